@@ -1,0 +1,17 @@
+//! Conformance harness and fuzzer for the Agent Host Protocol (AHP).
+//!
+//! A scenario goes in, frames cross the wire, one transcript is kept, judgement is pure, and every
+//! report is a fold over what was judged. The modules stand in reading order: a module uses only
+//! those above it.
+//!
+//! Everything but [`cli`] and the socket half of [`transport`] and [`run`] is free of input and
+//! output: no clock, no randomness, no sockets. Time is an argument, the [`Duration`] since the
+//! transcript began.
+//!
+//! [`Duration`]: std::time::Duration
+
+pub mod wire;
+
+pub mod transcript;
+
+pub mod verdict;

@@ -1,0 +1,103 @@
+//! What crossed the wire, in order: the one thing that everything is judged from.
+//!
+//! An [`Entry`] is one event on one connection. A frame is decoded once, when it enters the
+//! transcript, and shared from there.
+//!
+//! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::frame::Frame;
+use crate::wire::message::{Decoded, Message, decode};
+
+/// One connection of a transcript, numbered in the order of opening.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnId(pub u32);
+
+impl fmt::Display for ConnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A frame with what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// The frame, byte for byte.
+    pub frame: Frame,
+    /// What it turned out to hold.
+    pub decoded: Decoded,
+}
+
+impl Seen {
+    /// Decodes a frame.
+    pub fn new(frame: Frame) -> Seen {
+        let decoded = decode(&frame);
+        Seen { frame, decoded }
+    }
+
+    /// Takes a message of our own making, which needs no decoding.
+    pub fn of(message: Message) -> Seen {
+        Seen {
+            frame: message.frame(),
+            decoded: Decoded::Message(message),
+        }
+    }
+
+    /// The message, where the frame holds one.
+    pub fn message(&self) -> Option<&Message> {
+        match &self.decoded {
+            Decoded::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    /// The client, or the harness for it.
+    Client,
+    /// The host, or the network on its side.
+    Host,
+}
+
+/// What happened on a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// It was opened, by the client of this name.
+    Open {
+        /// The name the client has in the scenario or the capture.
+        client: String,
+    },
+    /// The client sent a frame.
+    Sent(Arc<Seen>),
+    /// The host sent a frame.
+    Received(Arc<Seen>),
+    /// It ended.
+    Closed {
+        /// Who ended it.
+        by: Side,
+        /// The WebSocket close code, where there was one.
+        code: Option<u16>,
+        /// The reason that came with it, or what went wrong below the protocol.
+        reason: String,
+    },
+    /// The host was restarted: numbers and states of before mean nothing after.
+    Restarted,
+}
+
+/// One line of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its line in the file that the transcript is kept in; counts from 1.
+    pub line: u64,
+    /// When it happened, since the transcript began.
+    pub at: Duration,
+    /// Where it happened.
+    pub conn: ConnId,
+    /// What happened.
+    pub event: Event,
+}

@@ -1,0 +1,80 @@
+//! What a check can say: weights, findings, statuses. Plain data.
+//!
+//! Knows: nothing above it. Never knows: how a finding came about or how it is shown.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a rule weighs. Every rule has exactly one weight.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    /// Implied, optional or open; the reading taken is written down.
+    Note,
+    /// The text says SHOULD or SHOULD NOT.
+    Should,
+    /// No keyword, but the protocol cannot work without it; the argument is written down.
+    Essential,
+    /// The text says MUST or MUST NOT, or the schema fixes the shape.
+    Must,
+}
+
+/// How one check or scenario ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The rule was exercised and held.
+    Pass,
+    /// An implied or open rule did not hold in the reading taken.
+    Note,
+    /// A SHOULD did not hold.
+    Warn,
+    /// A MUST, or a rule the protocol cannot work without, did not hold.
+    Fail,
+    /// Failed exactly as the baseline says.
+    Known,
+    /// Not applicable, with a reason.
+    Skip,
+    /// Applicable, but a prerequisite failed or nothing was observed.
+    Untested,
+    /// Not judged: the target could not be reached, or the harness is at fault.
+    Error,
+}
+
+impl Weight {
+    /// What breaking a rule of this weight amounts to.
+    pub fn broken(self) -> Status {
+        match self {
+            Weight::Must | Weight::Essential => Status::Fail,
+            Weight::Should => Status::Warn,
+            Weight::Note => Status::Note,
+        }
+    }
+}
+
+/// One rule seen broken, with the proof.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Finding {
+    /// The check that saw it, such as `sequence.grows`.
+    pub check: &'static str,
+    /// How much it weighs here; an exception may weigh less than the check's rule.
+    pub weight: Weight,
+    /// One sentence: what is wrong, expected before actual.
+    pub message: String,
+    /// The lines of the transcript that prove it, in order.
+    pub lines: Vec<u64>,
+    /// The smallest difference of the states involved, as `-` and `+` lines.
+    pub diff: Option<String>,
+}
+
+/// What an always-on check has to say after a transcript.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CheckReport {
+    /// The check.
+    pub check: &'static str,
+    /// How often its rule was put to the test. Zero is "not exercised", never a pass.
+    pub observations: u64,
+    /// Where the rule was broken.
+    pub findings: Vec<Finding>,
+    /// Findings left out because there were too many.
+    pub left_out: u64,
+}

@@ -1,0 +1,156 @@
+//! Channels: the kinds of state trees a host keeps, and how their URIs and actions are spelled.
+
+/// What a channel holds.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum ChannelKind {
+    /// Agents, terminals and host-wide configuration.
+    Root,
+    /// One session: its chats, flags and configuration.
+    Session,
+    /// One chat: its turns.
+    Chat,
+    /// One terminal.
+    Terminal,
+    /// Files changed by a session.
+    Changeset,
+    /// Comments on a session's files.
+    Annotations,
+    /// A watch on files.
+    ResourceWatch,
+    /// A canvas.
+    Canvas,
+    /// The host's automations.
+    Automations,
+    /// One run of an automation.
+    AutomationRun,
+}
+
+struct Row {
+    kind: ChannelKind,
+    /// How the types of its actions begin, without the slash.
+    family: &'static str,
+    /// The type of its state in the protocol tables.
+    state: &'static str,
+    /// How its URIs begin; empty where the host chooses.
+    uri: &'static str,
+}
+
+/// Host-chosen schemes (terminals, changesets) are learnt from snapshots, the prefixes here are
+/// the ones the specification's examples use.
+const ROWS: [Row; 10] = {
+    use ChannelKind::*;
+    const fn row(
+        kind: ChannelKind,
+        family: &'static str,
+        state: &'static str,
+        uri: &'static str,
+    ) -> Row {
+        Row {
+            kind,
+            family,
+            state,
+            uri,
+        }
+    }
+    [
+        row(Root, "root", "RootState", "ahp-root://"),
+        row(Session, "session", "SessionState", "ahp-session:/"),
+        row(Chat, "chat", "ChatState", "ahp-chat:/"),
+        row(Terminal, "terminal", "TerminalState", "ahp-terminal:/"),
+        row(Changeset, "changeset", "ChangesetState", "ahp-changeset:/"),
+        row(Annotations, "annotations", "AnnotationsState", ""),
+        row(
+            ResourceWatch,
+            "resourceWatch",
+            "ResourceWatchState",
+            "ahp-resource-watch:/",
+        ),
+        row(Canvas, "canvas", "CanvasState", "ahp-canvas:/"),
+        row(
+            Automations,
+            "automation",
+            "AutomationState",
+            "ahp-automations://",
+        ),
+        row(
+            AutomationRun,
+            "automationRun",
+            "AutomationRunState",
+            "ahp-automation-run:",
+        ),
+    ]
+};
+
+/// The URI of the root channel.
+pub const ROOT: &str = "ahp-root://";
+
+impl ChannelKind {
+    /// The kind that a URI's scheme names, or `None` where the scheme is not the protocol's own.
+    pub fn of_uri(uri: &str) -> Option<ChannelKind> {
+        if uri.starts_with("ahp-session:") && uri.ends_with("/annotations") {
+            return Some(ChannelKind::Annotations);
+        }
+        let named = |row: &&Row| !row.uri.is_empty() && uri.starts_with(row.uri);
+        ROWS.iter().find(named).map(|row| row.kind)
+    }
+
+    /// The kind whose state an action of this type changes, by the part before the slash.
+    pub fn of_action(action_type: &str) -> Option<ChannelKind> {
+        let family = action_type.split_once('/')?.0;
+        ROWS.iter()
+            .find(|row| row.family == family)
+            .map(|row| row.kind)
+    }
+
+    /// The name of the channel's state type in the protocol tables, such as `ChatState`.
+    pub fn state_type(self) -> &'static str {
+        self.row().state
+    }
+
+    /// How the types of the channel's actions begin, such as `chat`.
+    pub fn family(self) -> &'static str {
+        self.row().family
+    }
+
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_kinds() {
+        for (index, row) in ROWS.iter().enumerate() {
+            assert_eq!(row.kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn classifies_uris() {
+        use ChannelKind::*;
+        let kind = ChannelKind::of_uri;
+        assert_eq!(kind(ROOT), Some(Root));
+        assert_eq!(kind("ahp-session:/1"), Some(Session));
+        assert_eq!(kind("ahp-session:/1/annotations"), Some(Annotations));
+        assert_eq!(kind("ahp-chat://default/abc"), Some(Chat));
+        assert_eq!(kind("ahp-automations://"), Some(Automations));
+        assert_eq!(kind("copilot:/1"), None);
+    }
+
+    #[test]
+    fn classifies_actions() {
+        assert_eq!(
+            ChannelKind::of_action("chat/delta"),
+            Some(ChannelKind::Chat)
+        );
+        assert_eq!(
+            ChannelKind::of_action("automation/set"),
+            Some(ChannelKind::Automations)
+        );
+        assert_eq!(ChannelKind::of_action("x-mine/set"), None);
+        assert_eq!(ChannelKind::of_action("delta"), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! JSON-RPC 2.0 messages over a lossless value.
+//!
+//! A [`Message`] keeps the whole JSON object and only says what it looks like, so that nothing a
+//! peer sent is lost by reading it. [`decode`] never fails: what is not a message is
+//! [`Decoded::Odd`], with the reason.
+
+use serde_json::{Map, Value, json};
+
+use super::frame::Frame;
+
+/// What a JSON object on the wire looks like.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Kind {
+    /// `method` and `id`: wants one answer. The id may be null, which JSON-RPC only discourages.
+    Request,
+    /// `method` without `id`: wants none.
+    Notification,
+    /// `result` and no `error`.
+    Success,
+    /// `error` and no `result`.
+    Failure,
+    /// None of these, or more than one of them.
+    Malformed,
+}
+
+/// One JSON object of a frame, whole, with its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    value: Value,
+    kind: Kind,
+}
+
+/// What a frame holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoded {
+    /// One JSON object.
+    Message(Message),
+    /// A JSON array: a batch, as JSON-RPC calls it. AHP never mentions them.
+    Batch(Vec<Value>),
+    /// JSON, but neither an object nor an array.
+    Scalar(Value),
+    /// Something else; the text says what was wrong.
+    Odd(String),
+}
+
+/// Reads a frame. Never fails: what cannot be read is [`Decoded::Odd`].
+pub fn decode(frame: &Frame) -> Decoded {
+    let text = match frame {
+        Frame::Text(text) => text,
+        Frame::Binary(bytes) => {
+            return Decoded::Odd(format!("binary frame of {} bytes", bytes.len()));
+        }
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(value @ Value::Object(_)) => Decoded::Message(Message::new(value)),
+        Ok(Value::Array(items)) => Decoded::Batch(items),
+        Ok(scalar) => Decoded::Scalar(scalar),
+        Err(error) => Decoded::Odd(format!("not JSON: {error}")),
+    }
+}
+
+impl Message {
+    /// Takes a JSON value as a message; anything but an object is [`Kind::Malformed`].
+    pub fn new(value: Value) -> Message {
+        let kind = classify(&value);
+        Message { value, kind }
+    }
+
+    /// A request.
+    pub fn request(id: impl Into<Value>, method: &str, params: Value) -> Message {
+        Message::new(json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
+    }
+
+    /// A notification.
+    pub fn notification(method: &str, params: Value) -> Message {
+        Message::new(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    }
+
+    /// A successful response.
+    pub fn success(id: Value, result: Value) -> Message {
+        Message::new(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    }
+
+    /// An error response; `data` is left out when null.
+    pub fn failure(id: Value, code: i64, message: &str, data: Value) -> Message {
+        let mut error = json!({"code": code, "message": message});
+        if !data.is_null() {
+            error["data"] = data;
+        }
+        Message::new(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+    }
+
+    /// What the message looks like.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The whole object.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The whole object, owned.
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
+    /// The `id` as it came, null included; `None` when there is no such member.
+    pub fn id(&self) -> Option<&Value> {
+        self.value.get("id")
+    }
+
+    /// The `method`, when it is a string.
+    pub fn method(&self) -> Option<&str> {
+        self.value.get("method").and_then(Value::as_str)
+    }
+
+    /// The `params`, or null.
+    pub fn params(&self) -> &Value {
+        self.value.get("params").unwrap_or(&Value::Null)
+    }
+
+    /// The `result`, null included; `None` when there is no such member.
+    pub fn result(&self) -> Option<&Value> {
+        self.value.get("result")
+    }
+
+    /// The `error`; `None` when there is no such member.
+    pub fn error(&self) -> Option<&Value> {
+        self.value.get("error")
+    }
+
+    /// The `code` of the error, when it is an integer.
+    pub fn error_code(&self) -> Option<i64> {
+        self.error()?.get("code")?.as_i64()
+    }
+
+    /// The message as a text frame.
+    pub fn frame(&self) -> Frame {
+        Frame::json(&self.value)
+    }
+}
+
+fn classify(value: &Value) -> Kind {
+    let Some(object) = value.as_object() else {
+        return Kind::Malformed;
+    };
+    let has = |name: &str, object: &Map<String, Value>| object.contains_key(name);
+    let method = object.get("method");
+    match (method, has("result", object), has("error", object)) {
+        (Some(Value::String(_)), false, false) if has("id", object) => Kind::Request,
+        (Some(Value::String(_)), false, false) => Kind::Notification,
+        (None, true, false) => Kind::Success,
+        (None, false, true) => Kind::Failure,
+        _ => Kind::Malformed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_kinds_apart() {
+        let check = |text: &str, expected: Kind| match decode(&Frame::Text(text.into())) {
+            Decoded::Message(message) => assert_eq!(message.kind(), expected, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        };
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Kind::Request);
+        check(
+            r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
+            Kind::Request,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            Kind::Request,
+        );
+        check(r#"{"jsonrpc":"2.0","method":"action"}"#, Kind::Notification);
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Kind::Success);
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, Kind::Failure);
+        check(r#"{"id":1,"result":1,"error":{}}"#, Kind::Malformed);
+        check(r#"{"id":1,"method":5}"#, Kind::Malformed);
+        check("{}", Kind::Malformed);
+    }
+
+    #[test]
+    fn keeps_what_is_not_a_message() {
+        let read = |text: &str| decode(&Frame::Text(text.into()));
+        assert!(matches!(read("[1]"), Decoded::Batch(items) if items.len() == 1));
+        assert!(matches!(read("42"), Decoded::Scalar(_)));
+        assert!(matches!(read("{\"a\":"), Decoded::Odd(_)));
+        assert!(matches!(read(&"[".repeat(100_000)), Decoded::Odd(_)));
+        assert!(matches!(decode(&Frame::Binary(vec![1])), Decoded::Odd(_)));
+    }
+}
