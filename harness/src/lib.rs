@@ -15,3 +15,5 @@ pub mod wire;
 pub mod transcript;
 
 pub mod verdict;
+
+pub mod ledger;

@@ -51,6 +51,22 @@ impl Weight {
     }
 }
 
+impl Status {
+    /// The status in a word, as reports show it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Pass => "pass",
+            Status::Note => "note",
+            Status::Warn => "warn",
+            Status::Fail => "FAIL",
+            Status::Known => "known",
+            Status::Skip => "skip",
+            Status::Untested => "untested",
+            Status::Error => "ERROR",
+        }
+    }
+}
+
 /// One rule seen broken, with the proof.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {

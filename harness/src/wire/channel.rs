@@ -45,12 +45,7 @@ const ROWS: [Row; 10] = {
         state: &'static str,
         uri: &'static str,
     ) -> Row {
-        Row {
-            kind,
-            family,
-            state,
-            uri,
-        }
+        Row { kind, family, state, uri }
     }
     [
         row(Root, "root", "RootState", "ahp-root://"),
@@ -59,25 +54,10 @@ const ROWS: [Row; 10] = {
         row(Terminal, "terminal", "TerminalState", "ahp-terminal:/"),
         row(Changeset, "changeset", "ChangesetState", "ahp-changeset:/"),
         row(Annotations, "annotations", "AnnotationsState", ""),
-        row(
-            ResourceWatch,
-            "resourceWatch",
-            "ResourceWatchState",
-            "ahp-resource-watch:/",
-        ),
+        row(ResourceWatch, "resourceWatch", "ResourceWatchState", "ahp-resource-watch:/"),
         row(Canvas, "canvas", "CanvasState", "ahp-canvas:/"),
-        row(
-            Automations,
-            "automation",
-            "AutomationState",
-            "ahp-automations://",
-        ),
-        row(
-            AutomationRun,
-            "automationRun",
-            "AutomationRunState",
-            "ahp-automation-run:",
-        ),
+        row(Automations, "automation", "AutomationState", "ahp-automations://"),
+        row(AutomationRun, "automationRun", "AutomationRunState", "ahp-automation-run:"),
     ]
 };
 
@@ -97,9 +77,7 @@ impl ChannelKind {
     /// The kind whose state an action of this type changes, by the part before the slash.
     pub fn of_action(action_type: &str) -> Option<ChannelKind> {
         let family = action_type.split_once('/')?.0;
-        ROWS.iter()
-            .find(|row| row.family == family)
-            .map(|row| row.kind)
+        ROWS.iter().find(|row| row.family == family).map(|row| row.kind)
     }
 
     /// The name of the channel's state type in the protocol tables, such as `ChatState`.
@@ -142,14 +120,8 @@ mod tests {
 
     #[test]
     fn classifies_actions() {
-        assert_eq!(
-            ChannelKind::of_action("chat/delta"),
-            Some(ChannelKind::Chat)
-        );
-        assert_eq!(
-            ChannelKind::of_action("automation/set"),
-            Some(ChannelKind::Automations)
-        );
+        assert_eq!(ChannelKind::of_action("chat/delta"), Some(ChannelKind::Chat));
+        assert_eq!(ChannelKind::of_action("automation/set"), Some(ChannelKind::Automations));
         assert_eq!(ChannelKind::of_action("x-mine/set"), None);
         assert_eq!(ChannelKind::of_action("delta"), None);
     }

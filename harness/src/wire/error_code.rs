@@ -22,13 +22,7 @@ const V0_2: Version = Version::new(0, 2, 0);
 const V0_9: Version = Version::new(0, 9, 0);
 
 const fn plain(code: i64, name: &'static str) -> ErrorCode {
-    ErrorCode {
-        code,
-        name,
-        since: V0_1,
-        until: None,
-        data: None,
-    }
+    ErrorCode { code, name, since: V0_1, until: None, data: None }
 }
 
 /// Every code a host may answer with. Source: JSON-RPC 2.0 section 5.1; the protocol's error table.
@@ -46,21 +40,12 @@ pub const ERROR_CODES: &[ErrorCode] = &[
         data: Some((V0_9, "supportedVersions")),
         ..plain(-32005, "UnsupportedProtocolVersion")
     },
-    ErrorCode {
-        until: Some(V0_9),
-        ..plain(-32006, "ContentNotFound")
-    },
-    ErrorCode {
-        data: Some((V0_1, "resources")),
-        ..plain(-32007, "AuthRequired")
-    },
+    ErrorCode { until: Some(V0_9), ..plain(-32006, "ContentNotFound") },
+    ErrorCode { data: Some((V0_1, "resources")), ..plain(-32007, "AuthRequired") },
     plain(-32008, "NotFound"),
     plain(-32009, "PermissionDenied"),
     plain(-32010, "AlreadyExists"),
-    ErrorCode {
-        since: V0_2,
-        ..plain(-32011, "Conflict")
-    },
+    ErrorCode { since: V0_2, ..plain(-32011, "Conflict") },
 ];
 
 impl ErrorCode {
@@ -74,10 +59,7 @@ impl ErrorCode {
 
     /// The number of a name, such as `InvalidParams`.
     pub fn by_name(name: &str) -> Option<i64> {
-        ERROR_CODES
-            .iter()
-            .find(|row| row.name == name)
-            .map(|row| row.code)
+        ERROR_CODES.iter().find(|row| row.name == name).map(|row| row.code)
     }
 }
 

@@ -167,14 +167,8 @@ mod tests {
             other => panic!("{text}: {other:?}"),
         };
         check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Kind::Request);
-        check(
-            r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
-            Kind::Request,
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            Kind::Request,
-        );
+        check(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, Kind::Request);
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Kind::Request);
         check(r#"{"jsonrpc":"2.0","method":"action"}"#, Kind::Notification);
         check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Kind::Success);
         check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, Kind::Failure);

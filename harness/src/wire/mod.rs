@@ -9,6 +9,11 @@
 
 pub mod channel;
 pub mod error_code;
+pub mod feature;
 pub mod frame;
 pub mod message;
+pub mod protocol;
+mod shape;
+pub mod validate;
 pub mod version;
+mod walk;

@@ -25,11 +25,7 @@ pub struct VersionError {
 impl Version {
     /// Makes a version of its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
-        Version {
-            major,
-            minor,
-            patch,
-        }
+        Version { major, minor, patch }
     }
 
     /// Whether a host built for `self` has to understand a peer that speaks `other`: the same
@@ -56,28 +52,18 @@ impl FromStr for Version {
     type Err = VersionError;
 
     fn from_str(text: &str) -> Result<Version, VersionError> {
-        let error = || VersionError {
-            found: text.to_owned(),
-        };
+        let error = || VersionError { found: text.to_owned() };
         let number = |part: &str| {
             let plain = !part.is_empty()
                 && part.bytes().all(|byte| byte.is_ascii_digit())
                 && (part == "0" || !part.starts_with('0'));
-            if plain {
-                part.parse::<u64>().ok()
-            } else {
-                None
-            }
+            if plain { part.parse::<u64>().ok() } else { None }
         };
         let mut parts = text.split('.').map(number);
         let mut next = || parts.next().flatten();
         let (major, minor, patch) = (next(), next(), next());
         match (major, minor, patch, parts.next()) {
-            (Some(major), Some(minor), Some(patch), None) => Ok(Version {
-                major,
-                minor,
-                patch,
-            }),
+            (Some(major), Some(minor), Some(patch), None) => Ok(Version { major, minor, patch }),
             _ => Err(error()),
         }
     }
@@ -90,9 +76,7 @@ mod tests {
     #[test]
     fn reads_three_numbers_and_nothing_else() {
         assert_eq!("1.7.3".parse(), Ok(Version::new(1, 7, 3)));
-        for bad in [
-            "1", "1.0", "1.0.0.0", "01.0.0", "1.0.0-rc", "", "a.b.c", "1..0", "1.0.+1",
-        ] {
+        for bad in ["1", "1.0", "1.0.0.0", "01.0.0", "1.0.0-rc", "", "a.b.c", "1..0", "1.0.+1"] {
             assert!(bad.parse::<Version>().is_err(), "{bad}");
         }
     }
@@ -100,9 +84,7 @@ mod tests {
     #[test]
     fn accepts_what_a_caret_range_does() {
         let accepts = |base: &str, offered: &str| {
-            base.parse::<Version>()
-                .unwrap()
-                .accepts(offered.parse().unwrap())
+            base.parse::<Version>().unwrap().accepts(offered.parse().unwrap())
         };
         assert!(accepts("1.0.0", "1.7.3"));
         assert!(!accepts("1.0.0", "2.0.0"));

@@ -1,9 +1,5 @@
-//! What crossed the wire, in order: the one thing that everything is judged from.
-//!
-//! An [`Entry`] is one event on one connection. A frame is decoded once, when it enters the
-//! transcript, and shared from there.
-//!
-//! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.
+//! One event on one connection. A frame is decoded once, when it enters the transcript, and shared
+//! from there.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,10 +36,7 @@ impl Seen {
 
     /// Takes a message of our own making, which needs no decoding.
     pub fn of(message: Message) -> Seen {
-        Seen {
-            frame: message.frame(),
-            decoded: Decoded::Message(message),
-        }
+        Seen { frame: message.frame(), decoded: Decoded::Message(message) }
     }
 
     /// The message, where the frame holds one.

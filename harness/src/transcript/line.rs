@@ -1,0 +1,221 @@
+//! Transcripts as lines of JSON.
+//!
+//! ```json
+//! {"t":0.000152,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
+//! ```
+//!
+//! `t` is in seconds since the transcript began, `conn` names the client, `dir` is `open`, `c2s`,
+//! `s2c`, `close` or `restart`. A frame is `msg` where its text is JSON on one line (kept to the
+//! letter), `raw` where it is other text, `hex` where it is binary. A name that is opened again is
+//! a new connection. A run adds `case`, the number of the scenario being played.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::wire::frame::Frame;
+use crate::wire::message::Decoded;
+
+use super::{Event, Seen, Side};
+
+/// Appends one event as a line, with its end.
+pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, event: &Event) {
+    out.push('{');
+    if let Some(case) = case {
+        let _ = write!(out, "\"case\":{case},");
+    }
+    let _ = write!(out, "\"t\":{}.{:06}", at.as_secs(), at.subsec_micros());
+    if !matches!(event, Event::Restarted) {
+        out.push_str(",\"conn\":");
+        text(out, conn);
+    }
+    match event {
+        Event::Open { .. } => out.push_str(",\"dir\":\"open\""),
+        Event::Sent(seen) => frame(out, "c2s", seen),
+        Event::Received(seen) => frame(out, "s2c", seen),
+        Event::Restarted => out.push_str(",\"dir\":\"restart\""),
+        Event::Closed { by, code, reason } => {
+            let by = if *by == Side::Client { "client" } else { "host" };
+            let _ = write!(out, ",\"dir\":\"close\",\"by\":\"{by}\"");
+            if let Some(code) = code {
+                let _ = write!(out, ",\"code\":{code}");
+            }
+            if !reason.is_empty() {
+                out.push_str(",\"reason\":");
+                text(out, reason);
+            }
+        }
+    }
+    out.push_str("}\n");
+}
+
+fn frame(out: &mut String, dir: &str, seen: &Seen) {
+    let _ = write!(out, ",\"dir\":\"{dir}\"");
+    match (&seen.frame, &seen.decoded) {
+        (Frame::Binary(bytes), _) => {
+            out.push_str(",\"hex\":\"");
+            for byte in bytes {
+                let _ = write!(out, "{byte:02x}");
+            }
+            out.push('"');
+        }
+        (Frame::Text(json), Decoded::Message(_) | Decoded::Batch(_) | Decoded::Scalar(_))
+            if !json.contains(['\n', '\r']) =>
+        {
+            out.push_str(",\"msg\":");
+            out.push_str(json);
+        }
+        (Frame::Text(other), _) => {
+            out.push_str(",\"raw\":");
+            text(out, other);
+        }
+    }
+}
+
+fn text(out: &mut String, value: &str) {
+    out.push_str(&serde_json::Value::from(value).to_string());
+}
+
+/// One line of a transcript, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The scenario being played, in a run.
+    pub case: Option<u32>,
+    /// When, since the transcript began.
+    pub at: Duration,
+    /// The client's name; empty for a restart.
+    pub conn: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// A line that is no event.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LineError {
+    /// It is not JSON, or its members have the wrong types.
+    #[error("not a line of a capture: {0}")]
+    Malformed(String),
+    /// It has no `dir`, or one that is not known.
+    #[error("expected `dir` to be `open`, `c2s`, `s2c`, `close` or `restart`, found `{0}`")]
+    Direction(String),
+    /// A frame without content.
+    #[error("expected `msg`, `raw` or `hex`, found none of them")]
+    NoFrame,
+    /// `hex` that is not hexadecimal.
+    #[error("expected pairs of hexadecimal digits in `hex`")]
+    Hex,
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(default)]
+    case: Option<u32>,
+    #[serde(default)]
+    t: f64,
+    #[serde(default)]
+    conn: String,
+    #[serde(default)]
+    dir: String,
+    #[serde(borrow, default)]
+    msg: Option<&'a RawValue>,
+    #[serde(default)]
+    raw: Option<String>,
+    #[serde(default)]
+    hex: Option<String>,
+    #[serde(default)]
+    by: Option<String>,
+    #[serde(default)]
+    code: Option<u16>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// What is wrong with it; the caller knows its number.
+pub fn read(line: &str) -> Result<Line, LineError> {
+    let raw: Raw<'_> =
+        serde_json::from_str(line).map_err(|error| LineError::Malformed(error.to_string()))?;
+    let at = Duration::from_micros((raw.t.clamp(0.0, 1e9) * 1e6).round() as u64);
+    let event = match raw.dir.as_str() {
+        "open" => Event::Open { client: raw.conn.clone() },
+        "c2s" => Event::Sent(Arc::new(Seen::new(content(&raw)?))),
+        "s2c" => Event::Received(Arc::new(Seen::new(content(&raw)?))),
+        "restart" => Event::Restarted,
+        "close" => Event::Closed {
+            by: if raw.by.as_deref() == Some("client") { Side::Client } else { Side::Host },
+            code: raw.code,
+            reason: raw.reason.unwrap_or_default(),
+        },
+        other => return Err(LineError::Direction(other.to_owned())),
+    };
+    Ok(Line { case: raw.case, at, conn: raw.conn, event })
+}
+
+fn content(raw: &Raw<'_>) -> Result<Frame, LineError> {
+    match (raw.msg, &raw.raw, &raw.hex) {
+        (Some(json), ..) => Ok(Frame::Text(json.get().to_owned())),
+        (_, Some(text), _) => Ok(Frame::Text(text.clone())),
+        (.., Some(hex)) => bytes(hex).map(Frame::Binary).ok_or(LineError::Hex),
+        _ => Err(LineError::NoFrame),
+    }
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        hex.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(event: Event, expected: &str) {
+        let at = Duration::from_micros(1_000_152);
+        let mut out = String::new();
+        write(&mut out, None, at, "A", &event);
+        assert_eq!(out.trim_end(), expected);
+        let line = read(&out).unwrap();
+        assert_eq!((line.at, line.event), (at, event));
+    }
+
+    fn sent(frame: Frame) -> Event {
+        Event::Sent(Arc::new(Seen::new(frame)))
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let text = |text: &str| sent(Frame::Text(text.to_owned()));
+        check(
+            text("{\"b\":1, \"a\":1e2}"),
+            r#"{"t":1.000152,"conn":"A","dir":"c2s","msg":{"b":1, "a":1e2}}"#,
+        );
+        check(text("hello"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"hello"}"#);
+        check(text("[1,\n2]"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"[1,\n2]"}"#);
+        check(
+            sent(Frame::Binary(vec![0, 255])),
+            r#"{"t":1.000152,"conn":"A","dir":"c2s","hex":"00ff"}"#,
+        );
+        check(Event::Open { client: "A".into() }, r#"{"t":1.000152,"conn":"A","dir":"open"}"#);
+        let closed = Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".into() };
+        check(
+            closed,
+            r#"{"t":1.000152,"conn":"A","dir":"close","by":"host","code":1000,"reason":"bye"}"#,
+        );
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_line() {
+        let message = |line: &str| read(line).unwrap_err().to_string();
+        assert!(message("{").contains("not a line of a capture"));
+        assert!(message(r#"{"dir":"up"}"#).contains("found `up`"));
+        assert!(message(r#"{"dir":"c2s"}"#).contains("expected `msg`"));
+        assert!(message(r#"{"dir":"c2s","hex":"0"}"#).contains("hexadecimal"));
+    }
+}

@@ -1,0 +1,178 @@
+//! What the protocol learnt when: one row per feature, so that nobody compares version numbers.
+//!
+//! Knows: versions. Never knows: the tables, or what a host says it can do.
+//!
+//! Start at [`Feature`].
+
+use super::version::Version;
+
+macro_rules! features {
+    ($($(#[doc = $doc:literal])+ $name:ident $since:tt $(until $until:tt)?, $source:literal;)+) => {
+        /// Something that not every version of the protocol has.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum Feature {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Feature {
+            /// Every feature, in the order of the first version that has it.
+            pub const ALL: &'static [Feature] = &[$(Feature::$name),+];
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Feature::$name => Row {
+                        name: stringify!($name),
+                        doc: concat!($($doc),+),
+                        since: version!($since),
+                        until: features!(@until $($until)?),
+                        source: $source,
+                    },)+
+                }
+            }
+        }
+    };
+    (@until) => { None };
+    (@until $until:tt) => { Some(version!($until)) };
+}
+
+macro_rules! version {
+    (($major:literal, $minor:literal, $patch:literal)) => {
+        Version::new($major, $minor, $patch)
+    };
+}
+
+struct Row {
+    name: &'static str,
+    doc: &'static str,
+    since: Version,
+    until: Option<Version>,
+    source: &'static str,
+}
+
+features! {
+    /// Every `params` names the channel it is about, and actions carry no URI of their own.
+    Channels (0, 2, 0), "changelog 0.2.0";
+    /// A `reconnect` replay names the channels that no longer exist.
+    Missing (0, 2, 0), "ReconnectReplayResult.missing";
+    /// Hosts and clients read and write each other's files with the `resource*` methods.
+    SymmetricResources (0, 2, 0), "changelog 0.2.0";
+    /// Sessions name their changesets, which are channels.
+    Changesets (0, 2, 0), "changelog 0.2.0";
+    /// Turns live on chat channels; a session keeps a catalogue of chats.
+    Chats (0, 4, 0), "chat-channel.md";
+    /// Comments on a session's files are a channel.
+    Annotations (0, 4, 0), "changelog 0.4.0";
+    /// The state of a session is flat, without `summary`, and lists its active clients.
+    FlatSession (0, 5, 0), "changelog 0.5.0";
+    /// A chat keeps a draft of the next message (`chat/draftChanged`).
+    Drafts (0, 5, 0), "chat/draftChanged";
+    /// `createSession` takes a progress token and `root/progress` reports on it.
+    Progress (0, 5, 0), "root/progress";
+    /// `subscribe` takes `delivery.maxLatencyMs`: the host may hold back and merge actions.
+    Delivery (0, 5, 1), "SubscriptionDeliveryOptions";
+    /// `subscribe` takes `view.turns`; older turns come with `fetchTurns` as an action.
+    TurnWindows (0, 5, 1), "SubscribeView, chat/turnsLoaded";
+    /// A session collects what its chats wait for (`session/inputNeededSet`).
+    InputNeeded (0, 5, 1), "session/inputNeededSet";
+    /// A running tool of the client's own raises InputNeeded on the session.
+    ClientToolsRaiseInputNeeded (0, 5, 1) until (0, 8, 0), "changelog 0.8.0";
+    /// `listSessions` answers in pages.
+    SessionPages (0, 5, 1), "ListSessionsParams.cursor";
+    /// Both sides introduce their software in the handshake.
+    Introductions (0, 5, 2), "InitializeParams.clientInfo";
+    /// Turns carry `startedAt` and `duration`.
+    TurnTimes (0, 6, 0), "changelog 0.6.0";
+    /// Input requests are parts of a response and stay in the history.
+    InputRequestParts (0, 6, 0), "changelog 0.6.0";
+    /// Tool calls may pause for authentication (`chat/toolCallAuthRequired`).
+    ToolAuthentication (0, 6, 0), "chat/toolCallAuthRequired";
+    /// Sessions and chats have a list of working directories.
+    WorkingDirectories (0, 7, 0), "changelog 0.7.0";
+    /// Customizations carry enablement decisions by scope.
+    Enablement (0, 8, 0), "changelog 0.8.0";
+    /// A refused handshake has to say which versions the host speaks.
+    SupportedVersionsRequired (0, 9, 0), "UnsupportedProtocolVersionErrorData";
+    /// A failed turn ends with an error part; `Turn.error` is gone.
+    ErrorPart (0, 9, 0), "chat/error, ErrorResponsePart";
+    /// A failed turn may be resumed (`chat/turnResume`).
+    TurnResume (0, 9, 0), "chat/turnResume";
+    /// Reducers take times from actions only, never from a clock.
+    DeterministicTimes (0, 9, 0), "changelog 0.9.0";
+    /// Enumerations and unions may grow; readers keep values that they do not know.
+    OpenEnums (0, 9, 0), "changelog 0.9.0";
+    /// Scheduled and event-driven runs (`automation/*`, `automationRun/*`).
+    Automations (0, 9, 0), "InitializeResult.automations";
+    /// The host picks the highest offered version inside a caret range it supports, and no other.
+    ExactNegotiation (1, 0, 0), "versioning.md, negotiation";
+    /// A session summary has a compact catalogue of chats.
+    SummaryChats (1, 0, 0), "SessionSummary.chats";
+    /// Chats can be moved and reordered (`moveChat`, `session/chatsReordered`).
+    ChatMoves (1, 0, 0), "moveChat";
+    /// Chats have read and archived flags of their own.
+    ChatFlags (1, 0, 0), "chat/isReadChanged, chat/isArchivedChanged";
+    /// A chat lists work that goes on after its tool call has returned.
+    BackgroundWork (1, 0, 0), "chat/backgroundWorkSet";
+    /// Live canvases are channels. The specification calls them experimental.
+    Canvases (1, 0, 0), "canvas/stateChanged";
+}
+
+impl Feature {
+    /// Whether a version of the protocol has it.
+    pub fn is_in(self, version: Version) -> bool {
+        let row = self.row();
+        row.since <= version && row.until.is_none_or(|until| version < until)
+    }
+
+    /// The name, as in the code: `TurnWindows`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// What it is, in one sentence.
+    pub fn doc(self) -> &'static str {
+        self.row().doc.trim()
+    }
+
+    /// The first version that has it.
+    pub fn since(self) -> Version {
+        self.row().since
+    }
+
+    /// The first version that no longer has it.
+    pub fn until(self) -> Option<Version> {
+        self.row().until
+    }
+
+    /// Where the specification says so.
+    pub fn source(self) -> &'static str {
+        self.row().source
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_say_something() {
+        assert!(Feature::ALL.is_sorted_by_key(|feature| feature.since()));
+        for feature in Feature::ALL {
+            assert!(feature.doc().ends_with('.'), "{}", feature.name());
+            assert!(!feature.source().is_empty(), "{}", feature.name());
+            assert!(feature.until().is_none_or(|until| feature.since() < until));
+        }
+    }
+
+    #[test]
+    fn knows_since_and_until() {
+        let check = |feature: Feature, version: Version, expected: bool| {
+            assert_eq!(feature.is_in(version), expected, "{feature:?} {version}");
+        };
+        check(Feature::ExactNegotiation, Version::new(0, 9, 0), false);
+        check(Feature::ExactNegotiation, Version::new(1, 7, 3), true);
+        check(Feature::Chats, Version::new(0, 3, 0), false);
+        let roll_up = Feature::ClientToolsRaiseInputNeeded;
+        check(roll_up, Version::new(0, 7, 0), true);
+        check(roll_up, Version::new(0, 8, 0), false);
+    }
+}

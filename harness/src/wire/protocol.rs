@@ -1,0 +1,297 @@
+//! What each version of the protocol says is valid: its methods, actions and types, as data.
+//!
+//! The tables are the JSON files under `protocol/`, one for each version, made from the
+//! specification's types and checked against recorded traffic. A table is read on its first use.
+//!
+//! Knows: the tables. Never knows: who sent what, or what came before it.
+//!
+//! Start at [`Protocol::of`]; the checks are in [`validate`](super::validate).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::channel::ChannelKind;
+use super::feature::Feature;
+use super::shape::{Entry, Shapes, TypeId};
+use super::version::Version;
+
+/// One version of the protocol.
+#[derive(Debug)]
+pub struct Protocol {
+    version: Version,
+    methods: Vec<Method>,
+    method_index: HashMap<String, usize>,
+    actions: Vec<ActionRow>,
+    action_index: HashMap<String, usize>,
+    pub(super) shapes: Shapes,
+}
+
+/// Whether a method wants an answer.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum MethodKind {
+    /// Exactly one response.
+    Request,
+    /// None.
+    Notification,
+}
+
+/// Who may bring an action into the stream.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Dispatch {
+    /// Clients and the host.
+    Client,
+    /// Only the host; a client's dispatch is refused.
+    Host,
+    /// The sources disagree; neither acceptance nor refusal is a mistake.
+    Disputed,
+}
+
+/// A method of the protocol.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// The name on the wire.
+    pub name: String,
+    /// Request or notification.
+    pub kind: MethodKind,
+    /// Clients may send it.
+    pub from_client: bool,
+    /// Hosts may send it.
+    pub from_host: bool,
+    /// The type of its params, such as `SubscribeParams`; see [`Protocol::check_type`].
+    pub params_type: String,
+    /// The type of its result, such as `SubscribeResult`; `None` for notifications.
+    pub result_type: Option<String>,
+    pub(super) params: TypeId,
+    pub(super) result: Option<TypeId>,
+}
+
+/// An action of the protocol.
+#[derive(Clone, Debug)]
+pub struct ActionRow {
+    /// Its `type` on the wire.
+    pub action_type: String,
+    /// The kind of channel whose state it changes.
+    pub channel: ChannelKind,
+    /// Who may dispatch it.
+    pub dispatch: Dispatch,
+    /// Why the row is not what the official types say; `None` where it is.
+    pub doc: Option<String>,
+    pub(super) shape: TypeId,
+}
+
+struct Source {
+    version: Version,
+    text: &'static str,
+    table: OnceLock<Protocol>,
+}
+
+const fn source(version: Version, text: &'static str) -> Source {
+    Source { version, text, table: OnceLock::new() }
+}
+
+const KNOWN: &[Version] = &[Version::new(1, 0, 0), Version::new(0, 9, 0)];
+
+/// Newest first, as [`KNOWN`].
+static SOURCES: [Source; 2] = [
+    source(KNOWN[0], include_str!("../../protocol/1.0.0.json")),
+    source(KNOWN[1], include_str!("../../protocol/0.9.0.json")),
+];
+
+impl Protocol {
+    /// The table of a version: its own, else the newest whose caret range accepts the version
+    /// (1.7.3 is read by the table of 1.0.0). `None` where there is none.
+    ///
+    /// Source: versioning.md, caret ranges; minor versions only add to the wire.
+    pub fn of(version: Version) -> Option<&'static Protocol> {
+        let exact = SOURCES.iter().find(|source| source.version == version);
+        let source =
+            exact.or_else(|| SOURCES.iter().find(|source| source.version.accepts(version)))?;
+        let load = || Protocol::load(source.version, source.text).unwrap_or_default();
+        Some(source.table.get_or_init(load))
+    }
+
+    /// The versions that have a table of their own, newest first.
+    pub fn known() -> &'static [Version] {
+        KNOWN
+    }
+
+    /// The version of the table, which may be older than the version it was asked for.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether this version has a feature.
+    pub fn has(&self, feature: Feature) -> bool {
+        feature.is_in(self.version)
+    }
+
+    /// The method of a name.
+    pub fn method(&self, name: &str) -> Option<&Method> {
+        self.methods.get(*self.method_index.get(name)?)
+    }
+
+    /// Every method, sorted by name.
+    pub fn methods(&self) -> impl Iterator<Item = &Method> {
+        self.methods.iter()
+    }
+
+    /// The action of a type, such as `chat/delta`.
+    pub fn action(&self, action_type: &str) -> Option<&ActionRow> {
+        self.actions.get(*self.action_index.get(action_type)?)
+    }
+
+    /// Every action, sorted by type.
+    pub fn actions(&self) -> impl Iterator<Item = &ActionRow> {
+        self.actions.iter()
+    }
+
+    fn load(version: Version, text: &str) -> Result<Protocol, serde_json::Error> {
+        let table: Table = serde_json::from_str(text)?;
+        let mut shapes = Shapes::of(&table.types);
+        let methods: Vec<Method> =
+            table.methods.into_iter().map(|(name, row)| row.method(name, &mut shapes)).collect();
+        let mut actions = Vec::with_capacity(table.actions.len());
+        for (action_type, entry) in &table.actions {
+            // A row without a channel is lost here; a test counts the rows.
+            let Some(channel) = ChannelKind::of_action(action_type) else {
+                continue;
+            };
+            actions.push(ActionRow {
+                action_type: action_type.clone(),
+                channel,
+                dispatch: dispatch(entry.dispatch.as_deref()),
+                doc: entry.doc.clone(),
+                shape: shapes.add_entry(entry),
+            });
+        }
+        let method_index = index(methods.iter().map(|method| &method.name));
+        let action_index = index(actions.iter().map(|row| &row.action_type));
+        Ok(Protocol { version, methods, method_index, actions, action_index, shapes })
+    }
+}
+
+/// A table without rows, which accuses nobody. Only a broken file leads here, and tests read all.
+impl Default for Protocol {
+    fn default() -> Protocol {
+        Protocol {
+            version: Version::new(0, 0, 0),
+            methods: Vec::new(),
+            method_index: HashMap::new(),
+            actions: Vec::new(),
+            action_index: HashMap::new(),
+            shapes: Shapes::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(rename = "version")]
+    _version: String,
+    methods: BTreeMap<String, MethodEntry>,
+    actions: BTreeMap<String, Entry>,
+    types: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MethodEntry {
+    kind: MethodKind,
+    from: String,
+    params: String,
+    #[serde(default)]
+    result: Option<String>,
+}
+
+impl MethodEntry {
+    fn method(self, name: String, shapes: &mut Shapes) -> Method {
+        Method {
+            name,
+            kind: self.kind,
+            from_client: self.from != "host",
+            from_host: self.from != "client",
+            params: shapes.expression(&self.params),
+            result: self.result.as_deref().map(|text| shapes.expression(text)),
+            params_type: self.params,
+            result_type: self.result,
+        }
+    }
+}
+
+fn dispatch(text: Option<&str>) -> Dispatch {
+    match text {
+        Some("client") => Dispatch::Client,
+        Some("host") => Dispatch::Host,
+        _ => Dispatch::Disputed,
+    }
+}
+
+fn index<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
+    names.enumerate().map(|(place, name)| (name.clone(), place)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sound() {
+        for source in &SOURCES {
+            let protocol = Protocol::load(source.version, source.text).unwrap();
+            assert_eq!(protocol.shapes.unresolved(), Vec::<&str>::new());
+            let table: Table = serde_json::from_str(source.text).unwrap();
+            assert_eq!(table._version, source.version.to_string());
+            assert_eq!(protocol.actions.len(), table.actions.len());
+            for method in protocol.methods() {
+                let request = method.kind == MethodKind::Request;
+                assert_eq!(method.result.is_some(), request, "{}", method.name);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_complete() {
+        let check = |version: Version, methods: usize, actions: usize| {
+            let protocol = Protocol::of(version).unwrap();
+            assert_eq!(protocol.methods().count(), methods, "{version}");
+            assert_eq!(protocol.actions().count(), actions, "{version}");
+        };
+        check(Version::new(1, 0, 0), 42, 106);
+        check(Version::new(0, 9, 0), 41, 96);
+    }
+
+    #[test]
+    fn finds_the_table_of_a_version() {
+        let check = |asked: &str, expected: Option<&str>| {
+            let found = Protocol::of(asked.parse().unwrap());
+            let found = found.map(|protocol| protocol.version().to_string());
+            assert_eq!(found.as_deref(), expected, "{asked}");
+        };
+        check("1.0.0", Some("1.0.0"));
+        check("1.7.3", Some("1.0.0"));
+        check("0.9.0", Some("0.9.0"));
+        check("0.9.5", Some("0.9.0"));
+        check("0.8.0", None);
+        check("2.0.0", None);
+    }
+
+    #[test]
+    fn rows_say_who_may_send() {
+        let protocol = Protocol::of(Version::new(1, 0, 0)).unwrap();
+        let dispatch = |name: &str| protocol.action(name).unwrap().dispatch;
+        assert_eq!(dispatch("chat/delta"), Dispatch::Host);
+        assert_eq!(dispatch("chat/turnStarted"), Dispatch::Client);
+        assert_eq!(dispatch("session/defaultChatChanged"), Dispatch::Disputed);
+        let read = protocol.method("resourceRead").unwrap();
+        assert!(read.from_client && read.from_host);
+        let subscribe = protocol.method("subscribe").unwrap();
+        assert!(subscribe.from_client && !subscribe.from_host);
+        assert_eq!(subscribe.result_type.as_deref(), Some("SubscribeResult"));
+        assert!(protocol.has(Feature::ExactNegotiation));
+        assert!(protocol.method("noSuchMethod").is_none());
+    }
+}

@@ -1,0 +1,302 @@
+//! The protocol's types as read from a table, compiled: names are resolved once, to numbers.
+//!
+//! A type is written as in the tables: `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an
+//! object with any keys), `'error'` (that text), `null|object` (one of these).
+//!
+//! Knows: the table format. Never knows: a message, or which version a table is for.
+//!
+//! Start at [`Shape`]; [`Shapes`] is the arena they live in.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+
+/// A type's place in [`Shapes`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct TypeId(u32);
+
+/// What a value has to look like.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// Anything, null included.
+    Any,
+    /// A string. URIs are strings whose form nobody checks here.
+    String,
+    Boolean,
+    /// A number without a fraction. The specification's own types say `number`, the crates refuse
+    /// fractions: a fraction is a soft error.
+    Integer,
+    /// A number without a fraction, not negative.
+    Natural,
+    Number,
+    /// An object of unknown members.
+    Object,
+    Null,
+    /// The state of a channel; which one follows from `resource` beside it.
+    State,
+    /// An action; which one follows from its `type`.
+    Action,
+    /// Exactly this text.
+    Literal(String),
+    List(TypeId),
+    Map(TypeId),
+    /// An object with these members, and others.
+    Record(Vec<Member>),
+    /// One of these texts, or any text when open.
+    Enum {
+        values: Vec<String>,
+        open: bool,
+    },
+    /// Objects told apart by one member.
+    Union(Union),
+    /// Values told apart by their JSON type.
+    AnyOf(Vec<TypeId>),
+    /// A name that no table explains. Nothing matches it, tests see to it that there is none.
+    Unresolved,
+}
+
+/// Objects told apart by the member `tag`.
+#[derive(Debug)]
+pub(super) struct Union {
+    pub(super) tag: String,
+    pub(super) variants: Vec<(String, TypeId)>,
+    pub(super) open: bool,
+    /// The tag is a JSON boolean, not a string.
+    pub(super) boolean: bool,
+}
+
+/// Whether a member has to be there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Presence {
+    Required,
+    /// The sources disagree about it: absence is a soft error.
+    Expected,
+    Optional,
+}
+
+/// A member of an object.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) presence: Presence,
+    pub(super) shape: TypeId,
+}
+
+/// A type as the table spells it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    /// Why it is not what the official types say.
+    #[serde(default)]
+    pub(super) doc: Option<String>,
+    /// An action's dispatch rule; types have none.
+    #[serde(default)]
+    pub(super) dispatch: Option<String>,
+    #[serde(default)]
+    fields: Option<BTreeMap<String, String>>,
+    #[serde(default, rename = "enum")]
+    values: Option<Vec<String>>,
+    #[serde(default)]
+    tag: Option<String>,
+    #[serde(default)]
+    variants: BTreeMap<String, Variant>,
+    #[serde(default)]
+    any: Option<Vec<String>>,
+    #[serde(default)]
+    open: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Variant {
+    Named(String),
+    Inline(BTreeMap<String, String>),
+}
+
+/// Every type of one version.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    arena: Vec<Shape>,
+    names: HashMap<String, TypeId>,
+}
+
+impl Shapes {
+    /// Compiles the types of a table.
+    pub(super) fn of(types: &BTreeMap<String, Entry>) -> Shapes {
+        let mut shapes = Shapes::default();
+        // Names first: types refer to each other in circles.
+        for name in types.keys() {
+            let id = shapes.add(Shape::Unresolved);
+            shapes.names.insert(name.clone(), id);
+        }
+        for (name, entry) in types {
+            let shape = shapes.compile(entry);
+            let slot = shapes.names.get(name).and_then(|id| shapes.arena.get_mut(id.0 as usize));
+            if let Some(slot) = slot {
+                *slot = shape;
+            }
+        }
+        shapes
+    }
+
+    /// A type by name.
+    pub(super) fn named(&self, name: &str) -> Option<TypeId> {
+        self.names.get(name).copied()
+    }
+
+    /// The type of a number that these shapes gave out.
+    pub(super) fn get(&self, id: TypeId) -> &Shape {
+        self.arena.get(id.0 as usize).unwrap_or(&Shape::Unresolved)
+    }
+
+    /// Compiles an entry that has no name of its own, such as an action.
+    pub(super) fn add_entry(&mut self, entry: &Entry) -> TypeId {
+        let shape = self.compile(entry);
+        self.add(shape)
+    }
+
+    /// Compiles a type expression.
+    pub(super) fn expression(&mut self, text: &str) -> TypeId {
+        let text = text.trim();
+        if let Some(id) = self.named(text) {
+            return id;
+        }
+        let shape = if text.contains('|') && !text.starts_with('{') {
+            Shape::AnyOf(text.split('|').map(|part| self.expression(part)).collect())
+        } else if let Some(item) = text.strip_suffix("[]") {
+            Shape::List(self.expression(item))
+        } else if let Some(item) = between(text, '{', '}') {
+            Shape::Map(self.expression(item))
+        } else if let Some(literal) = between(text, '\'', '\'') {
+            Shape::Literal(literal.to_owned())
+        } else {
+            builtin(text)
+        };
+        let id = self.add(shape);
+        // Written once, compiled once: the expression is a name from here on.
+        self.names.insert(text.to_owned(), id);
+        id
+    }
+
+    /// A short description for messages: "expected ..".
+    pub(super) fn describe(&self, id: TypeId) -> String {
+        match self.get(id) {
+            Shape::Any => "any value".into(),
+            Shape::String => "a string".into(),
+            Shape::Boolean => "a boolean".into(),
+            Shape::Integer => "an integer".into(),
+            Shape::Natural => "an integer of at least 0".into(),
+            Shape::Number => "a number".into(),
+            Shape::Object | Shape::Record(_) | Shape::Union(_) | Shape::Map(_) => {
+                "an object".into()
+            }
+            Shape::Null => "null".into(),
+            Shape::State => "the state of a channel".into(),
+            Shape::Action => "an action".into(),
+            Shape::Literal(text) => format!("`{text}`"),
+            Shape::List(_) => "an array".into(),
+            Shape::Enum { values, .. } => one_of(values),
+            Shape::AnyOf(ids) => {
+                let parts: Vec<String> = ids.iter().map(|id| self.describe(*id)).collect();
+                parts.join(" or ")
+            }
+            Shape::Unresolved => "a type the tables do not explain".into(),
+        }
+    }
+
+    fn add(&mut self, shape: Shape) -> TypeId {
+        // A table holds some thousand types; the cast cannot cut anything off.
+        let id = TypeId(self.arena.len() as u32);
+        self.arena.push(shape);
+        id
+    }
+
+    fn compile(&mut self, entry: &Entry) -> Shape {
+        if let Some(tag) = &entry.tag {
+            let names: Vec<&str> = entry.variants.keys().map(String::as_str).collect();
+            return Shape::Union(Union {
+                tag: tag.clone(),
+                open: entry.open,
+                boolean: names == ["false", "true"],
+                variants: self.variants(&entry.variants),
+            });
+        }
+        if let Some(values) = &entry.values {
+            return Shape::Enum { values: values.clone(), open: entry.open };
+        }
+        if let Some(any) = &entry.any {
+            return Shape::AnyOf(any.iter().map(|text| self.expression(text)).collect());
+        }
+        match &entry.fields {
+            Some(fields) => self.record(fields),
+            None => Shape::Unresolved,
+        }
+    }
+
+    fn variants(&mut self, variants: &BTreeMap<String, Variant>) -> Vec<(String, TypeId)> {
+        let mut compiled = Vec::with_capacity(variants.len());
+        for (name, variant) in variants {
+            let id = match variant {
+                Variant::Named(text) => self.expression(text),
+                Variant::Inline(fields) => {
+                    let record = self.record(fields);
+                    self.add(record)
+                }
+            };
+            compiled.push((name.clone(), id));
+        }
+        compiled
+    }
+
+    fn record(&mut self, fields: &BTreeMap<String, String>) -> Shape {
+        let mut members = Vec::with_capacity(fields.len());
+        for (spelled, text) in fields {
+            let (name, presence) = if let Some(name) = spelled.strip_suffix('?') {
+                (name, Presence::Optional)
+            } else if let Some(name) = spelled.strip_suffix('~') {
+                (name, Presence::Expected)
+            } else {
+                (spelled.as_str(), Presence::Required)
+            };
+            members.push(Member { name: name.to_owned(), presence, shape: self.expression(text) });
+        }
+        Shape::Record(members)
+    }
+
+    /// The expressions that nothing explains. Empty for a sound table.
+    #[cfg(test)]
+    pub(super) fn unresolved(&self) -> Vec<&str> {
+        let lost = |id: &TypeId| matches!(self.get(*id), Shape::Unresolved);
+        let names = self.names.iter().filter(|(_, id)| lost(id));
+        names.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// "one of `a`, `b`".
+pub(super) fn one_of<T: AsRef<str>>(values: &[T]) -> String {
+    let quoted: Vec<String> = values.iter().map(|value| format!("`{}`", value.as_ref())).collect();
+    match quoted.as_slice() {
+        [single] => single.clone(),
+        several => format!("one of {}", several.join(", ")),
+    }
+}
+
+fn between(text: &str, open: char, close: char) -> Option<&str> {
+    text.strip_prefix(open)?.strip_suffix(close)
+}
+
+fn builtin(name: &str) -> Shape {
+    match name {
+        "any" => Shape::Any,
+        "string" | "uri" => Shape::String,
+        "boolean" => Shape::Boolean,
+        "integer" => Shape::Integer,
+        "natural" => Shape::Natural,
+        "number" => Shape::Number,
+        "object" => Shape::Object,
+        "null" => Shape::Null,
+        "state" => Shape::State,
+        "action" => Shape::Action,
+        _ => Shape::Unresolved,
+    }
+}

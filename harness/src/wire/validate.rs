@@ -1,0 +1,223 @@
+//! Says which member of a message is not what the protocol's tables say.
+//!
+//! Only shapes: whether a message was allowed at that moment is for others to judge. The tables
+//! are read with good will. Members and variants of open types that nobody knows are legal, as are
+//! unknown methods and actions; what the sources dispute is at most soft.
+//!
+//! Knows: messages and the tables. Never knows: a state, a connection, or what came before.
+//!
+//! Start at [`Protocol::check_message`].
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::channel::ChannelKind;
+use super::error_code::ErrorCode;
+use super::message::{Kind, Message};
+use super::protocol::{MethodKind, Protocol};
+use super::walk::{Path, Walk, describe};
+
+/// More errors of one value are not kept; hard ones come before soft ones.
+pub const MAX_ERRORS: usize = 32;
+/// Deeper values are not looked into.
+pub const MAX_DEPTH: usize = 64;
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Sender {
+    /// A client.
+    Client,
+    /// The host.
+    Host,
+}
+
+/// One member that is not what the tables say.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShapeError {
+    /// Where, such as `params.action.turnId`; empty for the value itself.
+    pub path: String,
+    /// What the tables say, such as "a string".
+    pub expected: String,
+    /// What was there, such as "integer `5`" or "nothing".
+    pub found: String,
+    /// Worth a warning only: the sources are lenient, vague or at odds about it.
+    pub soft: bool,
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShapeError { path, expected, found, .. } = self;
+        if path.is_empty() {
+            write!(f, "expected {expected}, found {found}")
+        } else {
+            write!(f, "expected {expected} at `{path}`, found {found}")
+        }
+    }
+}
+
+impl Protocol {
+    /// Checks a whole message. `answers` is the method of the request that a response answers;
+    /// without it only the frame of a response is checked.
+    ///
+    /// The params of a method that `sender` may not send are not looked at.
+    pub fn check_message(
+        &self,
+        message: &Message,
+        sender: Sender,
+        answers: Option<&str>,
+    ) -> Vec<ShapeError> {
+        let mut walk = Walk::new(self);
+        walk.message(message, sender, answers);
+        walk.errors
+    }
+
+    /// Checks an action. One of an unknown type passes when it has a type at all.
+    pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
+        let mut walk = Walk::new(self);
+        walk.action(action, &Path::root(""));
+        walk.errors
+    }
+
+    /// Checks the state of a channel.
+    pub fn check_state(&self, kind: ChannelKind, state: &Value) -> Vec<ShapeError> {
+        self.check_type(kind.state_type(), state)
+    }
+
+    /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. Where this version
+    /// has no such type there is nothing to hold against the value.
+    pub fn check_type(&self, name: &str, value: &Value) -> Vec<ShapeError> {
+        let mut walk = Walk::new(self);
+        if let Some(id) = self.shapes.named(name) {
+            walk.value(id, value, &Path::root(""));
+        }
+        walk.errors
+    }
+}
+
+impl Walk<'_> {
+    fn message(&mut self, message: &Message, sender: Sender, answers: Option<&str>) {
+        let root = Path::root("");
+        let Some(object) = message.value().as_object() else {
+            return self.wrong(&root, "a JSON-RPC object", message.value());
+        };
+        match object.get("jsonrpc") {
+            Some(Value::String(version)) if version == "2.0" => {}
+            Some(other) => self.wrong(&root.member("jsonrpc"), "`2.0`", other),
+            None => self.absent(&root.member("jsonrpc"), "`2.0`", false),
+        }
+        self.id(message);
+        match message.kind() {
+            Kind::Request => self.call(message, sender, MethodKind::Request),
+            Kind::Notification => self.call(message, sender, MethodKind::Notification),
+            Kind::Success => self.success(message, answers),
+            Kind::Failure => self.failure(message),
+            Kind::Malformed => {
+                self.wrong(&root, "a request, a notification or a response", message.value())
+            }
+        }
+    }
+
+    /// JSON-RPC 2.0 section 4: an id is a string, a number or null. Null is for responses to what
+    /// could not be read; in a request, and so in its answer, it is discouraged, as are fractions.
+    fn id(&mut self, message: &Message) {
+        let root = Path::root("");
+        let path = root.member("id");
+        let expected = "a string or a number";
+        let soft = match (message.id(), message.kind()) {
+            (Some(Value::String(_)), _) | (None, Kind::Notification | Kind::Malformed) => return,
+            (None, _) => return self.absent(&path, expected, false),
+            (Some(Value::Number(number)), _) if !number.is_f64() => return,
+            (Some(Value::Null), Kind::Failure) => return,
+            (Some(Value::Null | Value::Number(_)), _) => true,
+            (Some(_), _) => false,
+        };
+        let found = message.id().map(describe).unwrap_or_default();
+        self.report(&path, expected.into(), found, soft);
+    }
+
+    fn call(&mut self, message: &Message, sender: Sender, kind: MethodKind) {
+        let root = Path::root("");
+        let path = root.member("params");
+        let params = message.value().get("params");
+        let row = message.method().and_then(|name| self.protocol.method(name));
+        let allowed = row.filter(|row| match sender {
+            Sender::Client => row.from_client,
+            Sender::Host => row.from_host,
+        });
+        let Some(row) = allowed else {
+            if let Some(odd) = params.filter(|params| !params.is_object() && !params.is_array()) {
+                self.wrong(&path, "an object or an array", odd);
+            }
+            return;
+        };
+        match (row.kind, message.id()) {
+            (MethodKind::Request, None) => {
+                let expected = format!("an id, as `{}` is a request", row.name);
+                self.absent(&root.member("id"), expected, false);
+            }
+            (MethodKind::Notification, Some(id)) if kind == MethodKind::Request => {
+                let expected = format!("no id, as `{}` is a notification", row.name);
+                self.wrong(&root.member("id"), expected, id);
+            }
+            _ => {}
+        }
+        match params {
+            Some(params) => self.value(row.params, params, &path),
+            None => self.absent(&path, "an object", false),
+        }
+    }
+
+    fn success(&mut self, message: &Message, answers: Option<&str>) {
+        let shape = answers.and_then(|name| self.protocol.method(name)).and_then(|row| row.result);
+        if let (Some(shape), Some(result)) = (shape, message.result()) {
+            let root = Path::root("");
+            self.value(shape, result, &root.member("result"));
+        }
+    }
+
+    /// JSON-RPC 2.0 section 5.1, and the data that the protocol's own codes carry.
+    fn failure(&mut self, message: &Message) {
+        let root = Path::root("");
+        let path = root.member("error");
+        let Some(error) = message.error() else { return };
+        let Some(object) = error.as_object() else {
+            return self.wrong(&path, "an object", error);
+        };
+        match object.get("message") {
+            Some(Value::String(_)) => {}
+            Some(other) => self.wrong(&path.member("message"), "a string", other),
+            None => self.absent(&path.member("message"), "a string", false),
+        }
+        let code = match object.get("code") {
+            Some(code) if code.is_i64() => code.as_i64(),
+            Some(other) => return self.wrong(&path.member("code"), "an integer", other),
+            None => return self.absent(&path.member("code"), "an integer", false),
+        };
+        let version = self.protocol.version();
+        let Some(row) = code.and_then(|code| ErrorCode::find(code, version)) else {
+            return;
+        };
+        self.error_data(row, object.get("data"), &path.member("data"));
+    }
+
+    fn error_data(&mut self, row: &ErrorCode, data: Option<&Value>, path: &Path<'_>) {
+        let version = self.protocol.version();
+        let needed = row.data.filter(|(since, _)| *since <= version);
+        let shape = self.protocol.shapes.named(&format!("{}ErrorData", row.name));
+        match (data, shape, needed) {
+            (None, _, Some((_, member))) => {
+                let expected = format!("an object with `{member}`");
+                self.absent(path, expected, false);
+            }
+            (Some(data), Some(shape), Some(_)) => self.value(shape, data, path),
+            // Data that a host may leave out altogether is not worth more than a warning.
+            (Some(data), Some(shape), None) => self.softly(|walk| walk.value(shape, data, path)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

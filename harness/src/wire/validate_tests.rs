@@ -1,0 +1,406 @@
+//! Rows of messages, and mutations of a sample of every type: each has to be refused at its path.
+
+use serde_json::json;
+
+use super::*;
+use crate::wire::shape::{Member, Presence, Shape, TypeId, Union};
+use crate::wire::version::Version;
+
+/// Samples hold their optional members down to this depth.
+const FULL: usize = 3;
+
+fn protocol() -> &'static Protocol {
+    Protocol::of(Version::new(1, 0, 0)).unwrap()
+}
+
+fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    Value::Object(members.into_iter().collect())
+}
+
+/// A valid value of a type.
+fn sample(protocol: &Protocol, id: TypeId, depth: usize) -> Value {
+    let shapes = &protocol.shapes;
+    match shapes.get(id) {
+        Shape::Any | Shape::Unresolved => json!("any"),
+        Shape::String => json!("text"),
+        Shape::Boolean => json!(true),
+        Shape::Integer | Shape::Natural | Shape::Number => json!(1),
+        Shape::Object | Shape::State => json!({}),
+        Shape::Null => json!(null),
+        Shape::Action => json!({"type": "chat/activityChanged"}),
+        Shape::Literal(text) => json!(text),
+        Shape::List(item) if depth < FULL => json!([sample(protocol, *item, depth + 1)]),
+        Shape::List(_) => json!([]),
+        Shape::Map(item) => json!({"key": sample(protocol, *item, depth + 1)}),
+        Shape::Record(members) => record(protocol, members, depth),
+        Shape::Enum { values, .. } => json!(values[0]),
+        Shape::Union(union) => {
+            let (tag, variant) = &union.variants[0];
+            tagged(union, tag, sample(protocol, *variant, depth))
+        }
+        Shape::AnyOf(ids) => sample(protocol, ids[0], depth),
+    }
+}
+
+fn record(protocol: &Protocol, members: &[Member], depth: usize) -> Value {
+    let wanted = members
+        .iter()
+        .filter(|member| depth < FULL || member.presence != Presence::Optional)
+        // A refused action is judged more softly; it has a test of its own.
+        .filter(|member| member.name != "rejectionReason");
+    object(wanted.map(|member| {
+        let value = sample(protocol, member.shape, depth + 1);
+        (member.name.clone(), value)
+    }))
+}
+
+fn tagged(union: &Union, tag: &str, mut value: Value) -> Value {
+    value[&union.tag] = if union.boolean { json!(tag == "true") } else { json!(tag) };
+    value
+}
+
+/// Values of the type with one fault each, with the path of the fault below `path`.
+fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
+    let wrong = |value: Value| (path.to_owned(), value);
+    match protocol.shapes.get(id) {
+        Shape::Any | Shape::Unresolved => vec![],
+        Shape::String | Shape::Enum { open: true, .. } => vec![wrong(json!(5))],
+        Shape::Enum { .. } => vec![wrong(json!(5)), wrong(json!("x-unknown"))],
+        Shape::Literal(_) => vec![wrong(json!("x-unknown"))],
+        Shape::Boolean => vec![wrong(json!("true"))],
+        Shape::Natural => vec![wrong(json!("1")), wrong(json!(-1)), wrong(json!(1.5))],
+        Shape::Integer | Shape::Number | Shape::Null => vec![wrong(json!("1"))],
+        Shape::Object | Shape::State | Shape::Action => vec![wrong(json!(5))],
+        Shape::AnyOf(_) => vec![wrong(json!([5]))],
+        Shape::List(item) => {
+            let inner = format!("{path}[0]");
+            let nested = below(protocol, *item, &inner, depth).into_iter();
+            let nested = nested.map(|(path, value)| (path, json!([value])));
+            std::iter::once(wrong(json!({}))).chain(nested).collect()
+        }
+        Shape::Map(item) => {
+            let nested = below(protocol, *item, &join(path, "key"), depth).into_iter();
+            let nested = nested.map(|(path, value)| (path, json!({"key": value})));
+            std::iter::once(wrong(json!([]))).chain(nested).collect()
+        }
+        Shape::Record(members) => {
+            let base = sample(protocol, id, depth);
+            let mut found = vec![wrong(json!([]))];
+            for member in members {
+                found.extend(member_faults(protocol, member, &base, path, depth));
+            }
+            found
+        }
+        Shape::Union(union) => union_faults(protocol, union, path, depth),
+    }
+}
+
+fn member_faults(
+    protocol: &Protocol,
+    member: &Member,
+    base: &Value,
+    path: &str,
+    depth: usize,
+) -> Vec<(String, Value)> {
+    let at = join(path, &member.name);
+    let mut found = Vec::new();
+    if member.presence == Presence::Required {
+        let mut without = base.clone();
+        without.as_object_mut().unwrap().remove(&member.name);
+        found.push((at.clone(), without));
+    }
+    for (path, value) in below(protocol, member.shape, &at, depth) {
+        let mut with = base.clone();
+        with[&member.name] = value;
+        found.push((path, with));
+    }
+    found
+}
+
+fn union_faults(
+    protocol: &Protocol,
+    union: &Union,
+    path: &str,
+    depth: usize,
+) -> Vec<(String, Value)> {
+    let at = join(path, &union.tag);
+    let mut found = vec![(at.clone(), json!({})), (at.clone(), json!({&union.tag: 5}))];
+    if !union.open {
+        found.push((at.clone(), json!({&union.tag: "x-unknown"})));
+    }
+    for (tag, variant) in &union.variants {
+        for (place, value) in faults(protocol, *variant, path, depth) {
+            if value.is_object() && place != at {
+                found.push((place, tagged(union, tag, value)));
+            }
+        }
+    }
+    found
+}
+
+fn below(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
+    if depth >= FULL {
+        return Vec::new();
+    }
+    faults(protocol, id, path, depth + 1)
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Holds a value and its mutations against the same type.
+fn check_mutations(protocol: &Protocol, name: &str, id: TypeId) -> usize {
+    let errors = |value: &Value| {
+        let mut walk = Walk::new(protocol);
+        walk.value(id, value, &Path::root(""));
+        walk.errors
+    };
+    let valid = sample(protocol, id, 0);
+    assert_eq!(errors(&valid), vec![], "{name}: {valid}");
+    let mutations = faults(protocol, id, "", 0);
+    for (path, value) in &mutations {
+        let found = errors(value);
+        let hit = |error: &ShapeError| error.path == *path && !error.soft;
+        assert!(found.iter().any(hit), "{name} at {path}: {value}: {found:?}");
+    }
+    mutations.len()
+}
+
+#[test]
+fn mutations_of_every_type_are_refused_at_their_path() {
+    for version in Protocol::known() {
+        let protocol = Protocol::of(*version).unwrap();
+        let mut count = 0;
+        for row in protocol.methods() {
+            count += check_mutations(protocol, &row.name, row.params);
+            if let Some(result) = row.result {
+                count += check_mutations(protocol, &row.name, result);
+            }
+        }
+        let states = [ChannelKind::Session, ChannelKind::Chat, ChannelKind::Root];
+        for kind in states {
+            let id = protocol.shapes.named(kind.state_type()).unwrap();
+            count += check_mutations(protocol, kind.state_type(), id);
+        }
+        assert!(count > 1_000, "{version}: {count}");
+    }
+}
+
+#[test]
+fn mutations_of_every_action_are_refused_at_their_path() {
+    for version in Protocol::known() {
+        let protocol = Protocol::of(*version).unwrap();
+        let mut count = 0;
+        for row in protocol.actions() {
+            count += check_mutations(protocol, &row.action_type, row.shape);
+        }
+        assert!(count > 1_000, "{version}: {count}");
+    }
+}
+
+/// `path: expected`, with a question mark in front of what is soft.
+fn brief(errors: &[ShapeError]) -> Vec<String> {
+    let line = |error: &ShapeError| {
+        let mark = if error.soft { "?" } else { "" };
+        format!("{mark}{}: {}", error.path, error.expected)
+    };
+    errors.iter().map(line).collect()
+}
+
+fn delta(change: impl FnOnce(&mut Value)) -> Value {
+    let mut message = json!({"jsonrpc": "2.0", "method": "action", "params": {
+        "channel": "ahp-chat:/1", "serverSeq": 4,
+        "action": {"type": "chat/delta", "turnId": "t", "partId": "p", "content": "hi"},
+    }});
+    change(&mut message);
+    message
+}
+
+fn check(message: Value, answers: Option<&str>, expected: &[&str]) {
+    let text = message.to_string();
+    let found = protocol().check_message(&Message::new(message), Sender::Host, answers);
+    assert_eq!(brief(&found), expected, "{text}");
+}
+
+#[test]
+fn checks_envelopes() {
+    check(delta(|_| ()), None, &[]);
+    let check = |change: fn(&mut Value), expected: &[&str]| check(delta(change), None, expected);
+    check(|m| m["params"]["action"]["extra"] = json!(1), &[]);
+    check(|m| m["params"]["action"] = json!({"type": "x-mine/set"}), &[]);
+    check(|m| m["params"]["action"]["turnId"] = json!(5), &["params.action.turnId: a string"]);
+    check(|m| m["params"]["action"]["_meta"] = json!(null), &["?params.action._meta: an object"]);
+    check(
+        |m| m["params"]["origin"] = json!({"clientId": "a", "clientSeq": "1"}),
+        &["params.origin.clientSeq: an integer"],
+    );
+    check(
+        |m| m["params"] = json!({"action": {}}),
+        &[
+            "params.action.type: a string",
+            "params.channel: a string",
+            "params.serverSeq: an integer of at least 0",
+        ],
+    );
+    check(|m| m["jsonrpc"] = json!("1.0"), &["jsonrpc: `2.0`"]);
+    check(|m| m["id"] = json!(1), &["id: no id, as `action` is a notification"]);
+    check(
+        |m| {
+            m["params"]["rejectionReason"] = json!("no such turn");
+            m["params"]["action"]["turnId"] = json!(5);
+        },
+        &["?params.action.turnId: a string"],
+    );
+}
+
+#[test]
+fn checks_responses_against_what_they_answer() {
+    let success = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    let handshake = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []});
+    check(success(handshake), Some("initialize"), &[]);
+    check(
+        success(json!({"protocolVersion": 1, "serverSeq": 0, "snapshots": []})),
+        Some("initialize"),
+        &["result.protocolVersion: a string"],
+    );
+    check(success(json!(null)), Some("ping"), &[]);
+    check(success(json!({})), Some("ping"), &[]);
+    check(success(json!(5)), Some("ping"), &["result: null or an object"]);
+    check(success(json!(5)), Some("x-mine"), &[]);
+    check(success(json!(5)), None, &[]);
+    check(
+        success(json!({"type": "other"})),
+        Some("reconnect"),
+        &["result.type: one of `replay`, `snapshot`"],
+    );
+    check(
+        json!({"jsonrpc": "2.0", "id": null, "result": null}),
+        Some("ping"),
+        &["?id: a string or a number"],
+    );
+    check(json!({"jsonrpc": "2.0", "result": 1}), None, &["id: a string or a number"]);
+}
+
+#[test]
+fn checks_snapshots_by_their_uri() {
+    let snapshot = |uri: &str, state: Value| {
+        let snapshot = json!({"resource": uri, "state": state, "fromSeq": 1});
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"snapshot": snapshot}})
+    };
+    let answers = Some("subscribe");
+    check(snapshot("ahp-root://", json!({"agents": []})), answers, &[]);
+    check(snapshot("ahp-root://", json!({})), answers, &["result.snapshot.state.agents: an array"]);
+    check(snapshot("mine:/1", json!({})), answers, &[]);
+    check(
+        snapshot("mine:/1", json!([])),
+        answers,
+        &["result.snapshot.state: the state of a channel"],
+    );
+}
+
+#[test]
+fn checks_error_objects() {
+    let check = |error: Value, expected: &[&str]| {
+        let message = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        check(message, None, expected);
+    };
+    check(json!({"code": -32700, "message": "bad"}), &[]);
+    check(json!({"code": 4711, "message": "mine", "data": 5}), &[]);
+    check(json!({"code": "x"}), &["error.message: a string", "error.code: an integer"]);
+    check(
+        json!({"code": -32005, "message": "no"}),
+        &["error.data: an object with `supportedVersions`"],
+    );
+    check(
+        json!({"code": -32005, "message": "no", "data": {"supportedVersions": "1.0.0"}}),
+        &["error.data.supportedVersions: an array"],
+    );
+    check(
+        json!({"code": -32009, "message": "no", "data": {"request": 5}}),
+        &["?error.data.request: an object"],
+    );
+}
+
+#[test]
+fn judges_only_what_a_sender_may_send() {
+    let subscribe = Message::request(1, "subscribe", json!({}));
+    let check = |sender: Sender| brief(&protocol().check_message(&subscribe, sender, None));
+    assert_eq!(check(Sender::Client), ["params.channel: a string"]);
+    assert_eq!(check(Sender::Host), Vec::<String>::new());
+}
+
+#[test]
+fn tells_the_two_confirmations_apart() {
+    let check = |action: Value, expected: &[&str]| {
+        let found = protocol().check_action(&action);
+        assert_eq!(brief(&found), expected, "{action}");
+    };
+    let confirmed = |rest: Value| {
+        let mut action =
+            json!({"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": "c"});
+        for (name, value) in rest.as_object().unwrap() {
+            action[name] = value.clone();
+        }
+        action
+    };
+    check(confirmed(json!({"approved": true, "confirmed": "user-action"})), &[]);
+    check(confirmed(json!({"approved": false, "reason": "denied"})), &[]);
+    check(
+        confirmed(json!({"approved": true})),
+        &["?confirmed: one of `not-needed`, `user-action`, `setting`"],
+    );
+    check(confirmed(json!({})), &["approved: a boolean"]);
+    check(confirmed(json!({"approved": "true"})), &["approved: a boolean"]);
+}
+
+#[test]
+fn open_types_grow_and_closed_ones_do_not() {
+    let check = |name: &str, value: Value, expected: &[&str]| {
+        assert_eq!(brief(&protocol().check_type(name, &value)), expected, "{value}");
+    };
+    check("MessageKind", json!("x-robot"), &[]);
+    check("TurnState", json!("paused"), &[": one of `complete`, `cancelled`, `error`"]);
+    check("ResponsePart", json!({"kind": "x-drawing"}), &[]);
+    check("ToolInput", json!({}), &["uri: a string"]);
+    check("StringOrMarkdown", json!({"markdown": "*"}), &[]);
+    check("NoSuchType", json!(5), &[]);
+}
+
+#[test]
+fn errors_and_depth_are_bounded() {
+    let many = json!({"agents": vec![json!(5); 10_000]});
+    let errors = protocol().check_state(ChannelKind::Root, &many);
+    assert_eq!(errors.len(), MAX_ERRORS);
+    let mut schema = json!({"type": "array", "title": "t"});
+    for _ in 0..200 {
+        schema = json!({"type": "array", "title": "t", "items": schema});
+    }
+    let errors = protocol().check_type("ConfigPropertySchema", &schema);
+    assert!(!errors.is_empty() && errors.iter().all(|error| error.soft), "{errors:?}");
+}
+
+#[test]
+fn warnings_do_not_hide_errors() {
+    let agents = vec![json!({"provider": "p", "_meta": null, "capabilities": null}); 40];
+    let mut envelope = json!({"channel": "ahp-root://", "serverSeq": "5", "rejectionReason": "no"});
+    envelope["action"] = json!({"type": "root/agentsChanged", "agents": agents});
+    let errors = protocol().check_type("ActionEnvelope", &envelope);
+    assert_eq!(errors.len(), MAX_ERRORS);
+    let hard: Vec<&ShapeError> = errors.iter().filter(|error| !error.soft).collect();
+    assert!(hard.len() == 1 && hard[0].path == "serverSeq", "{hard:?}");
+}
+
+#[test]
+fn messages_name_path_expectation_and_find() {
+    let errors = protocol().check_action(&json!({"type": "chat/delta", "turnId": 5}));
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "expected a string at `content`, found nothing",
+            "expected a string at `partId`, found nothing",
+            "expected a string at `turnId`, found number `5`",
+        ]
+    );
+}

@@ -1,0 +1,280 @@
+//! Holds a value against a compiled type, member by member, and notes each path that differs.
+//!
+//! Knows: shapes, and the two types that depend on their surroundings (states and actions). Never
+//! knows: messages and who sent them.
+//!
+//! Start at [`Walk::value`].
+
+use serde_json::{Map, Value};
+
+use super::channel::ChannelKind;
+use super::protocol::Protocol;
+use super::shape::{Member, Presence, Shape, TypeId, Union, one_of};
+use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
+
+/// Longer names and texts are cut off in messages, in characters.
+const MAX_TEXT: usize = 48;
+
+/// A path that costs nothing until an error has to name it.
+pub(super) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+    depth: usize,
+}
+
+pub(super) enum Step<'a> {
+    Member(&'a str),
+    Index(usize),
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn root(name: &'a str) -> Path<'a> {
+        Path { parent: None, step: Step::Member(name), depth: 0 }
+    }
+
+    fn step(&'a self, step: Step<'a>) -> Path<'a> {
+        Path { parent: Some(self), step, depth: self.depth + 1 }
+    }
+
+    pub(super) fn member(&'a self, name: &'a str) -> Path<'a> {
+        self.step(Step::Member(name))
+    }
+
+    fn write(&self, out: &mut String) {
+        if let Some(parent) = self.parent {
+            parent.write(out);
+        }
+        match self.step {
+            Step::Member(name) => {
+                if !out.is_empty() {
+                    out.push('.');
+                }
+                out.push_str(&cut(name));
+            }
+            Step::Index(index) => out.push_str(&format!("[{index}]")),
+        }
+    }
+}
+
+/// One pass over one value.
+pub(super) struct Walk<'p> {
+    pub(super) protocol: &'p Protocol,
+    pub(super) errors: Vec<ShapeError>,
+    /// Within something that is worth a warning only.
+    lenient: bool,
+}
+
+impl<'p> Walk<'p> {
+    pub(super) fn new(protocol: &'p Protocol) -> Walk<'p> {
+        Walk { protocol, errors: Vec::new(), lenient: false }
+    }
+
+    pub(super) fn report(&mut self, path: &Path<'_>, expected: String, found: String, soft: bool) {
+        let soft = soft || self.lenient;
+        if self.errors.len() >= MAX_ERRORS {
+            // A hard error takes the place of a soft one, lest warnings hide it.
+            match self.errors.iter().position(|error| error.soft) {
+                Some(place) if !soft => drop(self.errors.remove(place)),
+                _ => return,
+            }
+        }
+        let mut text = String::new();
+        path.write(&mut text);
+        self.errors.push(ShapeError { path: text, expected, found, soft });
+    }
+
+    pub(super) fn wrong(&mut self, path: &Path<'_>, expected: impl Into<String>, found: &Value) {
+        self.report(path, expected.into(), describe(found), false);
+    }
+
+    pub(super) fn absent(&mut self, path: &Path<'_>, expected: impl Into<String>, soft: bool) {
+        self.report(path, expected.into(), "nothing".into(), soft);
+    }
+
+    /// Whether no further error has a place.
+    fn is_full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS && self.errors.iter().all(|error| !error.soft)
+    }
+
+    /// Checks something that is worth a warning only.
+    pub(super) fn softly(&mut self, check: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.lenient, true);
+        check(self);
+        self.lenient = before;
+    }
+
+    pub(super) fn value(&mut self, id: TypeId, value: &Value, path: &Path<'_>) {
+        let shapes = &self.protocol.shapes;
+        if self.is_full() {
+            return;
+        }
+        if path.depth > MAX_DEPTH {
+            let expected = format!("at most {MAX_DEPTH} levels");
+            return self.report(path, expected, "more".into(), true);
+        }
+        match (shapes.get(id), value) {
+            (Shape::Any, _)
+            | (Shape::String, Value::String(_))
+            | (Shape::Boolean, Value::Bool(_))
+            | (Shape::Number, Value::Number(_))
+            | (Shape::Null, Value::Null)
+            | (Shape::Object | Shape::State, Value::Object(_)) => {}
+            (Shape::Integer | Shape::Natural, Value::Number(_)) => self.whole(id, value, path),
+            (Shape::Literal(text), Value::String(found)) if text == found => {}
+            (Shape::Enum { open: true, .. }, Value::String(_)) => {}
+            (Shape::Enum { values, .. }, Value::String(found)) if values.contains(found) => {}
+            (Shape::Action, _) => self.action(value, path),
+            (Shape::List(item), Value::Array(items)) => {
+                for (index, element) in items.iter().enumerate() {
+                    self.value(*item, element, &path.step(Step::Index(index)));
+                }
+            }
+            (Shape::Map(item), Value::Object(members)) => {
+                for (name, element) in members {
+                    self.value(*item, element, &path.member(name));
+                }
+            }
+            (Shape::Record(members), Value::Object(object)) => self.record(members, object, path),
+            (Shape::Union(union), Value::Object(object)) => self.union(union, value, object, path),
+            (Shape::AnyOf(ids), _) => self.any_of(id, ids, value, path),
+            _ => self.wrong(path, shapes.describe(id), value),
+        }
+    }
+
+    fn whole(&mut self, id: TypeId, value: &Value, path: &Path<'_>) {
+        let natural = matches!(self.protocol.shapes.get(id), Shape::Natural);
+        let fraction =
+            value.as_f64().is_some_and(|number| number.fract() != 0.0 && !value.is_i64());
+        let negative = value.as_f64().is_some_and(|number| number < 0.0);
+        if fraction || (natural && negative) {
+            let expected = self.protocol.shapes.describe(id);
+            self.report(path, expected, describe(value), !natural);
+        }
+    }
+
+    fn record(&mut self, members: &[Member], object: &Map<String, Value>, path: &Path<'_>) {
+        for member in members {
+            let at = path.member(&member.name);
+            let shapes = &self.protocol.shapes;
+            match (object.get(&member.name), member.presence) {
+                (None, Presence::Optional) => {}
+                (None, presence) => {
+                    let soft = presence == Presence::Expected;
+                    self.absent(&at, shapes.describe(member.shape), soft);
+                }
+                (Some(Value::Null), Presence::Optional | Presence::Expected) => {
+                    self.softly(|walk| walk.value(member.shape, &Value::Null, &at));
+                }
+                (Some(value), _) => self.member(member.shape, value, object, &at),
+            }
+        }
+    }
+
+    /// A member whose shape may depend on those beside it.
+    fn member(&mut self, id: TypeId, value: &Value, beside: &Map<String, Value>, path: &Path<'_>) {
+        match self.protocol.shapes.get(id) {
+            Shape::State => {
+                let uri = beside.get("resource").and_then(Value::as_str);
+                let known = uri
+                    .and_then(ChannelKind::of_uri)
+                    .and_then(|kind| self.protocol.shapes.named(kind.state_type()));
+                self.value(known.unwrap_or(id), value, path);
+            }
+            // A refused action is the client's own words, given back: not the host's mistake.
+            Shape::Action if beside.contains_key("rejectionReason") => {
+                self.softly(|walk| walk.action(value, path));
+            }
+            _ => self.value(id, value, path),
+        }
+    }
+
+    fn union(
+        &mut self,
+        union: &Union,
+        value: &Value,
+        object: &Map<String, Value>,
+        path: &Path<'_>,
+    ) {
+        let at = path.member(&union.tag);
+        let tag = match object.get(&union.tag) {
+            Some(Value::String(tag)) if !union.boolean => tag.as_str(),
+            Some(Value::Bool(true)) if union.boolean => "true",
+            Some(Value::Bool(false)) if union.boolean => "false",
+            Some(other) if union.boolean => return self.wrong(&at, "a boolean", other),
+            Some(other) => return self.wrong(&at, "a string", other),
+            None if union.boolean => return self.absent(&at, "a boolean", false),
+            None => return self.absent(&at, tags(union), false),
+        };
+        match union.variants.iter().find(|(name, _)| name == tag) {
+            Some((_, variant)) => self.value(*variant, value, path),
+            None if union.open => {}
+            None => self.report(&at, tags(union), format!("`{}`", cut(tag)), false),
+        }
+    }
+
+    /// Alternatives differ in their JSON type, so that at most one is worth looking into.
+    fn any_of(&mut self, id: TypeId, ids: &[TypeId], value: &Value, path: &Path<'_>) {
+        let shapes = &self.protocol.shapes;
+        match ids.iter().find(|id| admits(shapes.get(**id), value)) {
+            Some(alternative) => self.value(*alternative, value, path),
+            None => self.wrong(path, shapes.describe(id), value),
+        }
+    }
+
+    pub(super) fn action(&mut self, action: &Value, path: &Path<'_>) {
+        let Some(object) = action.as_object() else {
+            return self.wrong(path, "an action", action);
+        };
+        let action_type = match object.get("type") {
+            Some(Value::String(action_type)) => action_type,
+            Some(other) => return self.wrong(&path.member("type"), "a string", other),
+            None => return self.absent(&path.member("type"), "a string", false),
+        };
+        if let Some(row) = self.protocol.action(action_type) {
+            self.value(row.shape, action, path);
+        }
+    }
+}
+
+/// Whether a value has the JSON type that a shape wants.
+fn admits(shape: &Shape, value: &Value) -> bool {
+    match shape {
+        Shape::Any => true,
+        Shape::String | Shape::Literal(_) | Shape::Enum { .. } => value.is_string(),
+        Shape::Boolean => value.is_boolean(),
+        Shape::Integer | Shape::Natural | Shape::Number => value.is_number(),
+        Shape::Null => value.is_null(),
+        Shape::List(_) => value.is_array(),
+        Shape::AnyOf(_) | Shape::Unresolved => false,
+        Shape::Object
+        | Shape::State
+        | Shape::Action
+        | Shape::Map(_)
+        | Shape::Record(_)
+        | Shape::Union(_) => value.is_object(),
+    }
+}
+
+fn tags(union: &Union) -> String {
+    let names: Vec<&str> = union.variants.iter().map(|(name, _)| name.as_str()).collect();
+    one_of(&names)
+}
+
+/// A value for a message: its JSON type, and itself when it is short.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(flag) => format!("boolean `{flag}`"),
+        Value::Number(number) => format!("number `{number}`"),
+        Value::String(text) => format!("string `{}`", cut(text)),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(members) => format!("an object of {}", members.len()),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
