@@ -14,6 +14,8 @@ pub mod wire;
 
 pub mod transcript;
 
+pub mod model;
+
 pub mod verdict;
 
 pub mod ledger;

@@ -1,0 +1,85 @@
+//! The chat channel: the active turn and the parts that stream into it.
+//!
+//! Knows: the members of a chat's state. Never knows: finished turns (see [`super::turn`]).
+//!
+//! Start at [`active_turn`].
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::list;
+use super::payload::{
+    Object, Reduced, Shape, append, assign, given, object, required, text, text_of,
+};
+
+/// The parts of a turn.
+pub(super) const PARTS: &str = "responseParts";
+
+/// The active turn, whichever it is.
+pub(super) fn any_active_turn(chat: &mut Object) -> Reduced<&mut Object> {
+    if given(chat, "activeTurn").is_none() {
+        return Err(NoOp::NoActiveTurn.into());
+    }
+    let turn = chat.get_mut("activeTurn").and_then(Value::as_object_mut);
+    turn.ok_or_else(|| NoOp::MalformedState.into())
+}
+
+/// The active turn, when it has that id.
+pub(super) fn active_turn<'a>(chat: &'a mut Object, turn_id: &str) -> Reduced<&'a mut Object> {
+    let turn = any_active_turn(chat)?;
+    if text_of(turn, "id") == Some(turn_id) { Ok(turn) } else { Err(NoOp::WrongTurn.into()) }
+}
+
+/// The id of a part: its own, or that of the tool call it holds.
+pub fn part_id(part: &Value) -> Option<&str> {
+    let holder = match part.get("kind").and_then(Value::as_str) {
+        Some("toolCall") => part.get("toolCall")?.get("toolCallId"),
+        _ => part.get("id"),
+    };
+    holder?.as_str()
+}
+
+/// Appends text to a Markdown part of the active turn.
+pub(super) fn delta(chat: &mut Object, action: &Object) -> Reduced {
+    append_to(chat, action, "markdown")
+}
+
+/// Appends text to a reasoning part of the active turn.
+pub(super) fn reasoning(chat: &mut Object, action: &Object) -> Reduced {
+    append_to(chat, action, "reasoning")
+}
+
+fn append_to(chat: &mut Object, action: &Object, kind: &str) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let wanted = text(action, "partId")?;
+    let content = text(action, "content")?;
+    let turn = active_turn(chat, turn_id)?;
+    let parts = list::existing(turn, PARTS)?.ok_or(NoOp::UnknownPart)?;
+    let part = parts.iter_mut().rev().find(|part| part_id(part) == Some(wanted));
+    let part = part.and_then(Value::as_object_mut).ok_or(NoOp::UnknownPart)?;
+    if text_of(part, "kind") != Some(kind) {
+        return Err(NoOp::WrongPartKind.into());
+    }
+    append(part, "content", content)
+}
+
+/// Adds a part to the active turn. The status is not derived anew, even where the part waits for a
+/// person: it catches up with the next action that derives it.
+pub(super) fn response_part(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let part = object(action, "part")?;
+    let turn = active_turn(chat, turn_id)?;
+    if text_of(part, "kind") == Some("error") {
+        return Err(NoOp::ErrorPart.into());
+    }
+    list::ensured(turn, PARTS)?.push(Value::Object(part.clone()));
+    Ok(())
+}
+
+/// Replaces what the active turn has used.
+pub(super) fn usage(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let usage = required(action, "usage", Shape::Object)?;
+    assign(active_turn(chat, turn_id)?, "usage", Some(usage));
+    Ok(())
+}

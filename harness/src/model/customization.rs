@@ -1,0 +1,119 @@
+//! A session's customizations: containers at the top, entries among their `children`.
+//!
+//! Knows: the list `customizations`. Never knows: what a customization does.
+//!
+//! Start at [`entry_mut`], which finds an entry on either level.
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::list;
+use super::payload::{
+    Object, Reduced, Shape, assign, invalid, object, optional, required, text, text_of,
+};
+
+const CUSTOMIZATIONS: &str = "customizations";
+
+/// The entry with that id: the top level first, then the children, container by container.
+fn entry_mut<'a>(session: &'a mut Object, id: &str) -> Reduced<Option<&'a mut Object>> {
+    let Some(entries) = list::existing(session, CUSTOMIZATIONS)? else {
+        return Ok(None);
+    };
+    let wanted = |entry: &Value| is(entry, "id", id);
+    if let Some(index) = entries.iter().position(wanted) {
+        return Ok(entries.get_mut(index).and_then(Value::as_object_mut));
+    }
+    let mut children =
+        entries.iter_mut().filter_map(|entry| entry.get_mut("children")?.as_array_mut()).flatten();
+    Ok(children.find(|child| wanted(child)).and_then(Value::as_object_mut))
+}
+
+fn is(entry: &Value, member: &str, value: &str) -> bool {
+    entry.get(member).and_then(Value::as_str) == Some(value)
+}
+
+/// Turns a customization on or off. Plugins and MCP servers keep the decisions themselves, absent
+/// when there are none. Every other entry keeps a boolean: the first decision, or on without one.
+///
+/// A first decision of an unknown kind counts by its `enabled` like any other.
+pub(super) fn toggled(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    let decisions = required(action, "enablement", Shape::List)?;
+    let first = decisions.as_array().and_then(|decisions| decisions.first());
+    let entry = entry_mut(session, id)?;
+    let entry = entry.ok_or(NoOp::UnknownCustomization)?;
+    if matches!(entry.get("type").and_then(Value::as_str), Some("plugin" | "mcpServer")) {
+        assign(entry, "enablement", first.map(|_| decisions));
+        return Ok(());
+    }
+    let enabled = match first {
+        None => true,
+        Some(decision) => decision
+            .get("enabled")
+            .and_then(Value::as_bool)
+            .ok_or_else(|| invalid("enablement.0.enabled", Shape::Flag))?,
+    };
+    assign(entry, "enabled", Some(&Value::Bool(enabled)));
+    Ok(())
+}
+
+/// Removes a container with its children, or else a child. Emptied lists stay.
+pub(super) fn removed(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
+    if list::remove(entries, "id", id) {
+        return Ok(());
+    }
+    let mut children =
+        entries.iter_mut().filter_map(|entry| entry.get_mut("children")?.as_array_mut());
+    if children.any(|children| list::remove(children, "id", id)) {
+        Ok(())
+    } else {
+        Err(NoOp::UnknownCustomization.into())
+    }
+}
+
+fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
+    let server = entry_mut(session, id)?;
+    let server = server.filter(|entry| text_of(entry, "type") == Some("mcpServer"));
+    server.ok_or_else(|| NoOp::UnknownMcpServer.into())
+}
+
+/// Takes over an MCP server's state and side channel; an absent channel is cleared.
+pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    object(action, "state")?;
+    let channel = optional(action, "channel", Shape::Text)?;
+    let server = mcp_server_mut(session, id)?;
+    assign(server, "state", action.get("state"));
+    assign(server, "channel", channel);
+    Ok(())
+}
+
+/// An MCP server starts, as far as anybody knows.
+pub(super) fn mcp_start_requested(session: &mut Object, action: &Object) -> Reduced {
+    mcp_requested(session, action, "starting")
+}
+
+/// An MCP server has stopped, as far as anybody knows.
+pub(super) fn mcp_stop_requested(session: &mut Object, action: &Object) -> Reduced {
+    mcp_requested(session, action, "stopped")
+}
+
+fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> Reduced {
+    let server = mcp_server_mut(session, text(action, "id")?)?;
+    assign(server, "state", Some(&json!({"kind": kind})));
+    server.remove("channel");
+    Ok(())
+}
+
+/// Lets the session go on while an MCP server starts, when it was waiting for that.
+pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> Reduced {
+    let server = mcp_server_mut(session, text(action, "id")?)?;
+    let state = server.get_mut("state").ok_or(NoOp::NotBlocking)?;
+    let blocks = is(state, "kind", "starting") && state.get("blocking") == Some(&Value::Bool(true));
+    let state = state.as_object_mut().filter(|_| blocks);
+    let state = state.ok_or(NoOp::NotBlocking)?;
+    assign(state, "blocking", Some(&Value::Bool(false)));
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Questions to a person: input requests, which are parts of the active turn.
+//!
+//! Knows: parts of kind `inputRequest`. Never knows: what a question asks, or which answers fit.
+//!
+//! Start at [`open_request`].
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::chat::{PARTS, any_active_turn};
+use super::list;
+use super::payload::{Object, Reduced, Shape, assign, given, key_of, optional, text};
+use super::payload::{object, text_of};
+use super::status;
+
+/// The newest part that holds a request of that id without a response.
+fn open_request<'a>(turn: &'a mut Object, id: &str) -> Reduced<Option<&'a mut Object>> {
+    let Some(parts) = list::existing(turn, PARTS)? else {
+        return Ok(None);
+    };
+    let open = |part: &&mut Object| {
+        let request = part.get("request").and_then(Value::as_object);
+        text_of(part, "kind") == Some("inputRequest")
+            && given(part, "response").is_none()
+            && request.and_then(|request| text_of(request, "id")) == Some(id)
+    };
+    Ok(parts.iter_mut().rev().filter_map(Value::as_object_mut).find(open))
+}
+
+fn request_of<'a>(chat: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
+    let part = open_request(any_active_turn(chat)?, id)?.ok_or(NoOp::UnknownRequest)?;
+    let request = part.get_mut("request").and_then(Value::as_object_mut);
+    request.ok_or_else(|| NoOp::UnknownRequest.into())
+}
+
+/// Adds a request, or puts it in the place of the open one with its id, whose answers stay unless
+/// the new one brings its own.
+pub(super) fn requested(chat: &mut Object, action: &Object) -> Reduced {
+    let id = key_of(action, "request", "id")?;
+    let mut request = object(action, "request")?.clone();
+    let turn = any_active_turn(chat)?;
+    if let Some(part) = open_request(turn, id)? {
+        if given(&request, "answers").is_none() {
+            let kept = part.get_mut("request").and_then(Value::as_object_mut);
+            if let Some(answers) = kept.and_then(|kept| kept.remove("answers")) {
+                request.insert("answers".to_owned(), answers);
+            }
+        }
+        part.insert("request".to_owned(), Value::Object(request));
+    } else {
+        let part = json!({"kind": "inputRequest", "request": request});
+        list::ensured(turn, PARTS)?.push(part);
+    }
+    status::refresh(chat);
+    status::mark_unread(chat);
+    Ok(())
+}
+
+/// Sets or takes back the answer to one question. Without any answer the member goes.
+pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "requestId")?;
+    let question = text(action, "questionId")?;
+    let answer = optional(action, "answer", Shape::Object)?;
+    let request = request_of(chat, id)?;
+    let mut answers = answers_of(request)?;
+    assign(&mut answers, question, answer);
+    store_answers(request, answers);
+    Ok(())
+}
+
+/// Closes a request: its answers are overlaid by those given, and it has a response.
+pub(super) fn completed(chat: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "requestId")?;
+    text(action, "response")?;
+    let given = optional(action, "answers", Shape::Object)?.and_then(Value::as_object);
+    let request = request_of(chat, id)?;
+    let mut answers = answers_of(request)?;
+    for (question, answer) in given.into_iter().flatten() {
+        answers.insert(question.clone(), answer.clone());
+    }
+    store_answers(request, answers);
+    if let Some(part) = open_request(any_active_turn(chat)?, id)? {
+        assign(part, "response", action.get("response"));
+    }
+    status::refresh(chat);
+    Ok(())
+}
+
+/// Takes the answers out of a request; they have to be stored again.
+fn answers_of(request: &mut Object) -> Reduced<Object> {
+    match request.get_mut("answers").map(Value::take) {
+        None | Some(Value::Null) => Ok(Object::new()),
+        Some(Value::Object(answers)) => Ok(answers),
+        Some(other) => {
+            request.insert("answers".to_owned(), other);
+            Err(NoOp::MalformedState.into())
+        }
+    }
+}
+
+fn store_answers(request: &mut Object, answers: Object) {
+    if answers.is_empty() {
+        request.remove("answers");
+    } else {
+        request.insert("answers".to_owned(), Value::Object(answers));
+    }
+}

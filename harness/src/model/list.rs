@@ -1,0 +1,49 @@
+//! Arrays of objects in a state, each entry known by one of its strings.
+//!
+//! Knows: JSON. Never knows: what the entries are.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::payload::{Object, Reduced, text_of};
+
+/// The array `name`, or `None` where it is absent or null.
+pub fn existing<'a>(state: &'a mut Object, name: &str) -> Reduced<Option<&'a mut Vec<Value>>> {
+    match state.get_mut(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(_) => Err(NoOp::MalformedState.into()),
+    }
+}
+
+/// The array `name`, made where it is absent or null.
+pub fn ensured<'a>(state: &'a mut Object, name: &str) -> Reduced<&'a mut Vec<Value>> {
+    let entry = state.entry(name).or_insert(Value::Null);
+    if entry.is_null() {
+        *entry = Value::Array(Vec::new());
+    }
+    entry.as_array_mut().ok_or_else(|| NoOp::MalformedState.into())
+}
+
+/// Where the first entry with that key stands.
+pub fn position(items: &[Value], key: &str, wanted: &str) -> Option<usize> {
+    let named = |item: &Value| item.as_object().and_then(|item| text_of(item, key)) == Some(wanted);
+    items.iter().position(named)
+}
+
+/// Replaces the entry with the same key in place, or appends the entry.
+pub fn upsert(state: &mut Object, name: &str, key: &str, wanted: &str, entry: Value) -> Reduced {
+    let items = ensured(state, name)?;
+    match position(items, key, wanted).and_then(|index| items.get_mut(index)) {
+        Some(slot) => *slot = entry,
+        None => items.push(entry),
+    }
+    Ok(())
+}
+
+/// Removes every entry with that key and says whether there was one.
+pub fn remove(items: &mut Vec<Value>, key: &str, unwanted: &str) -> bool {
+    let before = items.len();
+    items.retain(|item| item.get(key).and_then(Value::as_str) != Some(unwanted));
+    items.len() < before
+}

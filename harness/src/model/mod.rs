@@ -1,0 +1,183 @@
+//! The state of each channel and the reducers that change it: our own reading of the protocol.
+//!
+//! A state is a lossless JSON value, as a snapshot brought it, and is changed in place: members,
+//! parts and statuses that no table names stay as they are. [`apply`] finds the [`table::Row`] of
+//! an action and says what came of it. An action either takes effect whole or leaves the state
+//! untouched. The cost of an action never grows with the finished turns of a chat, except for the
+//! two actions that are about them (`chat/truncated`, `chat/turnsLoaded`).
+//!
+//! Three readings hold everywhere. An optional member given as null counts as absent. An action is
+//! [`Outcome::Invalid`] only where the reducer could not use it; full shape checks belong to the
+//! protocol tables. Where an id that must be unique occurs twice, the newest of the active turn's
+//! parts is meant, since parts are looked up from the back; in every other list the first entry is.
+//!
+//! Knows: `wire` (versions and channel kinds).
+//! Never knows: envelopes, sequence numbers, who sent an action and whether it was allowed, clocks.
+//!
+//! Start at [`table`], which lists every action; [`tool_call`] holds the one state machine.
+
+pub mod chat;
+pub mod customization;
+pub mod input;
+pub mod list;
+pub mod payload;
+pub mod pending;
+pub mod root;
+pub mod session;
+pub mod status;
+pub mod table;
+pub mod timestamp;
+pub mod tool_call;
+mod tool_step;
+pub mod turn;
+pub mod working_directory;
+
+use serde_json::Value;
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::version::Version;
+
+/// What came of an action.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// The reducer took the action. The state may still be equal to what it was, as when a title
+    /// is set to itself.
+    Applied,
+    /// The action is sound, but the state has no use for it. The state is untouched.
+    NoOp(NoOp),
+    /// Not an action of this channel or version. The state is untouched.
+    OutOfScope,
+    /// The payload cannot be used. The state is untouched.
+    Invalid {
+        /// The member at fault, with dots between names, such as `result.success`.
+        path: String,
+        /// What should have been there, such as `a string`.
+        expected: &'static str,
+    },
+}
+
+/// Why a sound action changed nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum NoOp {
+    /// The chat has no active turn.
+    NoActiveTurn,
+    /// The active turn has another id.
+    WrongTurn,
+    /// A turn is active where none may be.
+    TurnActive,
+    /// No finished turn has that id.
+    UnknownTurn,
+    /// The turn does not end in an error that can be resumed.
+    NotResumable,
+    /// The active turn has no part with that id.
+    UnknownPart,
+    /// The part is of another kind.
+    WrongPartKind,
+    /// Error parts come through `chat/error` only.
+    ErrorPart,
+    /// The active turn has no tool call with that id.
+    UnknownToolCall,
+    /// The tool call is not in a status that takes this action.
+    WrongStatus,
+    /// Only the tool calls of MCP servers can require authentication.
+    NotMcp,
+    /// A success cannot end a tool call that waits for authentication.
+    AwaitsAuth,
+    /// No open input request has that id, or no entry of `inputNeeded`.
+    UnknownRequest,
+    /// No pending message of that kind has that id.
+    UnknownMessage,
+    /// The chat has no queue.
+    NoQueue,
+    /// The session has no chat with that URI.
+    UnknownChat,
+    /// The list of chats is no permutation of the catalogue.
+    NotAPermutation,
+    /// The session has no active client with that id.
+    UnknownClient,
+    /// The session has no customization with that id.
+    UnknownCustomization,
+    /// The session has no MCP server with that id.
+    UnknownMcpServer,
+    /// The MCP server does not hold up the session's start.
+    NotBlocking,
+    /// No background work has that id.
+    UnknownWork,
+    /// The directory is not in the set.
+    UnknownDirectory,
+    /// The state has no configuration.
+    NoConfig,
+    /// What the action asks for is already so.
+    Unchanged,
+    /// The state has another shape than the protocol gives it.
+    MalformedState,
+}
+
+impl NoOp {
+    /// The reason as a lowercase fragment, such as `no turn is active`.
+    pub fn reason(self) -> &'static str {
+        match self {
+            NoOp::NoActiveTurn => "no turn is active",
+            NoOp::WrongTurn => "another turn is active",
+            NoOp::TurnActive => "a turn is still active",
+            NoOp::UnknownTurn => "no finished turn has that id",
+            NoOp::NotResumable => "the turn does not end in a resumable error",
+            NoOp::UnknownPart => "the active turn has no part with that id",
+            NoOp::WrongPartKind => "the part is of another kind",
+            NoOp::ErrorPart => "error parts come through `chat/error` only",
+            NoOp::UnknownToolCall => "the active turn has no tool call with that id",
+            NoOp::WrongStatus => "the tool call is not in a status that takes this action",
+            NoOp::NotMcp => "the tool call does not belong to an MCP server",
+            NoOp::AwaitsAuth => "the tool call waits for authentication and can only fail",
+            NoOp::UnknownRequest => "no open input request has that id",
+            NoOp::UnknownMessage => "no pending message of that kind has that id",
+            NoOp::NoQueue => "the chat has no queued messages",
+            NoOp::UnknownChat => "the session has no such chat",
+            NoOp::NotAPermutation => "the list is no permutation of the session's chats",
+            NoOp::UnknownClient => "the session has no such active client",
+            NoOp::UnknownCustomization => "the session has no such customization",
+            NoOp::UnknownMcpServer => "the session has no such MCP server",
+            NoOp::NotBlocking => "the MCP server does not block the session",
+            NoOp::UnknownWork => "the chat has no such background work",
+            NoOp::UnknownDirectory => "the directory is not in the set",
+            NoOp::NoConfig => "the state has no configuration",
+            NoOp::Unchanged => "it is already so",
+            NoOp::MalformedState => "the state has another shape than the protocol gives it",
+        }
+    }
+}
+
+/// Folds one accepted action into the state of a channel of that kind.
+///
+/// `version` is the one negotiated; an action it does not have is [`Outcome::OutOfScope`], as are
+/// unknown actions and anything that is no object with a `type`.
+pub fn apply(version: Version, channel: ChannelKind, state: &mut Value, action: &Value) -> Outcome {
+    let Some(members) = action.as_object() else {
+        return Outcome::OutOfScope;
+    };
+    let Some(action_type) = members.get("type").and_then(Value::as_str) else {
+        return Outcome::OutOfScope;
+    };
+    let Some(row) = table::find(version, action_type).filter(|row| row.channel == channel) else {
+        return Outcome::OutOfScope;
+    };
+    match row.effect.run(state, members) {
+        Ok(()) => Outcome::Applied,
+        Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),
+        Err(payload::Stop::Invalid { path, expected }) => Outcome::Invalid { path, expected },
+    }
+}
+
+/// Whether `version` has a reducer for actions of this type.
+pub fn reduces(version: Version, action_type: &str) -> bool {
+    table::find(version, action_type).is_some()
+}
+
+#[cfg(test)]
+mod chat_tests;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tool_call_tests;

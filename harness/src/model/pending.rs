@@ -1,0 +1,88 @@
+//! Messages that wait in a chat: the queue, and the one that steers the active turn.
+//!
+//! Knows: `queuedMessages` and `steeringMessage`. Never knows: when a message is delivered.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::list;
+use super::payload::{Object, Reduced, Shape, given, required, text, texts};
+
+const QUEUE: &str = "queuedMessages";
+const STEERING: &str = "steeringMessage";
+
+/// A kind that is not known counts as `queued`, so that the message is not lost.
+fn steers(kind: &str) -> bool {
+    kind == "steering"
+}
+
+/// Sets the steering message, or replaces a queued one in place, or queues it.
+pub(super) fn set(chat: &mut Object, action: &Object) -> Reduced {
+    let kind = text(action, "kind")?;
+    let id = text(action, "id")?;
+    let message = required(action, "message", Shape::Object)?;
+    let entry = json!({"id": id, "message": message});
+    if steers(kind) {
+        chat.insert(STEERING.to_owned(), entry);
+        return Ok(());
+    }
+    list::upsert(chat, QUEUE, "id", id, entry)
+}
+
+/// Takes back a message that waits. An empty queue becomes absent.
+pub(super) fn removed(chat: &mut Object, action: &Object) -> Reduced {
+    let kind = text(action, "kind")?;
+    let id = text(action, "id")?;
+    let found = if steers(kind) { remove_steering(chat, id) } else { remove_queued(chat, id)? };
+    if found { Ok(()) } else { Err(NoOp::UnknownMessage.into()) }
+}
+
+/// Drops the message that a turn was started from, wherever it waited.
+pub(super) fn consume(chat: &mut Object, id: &str) -> Reduced {
+    // The queue first: it is what can stop, and nothing may have changed by then.
+    remove_queued(chat, id)?;
+    remove_steering(chat, id);
+    Ok(())
+}
+
+fn remove_steering(chat: &mut Object, id: &str) -> bool {
+    let stored = chat.get(STEERING).and_then(|message| message.get("id"));
+    let matches = stored.and_then(Value::as_str) == Some(id);
+    if matches {
+        chat.remove(STEERING);
+    }
+    matches
+}
+
+fn remove_queued(chat: &mut Object, id: &str) -> Reduced<bool> {
+    let Some(queue) = list::existing(chat, QUEUE)? else {
+        return Ok(false);
+    };
+    let found = list::remove(queue, "id", id);
+    if found && queue.is_empty() {
+        chat.remove(QUEUE);
+    }
+    Ok(found)
+}
+
+/// Brings the named messages to the front in that order. Ids that are not queued mean nothing, the
+/// first mention counts, and messages that are not named follow in the order they had.
+pub(super) fn reordered(chat: &mut Object, action: &Object) -> Reduced {
+    let order = texts(action, "order")?;
+    if given(chat, QUEUE).is_none() {
+        return Err(NoOp::NoQueue.into());
+    }
+    let queue = list::existing(chat, QUEUE)?.ok_or(NoOp::NoQueue)?;
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, id) in order.iter().enumerate() {
+        places.entry(id).or_insert(place);
+    }
+    // The sort is stable, which keeps the messages that are not named in their order.
+    queue.sort_by_key(|message| {
+        let id = message.get("id").and_then(Value::as_str);
+        id.and_then(|id| places.get(id)).copied().unwrap_or(usize::MAX)
+    });
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Configuration, which the root channel and sessions share; the other root actions are rows.
+//!
+//! Knows: nothing but the state's `config`. Never knows: what the values mean.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::payload::{Object, Reduced, Shape, given, object, optional};
+
+/// Merges values shallowly into `config.values`, or replaces them. A merge deletes nothing, and a
+/// null among the values is a value. The schema stays.
+///
+/// Source: requirement reducer.root.configChanged, reducer.session.configChanged.
+pub(super) fn config_changed(state: &mut Object, action: &Object) -> Reduced {
+    let changes = object(action, "config")?;
+    let replace = optional(action, "replace", Shape::Flag)? == Some(&Value::Bool(true));
+    if given(state, "config").is_none() {
+        return Err(NoOp::NoConfig.into());
+    }
+    let config = state.get_mut("config").and_then(Value::as_object_mut);
+    let config = config.ok_or(NoOp::MalformedState)?;
+    if replace || given(config, "values").is_none() {
+        config.insert("values".to_owned(), Value::Object(changes.clone()));
+        return Ok(());
+    }
+    let values = config.get_mut("values").and_then(Value::as_object_mut);
+    let values = values.ok_or(NoOp::MalformedState)?;
+    for (name, value) in changes {
+        values.insert(name.clone(), value.clone());
+    }
+    Ok(())
+}

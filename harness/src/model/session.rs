@@ -1,0 +1,114 @@
+//! The session channel: life cycle, the catalogue of chats, and what waits for a person.
+//!
+//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue
+//! holds only what the host copied into it.
+//!
+//! Start at [`chat_updated`].
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::list;
+use super::payload::{
+    Object, Reduced, Shape, assign, given, key_of, object, required, text, texts,
+};
+use super::status;
+
+/// The session can be used. Nothing else changes.
+pub(super) fn ready(session: &mut Object, _action: &Object) -> Reduced {
+    assign(session, "lifecycle", Some(&Value::from("ready")));
+    Ok(())
+}
+
+/// The session never came to be. Its status keeps its activity: no Error bit is set.
+pub(super) fn creation_failed(session: &mut Object, action: &Object) -> Reduced {
+    let error = required(action, "error", Shape::Object)?;
+    assign(session, "lifecycle", Some(&Value::from("failed")));
+    assign(session, "creationError", Some(error));
+    Ok(())
+}
+
+/// Takes a chat out of the catalogue, and no longer calls it the default one.
+pub(super) fn chat_removed(session: &mut Object, action: &Object) -> Reduced {
+    let chat = text(action, "chat")?;
+    let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
+    if !list::remove(chats, "resource", chat) {
+        return Err(NoOp::UnknownChat.into());
+    }
+    if session.get("defaultChat").and_then(Value::as_str) == Some(chat) {
+        session.remove("defaultChat");
+    }
+    Ok(())
+}
+
+/// Merges changes into a chat's entry, every member but its `resource`. A member cannot be cleared
+/// this way: null counts as absent, and absent means unchanged.
+pub(super) fn chat_updated(session: &mut Object, action: &Object) -> Reduced {
+    let chat = text(action, "chat")?;
+    let changes = object(action, "changes")?;
+    let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
+    let index = list::position(chats, "resource", chat).ok_or(NoOp::UnknownChat)?;
+    let entry = chats.get_mut(index).and_then(Value::as_object_mut);
+    let entry = entry.ok_or(NoOp::UnknownChat)?;
+    for (name, value) in changes {
+        if name != "resource" && !value.is_null() {
+            entry.insert(name.clone(), value.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Puts the catalogue in another order, when the list names every chat exactly once.
+pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> Reduced {
+    let order = texts(action, "chats")?;
+    let chats = list::existing(session, "chats")?.ok_or(NoOp::NotAPermutation)?;
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, chat) in order.iter().enumerate() {
+        if places.insert(chat, place).is_some() {
+            return Err(NoOp::NotAPermutation.into());
+        }
+    }
+    // Each entry takes its place out, so that a catalogue with a chat twice is no match either.
+    let mut place_of = |chat: &Value| {
+        let resource = chat.get("resource").and_then(Value::as_str)?;
+        places.remove(resource)
+    };
+    let current: Option<Vec<usize>> = chats.iter().map(&mut place_of).collect();
+    let current = current.filter(|current| current.len() == order.len());
+    let current = current.ok_or(NoOp::NotAPermutation)?;
+    if current.is_sorted() {
+        return Err(NoOp::Unchanged.into());
+    }
+    let mut slots: Vec<Option<Value>> = vec![None; order.len()];
+    for (chat, place) in chats.drain(..).zip(current) {
+        if let Some(slot) = slots.get_mut(place) {
+            *slot = Some(chat);
+        }
+    }
+    chats.extend(slots.into_iter().flatten());
+    Ok(())
+}
+
+/// Adds or replaces what waits for a person, and lets the activity follow.
+pub(super) fn input_needed_set(session: &mut Object, action: &Object) -> Reduced {
+    let id = key_of(action, "request", "id")?;
+    let request = required(action, "request", Shape::Object)?;
+    list::upsert(session, "inputNeeded", "id", id, request.clone())?;
+    status::follow_input_needed(session)
+}
+
+/// Removes what waited for a person, with the list when it becomes empty.
+pub(super) fn input_needed_removed(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    let entries = list::existing(session, "inputNeeded")?.ok_or(NoOp::UnknownRequest)?;
+    if !list::remove(entries, "id", id) {
+        return Err(NoOp::UnknownRequest.into());
+    }
+    let empty = given(session, "inputNeeded").and_then(Value::as_array);
+    if empty.is_some_and(Vec::is_empty) {
+        session.remove("inputNeeded");
+    }
+    status::follow_input_needed(session)
+}

@@ -1,0 +1,116 @@
+//! The `status` of sessions and chats: one activity in the low five bits, flags above it.
+//!
+//! Bits that no constant names are kept. Source: the type `SessionStatus`.
+//!
+//! Knows: the statuses of tool calls. Never knows: why a status changed.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::payload::{Object, Reduced, flag, given};
+use super::tool_call::ToolCallStatus;
+
+/// Nothing runs.
+pub const IDLE: u64 = 1;
+/// The last turn ended in an error.
+pub const ERROR: u64 = 2;
+/// A turn is active.
+pub const IN_PROGRESS: u64 = 8;
+/// A turn is active and waits for a person. Contains the bit of [`IN_PROGRESS`].
+pub const INPUT_NEEDED: u64 = 24;
+/// A person has seen the latest state.
+pub const IS_READ: u64 = 32;
+/// A person has put the session or chat away.
+pub const IS_ARCHIVED: u64 = 64;
+/// The bits that hold the activity; the rest are flags.
+pub const ACTIVITY_MASK: u64 = 31;
+
+/// The bits of a state's `status`; none where it has no usable number.
+pub fn bits(state: &Object) -> u64 {
+    state.get("status").and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The status that a chat's parts call for: InputNeeded while the active turn has an open input
+/// request or a tool call that waits for a decision or for authentication, InProgress while a turn
+/// is active, else Idle. The flags are those the chat has.
+///
+/// Error is never derived: only the end of a turn brings it, and it stays until the next change of
+/// the turn. A chat whose status is Error and that has no active turn is therefore consistent.
+pub fn recompute(chat_state: &Value) -> u64 {
+    chat_state.as_object().map_or(IDLE, derived)
+}
+
+/// Whether a response part makes its turn wait for a person.
+pub fn blocks(part: &Value) -> bool {
+    match part.get("kind").and_then(Value::as_str) {
+        Some("inputRequest") => part.get("response").is_none_or(Value::is_null),
+        Some("toolCall") => {
+            let status = part.get("toolCall").and_then(|call| call.get("status"));
+            let status = status.and_then(Value::as_str);
+            status.and_then(ToolCallStatus::from_name).is_some_and(ToolCallStatus::blocks)
+        }
+        _ => false,
+    }
+}
+
+fn derived(chat: &Object) -> u64 {
+    let activity = match given(chat, "activeTurn") {
+        Some(turn) => {
+            let parts = turn.get("responseParts").and_then(Value::as_array);
+            // What waits is nearly always among the newest parts.
+            let waits = parts.is_some_and(|parts| parts.iter().rev().any(blocks));
+            if waits { INPUT_NEEDED } else { IN_PROGRESS }
+        }
+        None => IDLE,
+    };
+    with_activity(bits(chat), activity)
+}
+
+fn with_activity(status: u64, activity: u64) -> u64 {
+    (status & !ACTIVITY_MASK) | activity
+}
+
+fn store(state: &mut Object, status: u64) {
+    state.insert("status".to_owned(), Value::from(status));
+}
+
+/// Derives a chat's activity anew.
+pub(super) fn refresh(chat: &mut Object) {
+    store(chat, derived(chat));
+}
+
+/// Sets the activity and keeps the flags.
+pub(super) fn set_activity(state: &mut Object, activity: u64) {
+    store(state, with_activity(bits(state), activity));
+}
+
+/// Marks a chat as having something that nobody has read.
+pub(super) fn mark_unread(chat: &mut Object) {
+    store(chat, bits(chat) & !IS_READ);
+}
+
+/// Sets or clears one flag as the boolean `member` of the action says.
+pub(super) fn set_flag(state: &mut Object, action: &Object, member: &str, bit: u64) -> Reduced {
+    let on = flag(action, member)?;
+    let status = bits(state);
+    store(state, if on { status | bit } else { status & !bit });
+    Ok(())
+}
+
+/// Makes a session's activity follow its `inputNeeded` list.
+///
+/// An entry of any kind but a client's own tool execution waits for a person. When none is left,
+/// InputNeeded falls back to InProgress, whatever the activity was before; other activities stay.
+pub(super) fn follow_input_needed(session: &mut Object) -> Reduced {
+    let waits = match given(session, "inputNeeded") {
+        None => false,
+        Some(Value::Array(entries)) => entries
+            .iter()
+            .any(|entry| entry.get("kind").and_then(Value::as_str) != Some("toolClientExecution")),
+        Some(_) => return Err(NoOp::MalformedState.into()),
+    };
+    let status = bits(session);
+    let only_input = INPUT_NEEDED & !IN_PROGRESS;
+    store(session, if waits { with_activity(status, INPUT_NEEDED) } else { status & !only_input });
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! The life of a tool call: one table of transitions, and what each brings to the call.
+//!
+//! Knows: parts of kind `toolCall`. Never knows: what a tool does, or who may decide about it.
+//!
+//! Start at [`TRANSITIONS`]. What a step does to the call is in `tool_step`. Source:
+//! chat-channel.md, tool-call life cycle.
+
+use serde_json::Value;
+
+use super::payload::{Object, Reduced, Shape, flag, optional, optional_text, text_of};
+
+/// Where a tool call stands. Statuses that this table does not know stay text in the state.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum ToolCallStatus {
+    /// The model is still writing the input.
+    Streaming,
+    /// A person has to allow the call.
+    PendingConfirmation,
+    /// The tool works.
+    Running,
+    /// The tool's server wants a person to sign in.
+    AuthRequired,
+    /// A person has to allow the result.
+    PendingResultConfirmation,
+    /// There is a result.
+    Completed,
+    /// There will be none.
+    Cancelled,
+}
+
+/// What happens to a tool call: the actions, told apart by the members that change their meaning.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum ToolEvent {
+    /// `chat/toolCallStart`.
+    Start,
+    /// `chat/toolCallDelta`.
+    Delta,
+    /// `chat/toolCallReady` without `confirmed`: a person is asked.
+    ReadyUnconfirmed,
+    /// `chat/toolCallReady` with `confirmed`: nobody has to be asked.
+    ReadyConfirmed,
+    /// `chat/toolCallConfirmed` with `approved`.
+    Approved,
+    /// `chat/toolCallConfirmed` without.
+    Denied,
+    /// `chat/toolCallContentChanged`.
+    ContentChanged,
+    /// `chat/toolCallAuthRequired`; takes effect on calls of MCP servers only.
+    AuthRequired,
+    /// `chat/toolCallAuthResolved`.
+    AuthResolved,
+    /// `chat/toolCallComplete`; while authentication is awaited it takes effect as a failure only.
+    Complete,
+    /// `chat/toolCallComplete` with `requiresResultConfirmation`.
+    CompleteNeedsConfirmation,
+    /// `chat/toolCallResultConfirmed` with `approved`.
+    ResultApproved,
+    /// `chat/toolCallResultConfirmed` without.
+    ResultDenied,
+}
+
+/// One step of a tool call's life.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Transition {
+    /// Where the call stood; `None` where there is none yet.
+    pub from: Option<ToolCallStatus>,
+    /// What happens.
+    pub event: ToolEvent,
+    /// Where the call stands afterwards.
+    pub to: ToolCallStatus,
+    /// Whether the specification's state diagram shows the step. Where not, the reducer takes it
+    /// all the same, and a host that sends it is worth a remark.
+    pub diagram: bool,
+}
+
+/// Every step that the reducers take. A pair that is not here changes nothing, with two exceptions:
+/// the end of the turn cancels whatever has not ended, and a start whose id is taken adds a second
+/// call and leaves the first alone.
+#[rustfmt::skip]
+pub const TRANSITIONS: &[Transition] = {
+    use ToolCallStatus as Status;
+    use ToolEvent::*;
+    use ToolCallStatus::{Cancelled, Completed, PendingConfirmation};
+    use ToolCallStatus::{PendingResultConfirmation, Running, Streaming};
+    const fn step(from: Status, event: ToolEvent, to: Status) -> Transition {
+        Transition { from: Some(from), event, to, diagram: true }
+    }
+    const fn unshown(from: Status, event: ToolEvent, to: Status) -> Transition {
+        Transition { from: Some(from), event, to, diagram: false }
+    }
+    &[
+        Transition { from: None, event: Start, to: Streaming, diagram: true },
+        step(Streaming, Delta, Streaming),
+        step(Streaming, ReadyUnconfirmed, PendingConfirmation),
+        step(Streaming, ReadyConfirmed, Running),
+        step(PendingConfirmation, ReadyUnconfirmed, PendingConfirmation),
+        step(PendingConfirmation, ReadyConfirmed, Running),
+        step(PendingConfirmation, Approved, Running),
+        step(PendingConfirmation, Denied, Cancelled),
+        unshown(PendingConfirmation, Complete, Completed),
+        unshown(PendingConfirmation, CompleteNeedsConfirmation, PendingResultConfirmation),
+        step(Running, ReadyUnconfirmed, PendingConfirmation),
+        step(Running, ReadyConfirmed, Running),
+        step(Running, ContentChanged, Running),
+        step(Running, AuthRequired, Status::AuthRequired),
+        step(Running, Complete, Completed),
+        step(Running, CompleteNeedsConfirmation, PendingResultConfirmation),
+        step(Status::AuthRequired, AuthResolved, Running),
+        step(Status::AuthRequired, Complete, Completed),
+        step(Status::AuthRequired, CompleteNeedsConfirmation, Completed),
+        step(PendingResultConfirmation, ResultApproved, Completed),
+        step(PendingResultConfirmation, ResultDenied, Cancelled),
+    ]
+};
+
+pub(super) struct StatusRow {
+    status: ToolCallStatus,
+    name: &'static str,
+    /// The members of a call in this status, besides those of every status.
+    pub(super) members: &'static [&'static str],
+}
+
+pub(super) const STATUSES: [StatusRow; 7] = {
+    use ToolCallStatus::*;
+    const fn row(
+        status: ToolCallStatus,
+        name: &'static str,
+        members: &'static [&'static str],
+    ) -> StatusRow {
+        StatusRow { status, name, members }
+    }
+    [
+        row(Streaming, "streaming", &["partialInput", "invocationMessage"]),
+        row(
+            PendingConfirmation,
+            "pending-confirmation",
+            &[
+                "invocationMessage",
+                "toolInput",
+                "confirmationTitle",
+                "riskAssessment",
+                "edits",
+                "editable",
+                "options",
+            ],
+        ),
+        row(
+            Running,
+            "running",
+            &["invocationMessage", "toolInput", "confirmed", "selectedOption", "content"],
+        ),
+        row(
+            AuthRequired,
+            "auth-required",
+            &["invocationMessage", "toolInput", "confirmed", "selectedOption", "content", "auth"],
+        ),
+        row(PendingResultConfirmation, "pending-result-confirmation", RESULT),
+        row(Completed, "completed", RESULT),
+        row(
+            Cancelled,
+            "cancelled",
+            &[
+                "invocationMessage",
+                "toolInput",
+                "reason",
+                "reasonMessage",
+                "userSuggestion",
+                "selectedOption",
+            ],
+        ),
+    ]
+};
+
+const RESULT: &[&str] = &[
+    "invocationMessage",
+    "toolInput",
+    "confirmed",
+    "selectedOption",
+    "success",
+    "pastTenseMessage",
+    "content",
+    "structuredContent",
+    "error",
+];
+
+impl ToolCallStatus {
+    /// Every status, in the order of a call's life.
+    pub fn all() -> impl Iterator<Item = ToolCallStatus> {
+        STATUSES.iter().map(|row| row.status)
+    }
+
+    /// The name on the wire, such as `pending-confirmation`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The status of a wire name, or `None` for one that the protocol does not have yet.
+    pub fn from_name(name: &str) -> Option<ToolCallStatus> {
+        STATUSES.iter().find(|row| row.name == name).map(|row| row.status)
+    }
+
+    /// Whether the call has ended.
+    pub fn is_final(self) -> bool {
+        matches!(self, ToolCallStatus::Completed | ToolCallStatus::Cancelled)
+    }
+
+    /// Whether the call waits for a person.
+    pub fn blocks(self) -> bool {
+        use ToolCallStatus::*;
+        matches!(self, PendingConfirmation | AuthRequired | PendingResultConfirmation)
+    }
+
+    pub(super) fn row(self) -> &'static StatusRow {
+        &STATUSES[self as usize]
+    }
+}
+
+/// What an action does to a tool call, or `None` for actions that are not about one, or that lack
+/// the member that tells.
+pub fn event_of(action: &Value) -> Option<ToolEvent> {
+    event(action.as_object()?).ok().flatten()
+}
+
+/// Where a step of the table leads, whatever its guards say. A start is a step from `None` only.
+pub fn next(from: Option<ToolCallStatus>, event: ToolEvent) -> Option<ToolCallStatus> {
+    let step = |row: &&Transition| row.from == from && row.event == event;
+    TRANSITIONS.iter().find(step).map(|row| row.to)
+}
+
+pub(super) fn event(action: &Object) -> Reduced<Option<ToolEvent>> {
+    use ToolEvent::*;
+    let approved =
+        |yes, no| flag(action, "approved").map(|approved| if approved { yes } else { no });
+    Ok(Some(match text_of(action, "type") {
+        Some("chat/toolCallStart") => Start,
+        Some("chat/toolCallDelta") => Delta,
+        Some("chat/toolCallReady") => match optional_text(action, "confirmed")? {
+            Some(_) => ReadyConfirmed,
+            None => ReadyUnconfirmed,
+        },
+        Some("chat/toolCallConfirmed") => approved(Approved, Denied)?,
+        Some("chat/toolCallContentChanged") => ContentChanged,
+        Some("chat/toolCallAuthRequired") => AuthRequired,
+        Some("chat/toolCallAuthResolved") => AuthResolved,
+        Some("chat/toolCallComplete") => {
+            match optional(action, "requiresResultConfirmation", Shape::Flag)? {
+                Some(Value::Bool(true)) => CompleteNeedsConfirmation,
+                _ => Complete,
+            }
+        }
+        Some("chat/toolCallResultConfirmed") => approved(ResultApproved, ResultDenied)?,
+        _ => return Ok(None),
+    }))
+}

@@ -1,0 +1,311 @@
+//! What each step of a tool call's life brings to the call, and what it takes away.
+//!
+//! Knows: the table of [`super::tool_call`]. Never knows: what a tool does, or who may decide.
+//!
+//! Start at [`reduce`], then [`advance`]. Source: requirements reducer.chat.tool.*.
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::chat::{PARTS, active_turn};
+use super::list;
+use super::payload::{Object, Reduced, Shape, append, assign, flag, given, invalid, object};
+use super::payload::{optional, optional_text, required, text, text_of};
+use super::status;
+use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
+
+/// Members of every call, and those that the spread of a result must not overwrite.
+const KEPT_FROM_RESULTS: &[&str] = &[
+    "status",
+    "toolCallId",
+    "toolName",
+    "displayName",
+    "intention",
+    "contributor",
+    "_meta",
+    "invocationMessage",
+    "toolInput",
+    "confirmed",
+    "selectedOption",
+];
+
+/// Checks the members that an event needs, beyond those that tell the event.
+fn check(action: &Object, event: ToolEvent) -> Reduced {
+    use ToolEvent::*;
+    match event {
+        Start => {
+            text(action, "toolName")?;
+            text(action, "displayName")?;
+            optional(action, "contributor", Shape::Object)?;
+        }
+        Delta => {
+            optional_text(action, "content")?;
+            optional(action, "invocationMessage", Shape::TextOrObject)?;
+        }
+        ReadyUnconfirmed | ReadyConfirmed => {
+            required(action, "invocationMessage", Shape::TextOrObject)?;
+            optional(action, "toolInput", Shape::TextOrObject)?;
+            optional(action, "contributor", Shape::Object)?;
+        }
+        Approved => {
+            optional_text(action, "confirmed")?;
+            optional_text(action, "editedToolInput")?;
+            optional_text(action, "selectedOptionId")?;
+        }
+        Denied => {
+            optional_text(action, "reason")?;
+            optional_text(action, "selectedOptionId")?;
+        }
+        ContentChanged => drop(required(action, "content", Shape::List)?),
+        AuthRequired => drop(required(action, "auth", Shape::Object)?),
+        AuthResolved | ResultApproved | ResultDenied => {}
+        Complete | CompleteNeedsConfirmation => {
+            let result = object(action, "result")?;
+            if flag(result, "success").is_err() {
+                return Err(invalid("result.success", Shape::Flag));
+            }
+            if required(result, "pastTenseMessage", Shape::TextOrObject).is_err() {
+                return Err(invalid("result.pastTenseMessage", Shape::TextOrObject));
+            }
+        }
+    }
+    optional(action, "_meta", Shape::Object)?;
+    Ok(())
+}
+
+/// Moves a tool call of the active turn along the table.
+///
+/// An action that finds no call, or one that does not take it, leaves the whole state alone. The
+/// TypeScript reducers derive the chat's status even then, which rewrites an Error into Idle; the
+/// texts call it a no-op, so that the status stays.
+pub(super) fn reduce(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let call_id = text(action, "toolCallId")?;
+    let Some(event) = event(action)? else {
+        return Err(NoOp::WrongStatus.into());
+    };
+    check(action, event)?;
+    let turn = active_turn(chat, turn_id)?;
+    if event == ToolEvent::Start {
+        let part = json!({"kind": "toolCall", "toolCall": started(action)});
+        list::ensured(turn, PARTS)?.push(part);
+        return Ok(());
+    }
+    let call = call_mut(turn, call_id)?.ok_or(NoOp::UnknownToolCall)?;
+    let from = text_of(call, "status").and_then(ToolCallStatus::from_name);
+    let from = from.ok_or(NoOp::WrongStatus)?;
+    let to = next(Some(from), event).ok_or(NoOp::WrongStatus)?;
+    guard(call, from, event, action)?;
+    advance(call, Step { from, event, to }, action)?;
+    if !matches!(event, ToolEvent::Delta | ToolEvent::ContentChanged) {
+        status::refresh(chat);
+    }
+    Ok(())
+}
+
+/// A row of the table that is being taken.
+#[derive(Clone, Copy)]
+struct Step {
+    from: ToolCallStatus,
+    event: ToolEvent,
+    to: ToolCallStatus,
+}
+
+fn call_mut<'a>(turn: &'a mut Object, call_id: &str) -> Reduced<Option<&'a mut Object>> {
+    let Some(parts) = list::existing(turn, PARTS)? else {
+        return Ok(None);
+    };
+    Ok(parts
+        .iter_mut()
+        .rev()
+        .filter(|part| part.get("kind").and_then(Value::as_str) == Some("toolCall"))
+        .filter_map(|part| part.get_mut("toolCall")?.as_object_mut())
+        .find(|call| text_of(call, "toolCallId") == Some(call_id)))
+}
+
+fn started(action: &Object) -> Object {
+    let mut call = Object::new();
+    for name in ["toolCallId", "toolName", "displayName", "intention", "contributor", "_meta"] {
+        assign(&mut call, name, given(action, name));
+    }
+    call.insert("status".to_owned(), Value::from(ToolCallStatus::Streaming.name()));
+    call
+}
+
+/// What a step needs besides the status.
+fn guard(call: &Object, from: ToolCallStatus, event: ToolEvent, action: &Object) -> Reduced {
+    if event == ToolEvent::AuthRequired && contributor_kind(call.get("contributor")) != Some("mcp")
+    {
+        return Err(NoOp::NotMcp.into());
+    }
+    let completes = matches!(event, ToolEvent::Complete | ToolEvent::CompleteNeedsConfirmation);
+    let success = || object(action, "result").and_then(|result| flag(result, "success"));
+    if from == ToolCallStatus::AuthRequired && completes && success()? {
+        return Err(NoOp::AwaitsAuth.into());
+    }
+    if event == ToolEvent::Delta
+        && call.get("partialInput").is_some_and(|input| !input.is_string() && !input.is_null())
+    {
+        return Err(NoOp::MalformedState.into());
+    }
+    Ok(())
+}
+
+/// Puts the call into its new status and drops the members that only the old one had. Members that
+/// no status names stay.
+fn enter(call: &mut Object, to: ToolCallStatus) {
+    call.insert("status".to_owned(), Value::from(to.name()));
+    let keeps = to.row().members;
+    for name in STATUSES.iter().flat_map(|row| row.members) {
+        if !keeps.contains(name) {
+            call.remove(*name);
+        }
+    }
+}
+
+fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
+    use ToolEvent::*;
+    if let Some(meta) = given(action, "_meta") {
+        assign(call, "_meta", Some(meta));
+    }
+    match step.event {
+        Start => {}
+        Delta => {
+            overlay(call, action, &["invocationMessage"]);
+            if let Some(content) = optional_text(action, "content")? {
+                append(call, "partialInput", content)?;
+            }
+        }
+        ReadyUnconfirmed | ReadyConfirmed => ready(call, step, action),
+        Approved => {
+            choose_option(call, action);
+            enter(call, step.to);
+            let confirmed = given(action, "confirmed").cloned();
+            let confirmed = confirmed.unwrap_or_else(|| Value::from("not-needed"));
+            call.insert("confirmed".to_owned(), confirmed);
+            if call.get("toolInput").is_some_and(Value::is_string) {
+                let edited = given(action, "editedToolInput").cloned();
+                call.extend(edited.map(|input| ("toolInput".to_owned(), input)));
+            }
+        }
+        Denied => {
+            choose_option(call, action);
+            enter(call, step.to);
+            call.insert("reason".to_owned(), Value::from("denied"));
+            overlay(call, action, &["reason", "reasonMessage", "userSuggestion"]);
+        }
+        ContentChanged => overlay(call, action, &["content"]),
+        AuthRequired => {
+            enter(call, step.to);
+            overlay(call, action, &["auth"]);
+        }
+        AuthResolved | ResultApproved => enter(call, step.to),
+        Complete | CompleteNeedsConfirmation => complete(call, step, object(action, "result")?),
+        ResultDenied => {
+            enter(call, step.to);
+            call.insert("reason".to_owned(), Value::from("result-denied"));
+        }
+    }
+    Ok(())
+}
+
+/// Takes over the members that the action gives; the others stay.
+fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
+    for name in names {
+        if let Some(value) = given(action, name) {
+            assign(call, name, Some(value));
+        }
+    }
+}
+
+/// The input is complete. What an earlier `ready` said stays where this one is silent, as long as
+/// the call has not run since; a call that runs loses its choice and its content.
+fn ready(call: &mut Object, step: Step, action: &Object) {
+    if step.from == ToolCallStatus::Streaming {
+        call.remove("toolInput");
+    }
+    for name in ["selectedOption", "content"] {
+        call.remove(name);
+    }
+    enter(call, step.to);
+    overlay(call, action, &["invocationMessage", "toolInput", "intention"]);
+    refine_contributor(call, action);
+    if step.event == ToolEvent::ReadyConfirmed {
+        overlay(call, action, &["confirmed"]);
+    } else {
+        let asked = ["confirmationTitle", "riskAssessment", "edits", "editable", "options"];
+        overlay(call, action, &asked);
+    }
+}
+
+fn contributor_kind(contributor: Option<&Value>) -> Option<&str> {
+    contributor?.get("kind")?.as_str()
+}
+
+/// Takes over a contributor that says more, unless it would change who owns the call: a client's
+/// call stays with that client, and no call becomes a client's after it started.
+fn refine_contributor(call: &mut Object, action: &Object) {
+    let Some(refined) = given(action, "contributor") else {
+        return;
+    };
+    let stored = call.get("contributor");
+    let client = |contributor: Option<&Value>| {
+        let id = contributor.and_then(|contributor| contributor.get("clientId"));
+        (contributor_kind(contributor) == Some("client")).then(|| id.cloned())
+    };
+    if client(stored) == client(Some(refined)) {
+        assign(call, "contributor", Some(refined));
+    }
+}
+
+/// Keeps the option that the person chose, when the call offers it.
+fn choose_option(call: &mut Object, action: &Object) {
+    let wanted = text_of(action, "selectedOptionId");
+    let options = call.get("options").and_then(Value::as_array);
+    let chosen = options
+        .into_iter()
+        .flatten()
+        .find(|option| wanted.is_some() && option.get("id").and_then(Value::as_str) == wanted);
+    let chosen = chosen.cloned();
+    assign(call, "selectedOption", chosen.as_ref());
+}
+
+/// There is a result. Content shown while running goes unless the result brings its own; content
+/// from before an authentication that failed stays. A call nobody confirmed needed no confirmation.
+fn complete(call: &mut Object, step: Step, result: &Object) {
+    if step.from != ToolCallStatus::AuthRequired {
+        call.remove("content");
+    }
+    if step.from == ToolCallStatus::PendingConfirmation {
+        call.remove("selectedOption");
+        call.insert("confirmed".to_owned(), Value::from("not-needed"));
+    }
+    enter(call, step.to);
+    for (name, value) in result {
+        if !value.is_null() && !KEPT_FROM_RESULTS.contains(&name.as_str()) {
+            call.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// Cancels the tool call of a part whose turn ends, unless the call has ended. A call in a status
+/// that nobody knows has not.
+pub(super) fn skip(part: &mut Value) {
+    if part.get("kind").and_then(Value::as_str) != Some("toolCall") {
+        return;
+    }
+    let Some(call) = part.get_mut("toolCall").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let status = text_of(call, "status").and_then(ToolCallStatus::from_name);
+    if status.is_some_and(ToolCallStatus::is_final) {
+        return;
+    }
+    if status == Some(ToolCallStatus::Streaming) {
+        call.remove("toolInput");
+    }
+    call.remove("selectedOption");
+    enter(call, ToolCallStatus::Cancelled);
+    call.entry("invocationMessage").or_insert_with(|| Value::from(""));
+    call.insert("reason".to_owned(), Value::from("skipped"));
+}

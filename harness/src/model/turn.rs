@@ -1,0 +1,170 @@
+//! The turns of a chat: how one starts, ends, comes back and is forgotten.
+//!
+//! From 0.9.0 on a chat's `modifiedAt` is the time at which its latest turn started, and after its
+//! end that time plus the turn's duration; nothing else touches it.
+//!
+//! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: what streams into a turn (see
+//! [`super::chat`]).
+//!
+//! Start at [`end`].
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::chat::{PARTS, active_turn};
+use super::list;
+use super::payload::{Object, Reduced, Shape, assign, given, integer, invalid, object};
+use super::payload::{optional_text, required, text, text_of};
+use super::{pending, status, timestamp, tool_step};
+
+const TURNS: &str = "turns";
+const CURSOR: &str = "turnsNextCursor";
+
+/// Makes a turn the active one, with no parts, and drops the message it was made from.
+///
+/// A turn that is still active is overwritten and never reaches the history, and a repeated id
+/// starts again from nothing: this is what the released reducers do. Whether a host may send such
+/// an action is for the oracle to judge.
+pub(super) fn started(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let started_at = text(action, "startedAt")?;
+    let message = required(action, "message", Shape::Object)?;
+    if let Some(queued) = optional_text(action, "queuedMessageId")? {
+        pending::consume(chat, queued)?;
+    }
+    let turn = json!({"id": turn_id, "startedAt": started_at, "message": message, PARTS: []});
+    assign(chat, "activeTurn", Some(&turn));
+    assign(chat, "modifiedAt", action.get("startedAt"));
+    status::refresh(chat);
+    status::mark_unread(chat);
+    Ok(())
+}
+
+/// The turn ends well.
+pub(super) fn complete(chat: &mut Object, action: &Object) -> Reduced {
+    end(chat, action, "complete", None)?;
+    status::refresh(chat);
+    Ok(())
+}
+
+/// The turn ends because somebody wanted it to.
+pub(super) fn cancelled(chat: &mut Object, action: &Object) -> Reduced {
+    end(chat, action, "cancelled", None)?;
+    status::refresh(chat);
+    Ok(())
+}
+
+/// The turn ends in an error, which becomes its last part.
+///
+/// Where the part does not name its kind it gets the kind `error`: the type of the member already
+/// says so, and some implementations leave the tag out.
+pub(super) fn error(chat: &mut Object, action: &Object) -> Reduced {
+    let mut part = object(action, "part")?.clone();
+    part.entry("kind").or_insert_with(|| Value::from("error"));
+    end(chat, action, "error", Some(part))?;
+    status::set_activity(chat, status::ERROR);
+    Ok(())
+}
+
+/// Moves the active turn into the history. Tool calls that have not ended are cancelled; open input
+/// requests stay as they are. A negative duration counts as none.
+///
+/// A `startedAt` that is no time must not keep a turn from ending: `modifiedAt` then stays as it
+/// was. Source: requirement reducer.chat.endTurn-bad-startedAt.
+fn end(chat: &mut Object, action: &Object, state: &str, last: Option<Object>) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let duration = action.get("duration").and_then(integer);
+    let duration = duration.ok_or_else(|| invalid("duration", Shape::Integer))?.max(0);
+    list::existing(chat, TURNS)?;
+    let parts = list::ensured(active_turn(chat, turn_id)?, PARTS)?;
+    for part in parts.iter_mut() {
+        tool_step::skip(part);
+    }
+    parts.extend(last.map(Value::Object));
+    let Some(Value::Object(mut turn)) = chat.remove("activeTurn") else {
+        return Err(NoOp::MalformedState.into());
+    };
+    turn.insert("state".to_owned(), Value::from(state));
+    turn.insert("duration".to_owned(), Value::from(duration));
+    let ended = text_of(&turn, "startedAt").and_then(|time| timestamp::plus_millis(time, duration));
+    if let Some(ended) = ended {
+        chat.insert("modifiedAt".to_owned(), Value::from(ended));
+    }
+    list::ensured(chat, TURNS)?.push(Value::Object(turn));
+    Ok(())
+}
+
+/// Makes the latest turn active again, when it ended in an error that can be resumed. The error
+/// part stays where it is. A turn that does not say when it started did so at `modifiedAt`.
+pub(super) fn resume(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    if given(chat, "activeTurn").is_some() {
+        return Err(NoOp::TurnActive.into());
+    }
+    let modified_at = chat.get("modifiedAt").cloned();
+    let turns = list::existing(chat, TURNS)?.ok_or(NoOp::UnknownTurn)?;
+    let latest = turns.last().and_then(Value::as_object);
+    let latest = latest.filter(|turn| text_of(turn, "id") == Some(turn_id));
+    if !resumable(latest.ok_or(NoOp::UnknownTurn)?) {
+        return Err(NoOp::NotResumable.into());
+    }
+    let Some(Value::Object(mut turn)) = turns.pop() else {
+        return Err(NoOp::MalformedState.into());
+    };
+    turn.remove("state");
+    turn.remove("duration");
+    if given(&turn, "startedAt").is_none() {
+        assign(&mut turn, "startedAt", modified_at.as_ref());
+    }
+    chat.insert("activeTurn".to_owned(), Value::Object(turn));
+    status::refresh(chat);
+    status::mark_unread(chat);
+    Ok(())
+}
+
+fn resumable(turn: &Object) -> bool {
+    let parts = turn.get(PARTS).and_then(Value::as_array);
+    let last = parts.and_then(|parts| parts.last()).and_then(Value::as_object);
+    text_of(turn, "state") == Some("error")
+        && last.is_some_and(|part| {
+            text_of(part, "kind") == Some("error")
+                && part.get("resumable") == Some(&Value::Bool(true))
+        })
+}
+
+/// Forgets the turns after the named one, or all of them with what could still be loaded. The
+/// active turn is dropped too and never reaches the history; messages that wait stay.
+pub(super) fn truncated(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = optional_text(action, "turnId")?;
+    match turn_id {
+        Some(turn_id) => {
+            let turns = list::existing(chat, TURNS)?.ok_or(NoOp::UnknownTurn)?;
+            let index = list::position(turns, "id", turn_id).ok_or(NoOp::UnknownTurn)?;
+            turns.truncate(index.saturating_add(1));
+        }
+        None => {
+            list::ensured(chat, TURNS)?.clear();
+            chat.remove(CURSOR);
+        }
+    }
+    chat.remove("activeTurn");
+    status::refresh(chat);
+    Ok(())
+}
+
+/// Puts older turns before those that are there, without those that already are, and replaces the
+/// cursor for what is older still.
+pub(super) fn loaded(chat: &mut Object, action: &Object) -> Reduced {
+    let older = required(action, "turns", Shape::List)?;
+    let cursor = optional_text(action, CURSOR)?.map(Value::from);
+    let turns = list::ensured(chat, TURNS)?;
+    let id = |turn: &Value| turn.get("id").and_then(Value::as_str).map(str::to_owned);
+    let known: HashSet<String> = turns.iter().filter_map(id).collect();
+    let unseen = |turn: &&Value| id(turn).is_none_or(|id| !known.contains(&id));
+    let older = older.as_array().into_iter().flatten().filter(unseen);
+    turns.splice(0..0, older.cloned());
+    assign(chat, CURSOR, cursor.as_ref());
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The set of working directories that sessions and chats keep in order.
+//!
+//! Knows: the list `workingDirectories`. Never knows: whether a directory exists, or which of a
+//! session's directories a chat may use.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::list;
+use super::payload::{Object, Reduced, text};
+
+const DIRECTORIES: &str = "workingDirectories";
+
+fn position(items: &[Value], directory: &str) -> Option<usize> {
+    items.iter().position(|item| item.as_str() == Some(directory))
+}
+
+/// Appends a directory that the set does not have.
+pub(super) fn set(state: &mut Object, action: &Object) -> Reduced {
+    let directory = text(action, "directory")?;
+    let items = list::ensured(state, DIRECTORIES)?;
+    if position(items, directory).is_some() {
+        return Err(NoOp::Unchanged.into());
+    }
+    items.push(Value::from(directory));
+    Ok(())
+}
+
+/// Removes a directory; the list stays when it becomes empty.
+pub(super) fn removed(state: &mut Object, action: &Object) -> Reduced {
+    let directory = text(action, "directory")?;
+    let items = list::existing(state, DIRECTORIES)?.ok_or(NoOp::UnknownDirectory)?;
+    position(items, directory).ok_or(NoOp::UnknownDirectory)?;
+    items.retain(|item| item.as_str() != Some(directory));
+    Ok(())
+}
+
+/// Puts a directory in the place of another. The set keeps one of each: the earlier place wins, so
+/// that `[A, B, C]` becomes `[A, C]` for B to C and `[A, B]` for C to A.
+///
+/// Source: requirement reducer.session.workingDirectoryReplaced.
+pub(super) fn replaced(state: &mut Object, action: &Object) -> Reduced {
+    let directory = text(action, "directory")?;
+    let replacement = text(action, "replacement")?;
+    let items = list::existing(state, DIRECTORIES)?.ok_or(NoOp::UnknownDirectory)?;
+    let index = position(items, directory).ok_or(NoOp::UnknownDirectory)?;
+    if position(items, replacement).is_some_and(|other| other < index) {
+        items.remove(index);
+        return Ok(());
+    }
+    let mut at = 0;
+    items.retain(|item| {
+        at += 1;
+        at - 1 <= index || item.as_str() != Some(replacement)
+    });
+    if let Some(slot) = items.get_mut(index) {
+        *slot = Value::from(replacement);
+    }
+    Ok(())
+}
