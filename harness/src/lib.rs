@@ -19,3 +19,5 @@ pub mod model;
 pub mod verdict;
 
 pub mod ledger;
+
+pub mod oracle;

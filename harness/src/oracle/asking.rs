@@ -1,0 +1,169 @@
+//! What clients send: requests, dispatches, answers to the host.
+//!
+//! Knows: the context. Never knows: rules.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::Seen;
+use crate::wire::message::{Decoded, Kind, Message};
+use crate::wire::protocol::{Dispatch, MethodKind, Protocol};
+use crate::wire::validate::{Sender, ShapeError};
+
+use super::connection::Request;
+use super::context::{Context, Emit};
+use super::envelope::channel_of;
+use super::step::Step;
+
+/// Requests after which a channel of that URI may be another one, or none: the method, the member
+/// that names it, and whether it goes.
+const REPLACING: &[(&str, &[&str], bool)] = &[
+    ("createSession", &["channel", "session"], false),
+    ("createChat", &["chat"], false),
+    ("createTerminal", &["channel", "terminal"], false),
+    ("disposeSession", &["channel", "session"], true),
+    ("disposeChat", &["channel", "chat"], true),
+    ("disposeTerminal", &["channel", "terminal"], true),
+];
+
+/// The channel that a request makes or disposes of, and whether it disposes.
+pub(super) fn replaced<'a>(method: &str, params: &'a Value) -> Option<(&'a str, bool)> {
+    let (_, members, disposes) = REPLACING.iter().find(|(name, ..)| *name == method)?;
+    let uri = members.iter().find_map(|member| params.get(*member)?.as_str())?;
+    Some((uri, *disposes))
+}
+
+impl Context {
+    pub(super) fn sent(&mut self, seen: &Arc<Seen>, emit: Emit<'_>) {
+        self.assume();
+        let conn = self.here_mut();
+        let protocol = conn.protocol;
+        let errors = match (seen.message(), protocol) {
+            (Some(message), Some(protocol)) => {
+                protocol.check_message(message, Sender::Client, None)
+            }
+            _ => Vec::new(),
+        };
+        let sender = Sender::Client;
+        let checked = protocol.is_some();
+        emit(self, &Step::Frame { seen, sender, errors: &errors, checked });
+        match &seen.decoded {
+            Decoded::Message(message) => self.client_message(seen, message, &errors, emit),
+            Decoded::Batch(items) => {
+                self.here_mut().odd += 1 + items.len();
+            }
+            Decoded::Scalar(_) | Decoded::Odd(_) => self.here_mut().odd += 1,
+        }
+    }
+
+    fn client_message(
+        &mut self,
+        seen: &Arc<Seen>,
+        message: &Message,
+        errors: &[ShapeError],
+        emit: Emit<'_>,
+    ) {
+        match message.kind() {
+            Kind::Request => self.asked(seen, message, emit),
+            Kind::Notification => match message.method() {
+                Some("unsubscribe") => self.unsubscribed(message.params(), emit),
+                Some("dispatchAction") => self.dispatched(seen, message, errors, emit),
+                _ => {}
+            },
+            Kind::Success | Kind::Failure => {
+                if let Some(id) = message.id() {
+                    self.here_mut().host_requests.remove(&id.to_string());
+                }
+            }
+            Kind::Malformed => self.here_mut().odd += 1,
+        }
+    }
+
+    fn asked(&mut self, seen: &Arc<Seen>, message: &Message, emit: Emit<'_>) {
+        let (Some(method), Some(id)) = (message.method(), message.id()) else {
+            return;
+        };
+        let params = message.params();
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let row = protocol.and_then(|protocol| protocol.method(method));
+        let notification = row.is_some_and(|row| row.kind == MethodKind::Notification);
+        let request = Request {
+            method: method.to_owned(),
+            seen: seen.clone(),
+            line: self.now.line,
+            at: self.now.at,
+            tick: self.now.tick,
+            floor: self.highest,
+            sound: !notification && is_sound(message, id),
+            given_up: None,
+        };
+        if matches!(method, "initialize" | "reconnect") {
+            self.introduced(method, params);
+        }
+        if method == "dispatchAction" {
+            self.dispatched(seen, message, &[], emit);
+        }
+        self.here_mut().ask(id, request);
+        if let Some((uri, disposes)) = replaced(method, params)
+            && let Some(channel) = self.channels.intern(uri)
+        {
+            self.unsettle(channel);
+            if !disposes && let Some(channel) = self.channels.get_mut(channel) {
+                channel.disposed = None;
+            }
+        }
+    }
+
+    fn introduced(&mut self, method: &str, params: &Value) {
+        let line = self.now.line;
+        let client_id: Option<Arc<str>> =
+            params.get("clientId").and_then(Value::as_str).map(Arc::from);
+        let known = client_id.as_ref().and_then(|id| self.versions.get(id)).copied();
+        let conn = self.here_mut();
+        if conn.shaken {
+            return;
+        }
+        conn.handshake_line = line;
+        conn.client_id = client_id;
+        if method == "reconnect" && known.is_some() {
+            conn.version = known;
+            conn.protocol = known.and_then(Protocol::of);
+        }
+    }
+
+    fn dispatched(
+        &mut self,
+        seen: &Arc<Seen>,
+        message: &Message,
+        errors: &[ShapeError],
+        emit: Emit<'_>,
+    ) {
+        let params = message.params();
+        let action = params.get("action").unwrap_or(&Value::Null);
+        let number = params.get("clientSeq").and_then(Value::as_i64);
+        let action_type = action.get("type").and_then(Value::as_str);
+        let uri = channel_of(params, action);
+        let (Some(client_seq), Some(action_type), Some(uri)) = (number, action_type, uri) else {
+            return;
+        };
+        let Some(channel) = self.channels.intern(uri) else {
+            return;
+        };
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let row = protocol.and_then(|protocol| protocol.action(action_type));
+        let sound = message.kind() == Kind::Notification
+            && row.is_some_and(|row| row.dispatch == Dispatch::Client)
+            && errors.iter().all(|error| error.soft);
+        let step = Step::Dispatched { seen, channel, client_seq, sound };
+        emit(self, &step);
+    }
+}
+
+/// Whether a request has to be answered. Whatever is odd about it lets the host off.
+fn is_sound(message: &Message, id: &Value) -> bool {
+    let value = message.value();
+    value.get("jsonrpc").and_then(Value::as_str) == Some("2.0")
+        && (id.is_string() || id.is_i64() || id.is_u64())
+        && value.get("params").is_none_or(Value::is_object)
+}

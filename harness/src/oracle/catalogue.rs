@@ -1,0 +1,236 @@
+//! The catalogue of checks: one row each, with its weight, its sources and the reading taken.
+//!
+//! Knows: weights. Never knows: how a check works.
+//!
+//! Start at [`CHECKS`].
+
+use crate::verdict::Weight;
+
+/// One always-on check.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckRow {
+    /// Its id, such as `sequence.grows`; never reused.
+    pub id: &'static str,
+    /// How much its rule weighs. A finding may weigh less, never more.
+    pub weight: Weight,
+    /// The requirements it puts to the test, by their ids in the ledger.
+    pub requirements: &'static [&'static str],
+    /// The invariant it implements, such as `A1`.
+    pub invariant: &'static str,
+    /// The rule in one sentence, why it weighs what it weighs, and its source.
+    pub doc: &'static str,
+    /// Where the specification is open: the reading taken.
+    pub open: Option<&'static str>,
+}
+
+macro_rules! catalogue {
+    ($($rule:ident $id:literal $weight:ident $invariant:literal [$($requirement:literal),*]
+        $doc:literal $(open $open:literal)?;)+) => {
+        /// A check, as the index of its row.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub(super) enum Rule {
+            $($rule,)+
+        }
+
+        /// Every check, in the order of the invariants.
+        pub const CHECKS: &[CheckRow] = &[$(CheckRow {
+            id: $id,
+            weight: Weight::$weight,
+            requirements: &[$($requirement),*],
+            invariant: $invariant,
+            doc: $doc,
+            open: catalogue!(@open $($open)?),
+        },)+];
+    };
+    (@open) => { None };
+    (@open $open:literal) => { Some($open) };
+}
+
+catalogue! {
+    ShapeHost "shape.host" Must "A9"
+        ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
+         "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
+         "jsonrpc.response.null-result-present", "auth.required.data"]
+        "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated \
+         version. Source: JSON-RPC 2.0 sections 4 and 5, the types of each version.";
+    ShapeHarness "shape.harness" Note "A9" []
+        "The clients' own frames are valid too. Never the target's fault: a frame may be odd on \
+         purpose, which a transcript cannot say.";
+    ShapeNullOptional "shape.null-optional" Should "A9" []
+        "Optional members are left out, not null, and expected ones are there. Clients differ in \
+         what they do with null. Source: the types of each version.";
+    AnsweredOnce "jsonrpc.answered-once" Must "B1" ["jsonrpc.response.exactly-one"]
+        "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 \
+         section 5."
+        open "No deadline is given; a request counts as unanswered when a later request on the \
+              connection was answered a whole deadline later, or nothing came at all for that long.";
+    NoStrayResponse "jsonrpc.no-stray-response" Must "B2"
+        ["jsonrpc.notification.no-response", "dispatch.no-response-frame", "unsubscribe.no-response"]
+        "No response answers something that was not asked: an unknown id, or a notification. \
+         Source: JSON-RPC 2.0 section 4.1."
+        open "After a frame that could not be read one response with any id is allowed.";
+    HostRequestIds "jsonrpc.host-request-ids" Essential "B4" []
+        "The host's open requests have different ids, otherwise it cannot tell their answers \
+         apart. Source: JSON-RPC 2.0 section 4.";
+    ErrorCode "jsonrpc.error-code" Note "B6"
+        ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
+        "Error codes below -32000 are those that JSON-RPC and the version's table assign. Source: \
+         error codes; implied, so only noted.";
+    SequenceGrows "sequence.grows" Essential "A1"
+        ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved"]
+        "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client \
+         has one watermark for the connection; without growth it loses actions. Source: guide, \
+         `monotonically increasing`."
+        open "Strict, per connection, over all channels; rejections may repeat a number but not \
+              go back, which is only noted.";
+    OneEnvelope "sequence.one-envelope" Essential "A2"
+        ["envelope.serverseq.unique", "reconnect.replay-envelope-verbatim"]
+        "One `serverSeq` is one action: same channel, action and origin wherever it is received, \
+         otherwise clients diverge. Source: ActionEnvelope.serverSeq."
+        open "Connections of other versions and connections that asked for merged delivery are \
+              not compared.";
+    OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
+        "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
+         diverge. Source: the reducers are not commutative.";
+    RealTime "sequence.real-time" Essential "A10" ["envelope.serverseq.survives-connections"]
+        "Numbers never go back in real time: `initialize.serverSeq`, and the `fromSeq` of a \
+         channel, are not below what was received before they were asked for. A client that \
+         starts lower folds actions twice. Source: InitializeResult.serverSeq, Snapshot.fromSeq."
+        open "`fromSeq` below the counter but not below the channel's last action is only noted.";
+    FanoutComplete "fanout.complete" Essential "A4"
+        ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
+         "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response"]
+        "What one subscriber of a channel receives, every other one does, between the larger \
+         `fromSeq` and the earlier end; otherwise their states diverge. Source: subscriptions.md."
+        open "Rejections, `chat/turnsLoaded` and automations have no stated audience.";
+    SubscribedOnly "fanout.subscribed-only" Must "A5"
+        ["unsubscribe.stops-delivery", "multi.isolation.sessions",
+         "subscribe.isolated-per-connection", "unsubscribe.root-notifications-stop"]
+        "Actions and notifications of a channel come only to its subscribers. After an \
+         `unsubscribe` a MUST; without any subscription essential, it leaks other people's \
+         sessions. Source: subscriptions.md."
+        open "The echo or rejection of an own dispatch is allowed; `auth/required` is only noted; \
+              the MCP relay is not judged.";
+    AfterSnapshot "fanout.after-snapshot" Essential "A6"
+        ["snapshot.fromseq-lower-bound", "subscribe.no-duplicate-snapshot-to-live"]
+        "After a snapshot with `fromSeq` n nothing at or below n is delivered on that channel; a \
+         client would fold it twice. Source: Snapshot.fromSeq.";
+    Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
+        "An action travels on a channel of the kind its type belongs to, otherwise no reducer \
+         takes it. Source: the channel pages.";
+    KnownActions "fanout.known-actions" Should "A8"
+        ["version.action-types-known", "version.host-no-newer-behaviour",
+         "version.notification-methods-known"]
+        "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
+        open "The registry and the published packages disagree about when some began; newer ones \
+              weigh a warning, names of no version only a note.";
+    SettledOnce "dispatch.settled-once" Essential "C1"
+        ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]
+        "A sound dispatch by a subscriber is answered by exactly one action with its origin, \
+         accepted or rejected; otherwise the client's pending action never settles, or is applied \
+         twice. Source: write-ahead reconciliation.";
+    NoForgedOrigin "dispatch.no-forged-origin" Essential "C2"
+        ["envelope.origin.not-forgeable", "envelope.origin.clientseq-verbatim"]
+        "An origin names what that client really dispatched, on that channel, of that type; \
+         a client would settle the wrong pending action. Source: ActionOrigin.";
+    InOrder "dispatch.in-order" Essential "C3"
+        ["envelope.echo.fifo-per-client", "dispatch.order-preserved"]
+        "The dispatches of a connection are settled in the order they were sent: clients take the \
+         head of their pending actions. Source: reconciliation."
+        open "Per channel essential; the order across channels is inferred and only noted.";
+    PayloadKept "dispatch.payload-kept" Note "C4"
+        ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
+        "The echo has everything the dispatch had. Normalisation is not forbidden, so only noted.";
+    RejectionWithoutEffect "dispatch.rejection-without-effect" Must "C5"
+        ["envelope.rejection.no-effect"]
+        "A rejected action changes nothing. Source: actions.md, rejection.";
+    ClientDispatchableOnly "dispatch.client-dispatchable-only" Should "C6" []
+        "A client's action that only the host may bring in is not accepted. Source: the dispatch \
+         rule of each action; hosts SHOULD reject it."
+        open "`session/defaultChatChanged` and other disputed rows are only noted.";
+    SnapshotAgrees "state.snapshot-agrees" Essential "D1"
+        ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
+         "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live"]
+        "A snapshot with the accepted actions after it equals every later snapshot of the channel, \
+         by anybody; otherwise clients diverge. Source: state-model.md."
+        open "Members that no action can change are not compared; see the masks.";
+    DeadHostAction "state.dead-host-action" Note "D4" []
+        "An action of the host's own has an effect in the reducers. The text never says so; a \
+         dead one is nearly always a lost part or a wrong channel.";
+    ActiveOnly "turns.active-only" Essential "E2"
+        ["chat.turn.scoped-actions-active", "chat.turn.single-active"]
+        "Actions within a turn name the active turn; after its end their content is lost. Source: \
+         chat-channel.md, the reducers."
+        open "Accepting a second `turnStarted` while a turn is active is only noted (E1).";
+    PartBeforeAppend "turns.part-before-append" Must "E6"
+        ["chat.stream.part-before-delta", "chat.stream.part-before-reasoning",
+         "chat.stream.kind-match"]
+        "A part is created before text is appended to it, and is of the kind that takes it. \
+         Source: chat-channel.md.";
+    OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
+        "A turn ends at most once, and no accepted turn vanishes from the history without an end. \
+         Two ends, or none, leave clients with different histories. Source: turn life cycle."
+        open "That an end comes at all is a scenario's to expect.";
+    LegalTransitions "tools.legal-transitions" Essential "F1"
+        ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
+         "chat.tool.id-unique"]
+        "Tool calls move only along the table of transitions, beginning with a start under a new \
+         id; anything else loses content or runs without a decision. Source: the tool-call diagram."
+        open "Completion while a confirmation is pending is taken by the reducers and absent from \
+              the diagram: only noted.";
+    OneDecision "tools.one-decision" Must "F4"
+        ["dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallConfirmed.opposite"]
+        "A tool call is confirmed at most once per pending period, completed once, and its result \
+         confirmed once. Source: chat-channel.md, validation.";
+    ReplayComplete "reconnect.replay-complete" Must "M1"
+        ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
+         "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
+        "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
+         order, and nothing else. Source: lifecycle.md, reconnection.";
+    NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
+        "When the range is no longer retained the answer is snapshots, never a replay that begins \
+         later: the client cannot notice the loss. Source: lifecycle.md, reconnection.";
+    Missing "reconnect.missing" Essential "M3"
+        ["reconnect.missing.subset", "reconnect.missing.disposed",
+         "reconnect.snapshot.one-per-subscription"]
+        "`missing` names only channels that were asked for, that are gone and that deliver nothing \
+         afterwards; a client drops their state. Source: ReconnectReplayResult.missing."
+        open "A live channel without a snapshot in a snapshot result is only noted.";
+    NoNotificationReplay "reconnect.no-notification-replay" Essential "M4"
+        ["reconnect.replay-no-notifications"]
+        "Notifications of the gap are not sent again; the client lists sessions anew, and a late \
+         one would be folded over the fresh list. Source: lifecycle.md, reconnection."
+        open "Judged for sessions added and removed, which happen once in a life.";
+}
+
+impl Rule {
+    pub(super) fn row(self) -> &'static CheckRow {
+        &CHECKS[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Ledger;
+
+    #[test]
+    fn requirements_are_in_the_ledger() {
+        for row in CHECKS {
+            for id in row.requirements {
+                assert!(Ledger::get().find(id).is_some(), "{}: {id}", row.id);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_unique_and_end_sentences() {
+        for (index, row) in CHECKS.iter().enumerate() {
+            assert!(row.doc.ends_with('.'), "{}", row.id);
+            assert!(row.open.is_none_or(|open| open.ends_with('.')), "{}", row.id);
+            assert!(CHECKS[..index].iter().all(|other| other.id != row.id), "{}", row.id);
+        }
+        assert_eq!(Rule::ShapeHost.row().id, "shape.host");
+        assert_eq!(Rule::NoNotificationReplay.row().id, "reconnect.no-notification-replay");
+    }
+}

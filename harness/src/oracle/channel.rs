@@ -1,0 +1,227 @@
+//! Channels: their kinds, their recent numbers and their folded states.
+//!
+//! Knows: kinds of channels, snapshots. Never knows: connections' subscriptions.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::{ConnId, Seen};
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
+use crate::wire::protocol::Protocol;
+
+/// Channels that are kept apart; what travels on further ones is not judged.
+const MAX_CHANNELS: usize = 65_536;
+/// Snapshots of a channel that wait for the fold to reach them; older ones are not compared.
+pub(super) const MAX_WAITING: usize = 8;
+/// Rejected actions of a channel that are remembered until the next comparison.
+pub(super) const MAX_REJECTED: usize = 8;
+
+/// A channel, numbered in the order of appearance.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) struct ChannelId(u32);
+
+/// What is known of a channel.
+pub(super) struct Channel {
+    pub uri: Arc<str>,
+    /// Its kind, where a snapshot, a catalogue, the scheme or an action has told.
+    pub kind: Option<ChannelKind>,
+    /// The line that the kind was learnt from; 0 for the scheme.
+    pub kind_line: u64,
+    /// The numbers of its accepted actions in the log, ascending.
+    pub recent: VecDeque<u64>,
+    /// Actions up to this number are forgotten.
+    pub forgotten: u64,
+    /// The state of the channel, as far as it could be followed.
+    pub fold: Option<Fold>,
+    /// Snapshots ahead of the fold.
+    pub waiting: Vec<Waiting>,
+    /// Rejected actions since the last comparison, with their lines.
+    pub rejected: Vec<(Arc<Seen>, u64)>,
+    /// The connections that are subscribed.
+    pub subscribers: Vec<ConnId>,
+    /// The line of the answer that confirmed its disposal.
+    pub disposed: Option<u64>,
+}
+
+/// A state and what it was folded from.
+pub(super) struct Fold {
+    pub kind: ChannelKind,
+    pub protocol: &'static Protocol,
+    pub state: Value,
+    /// The `fromSeq` of the snapshot it began with.
+    pub base_seq: u64,
+    /// The number of the last action folded, or the `fromSeq` of the snapshot it began with.
+    pub seq: u64,
+    /// Every action of the channel up to this number is in the state.
+    pub known_to: u64,
+    /// The line of the snapshot it began with.
+    pub base_line: u64,
+    /// Older turns may have been left out of that snapshot.
+    pub windowed: bool,
+    /// The line of the last action folded; 0 where there was none.
+    pub last_line: u64,
+}
+
+/// A snapshot that cannot be compared yet.
+#[derive(Clone)]
+pub(super) struct Waiting {
+    pub seen: Arc<Seen>,
+    pub place: Place,
+    pub from_seq: u64,
+    pub conn: ConnId,
+    pub line: u64,
+    pub tick: u64,
+    /// Older turns may have been left out on purpose.
+    pub windowed: bool,
+}
+
+/// Where in a response a snapshot is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// `result.snapshot`.
+    Single,
+    /// The result itself, as some documents of 0.1.0 show it.
+    Bare,
+    /// `result.snapshots[i]`.
+    Listed(usize),
+}
+
+impl Place {
+    /// The snapshot at this place of a response.
+    pub(super) fn snapshot(self, seen: &Seen) -> Option<&Value> {
+        let result = seen.message()?.result()?;
+        match self {
+            Place::Single => result.get("snapshot"),
+            Place::Bare => Some(result),
+            Place::Listed(index) => result.get("snapshots")?.get(index),
+        }
+    }
+
+    pub(super) fn state(self, seen: &Seen) -> Option<&Value> {
+        self.snapshot(seen)?.get("state")
+    }
+}
+
+/// Every channel that was named.
+#[derive(Default)]
+pub(super) struct Channels {
+    by_uri: HashMap<Arc<str>, ChannelId>,
+    all: Vec<Channel>,
+}
+
+impl Channels {
+    /// The channel of a URI, new if need be; `None` where there are too many.
+    pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
+        if let Some(id) = self.by_uri.get(uri) {
+            return Some(*id);
+        }
+        if self.all.len() >= MAX_CHANNELS {
+            return None;
+        }
+        let id = ChannelId(u32::try_from(self.all.len()).ok()?);
+        let uri: Arc<str> = uri.into();
+        self.all.push(Channel::new(uri.clone()));
+        self.by_uri.insert(uri, id);
+        Some(id)
+    }
+
+    pub(super) fn find(&self, uri: &str) -> Option<ChannelId> {
+        self.by_uri.get(uri).copied()
+    }
+
+    pub(super) fn get(&self, id: ChannelId) -> Option<&Channel> {
+        self.all.get(id.0 as usize)
+    }
+
+    pub(super) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.all.get_mut(id.0 as usize)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Channel> {
+        self.all.iter_mut()
+    }
+}
+
+impl Channel {
+    fn new(uri: Arc<str>) -> Channel {
+        Channel {
+            kind: kind_of_scheme(&uri),
+            uri,
+            kind_line: 0,
+            recent: VecDeque::new(),
+            forgotten: 0,
+            fold: None,
+            waiting: Vec::new(),
+            rejected: Vec::new(),
+            subscribers: Vec::new(),
+            disposed: None,
+        }
+    }
+
+    /// Takes a number into the ascending list. Almost always it is the last.
+    pub(super) fn remember(&mut self, seq: u64) {
+        let after = self.recent.iter().rev().take_while(|known| **known > seq).count();
+        self.recent.insert(self.recent.len() - after, seq);
+    }
+
+    pub(super) fn forget(&mut self, seq: u64) {
+        if self.recent.front() == Some(&seq) {
+            self.recent.pop_front();
+        }
+        self.forgotten = self.forgotten.max(seq);
+    }
+
+    /// The numbers in `(after, before)`, descending.
+    pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
+        let newest_first = self.recent.iter().rev().copied();
+        newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)
+    }
+
+    /// Nothing of before the host's restart counts any more.
+    pub(super) fn reset(&mut self) {
+        *self = Channel {
+            kind: self.kind,
+            kind_line: self.kind_line,
+            ..Channel::new(self.uri.clone())
+        };
+    }
+
+    /// Its state can no longer be followed.
+    pub(super) fn lose(&mut self) {
+        self.fold = None;
+        self.waiting.clear();
+        self.rejected.clear();
+    }
+}
+
+/// The kind that a scheme names beyond doubt. Hosts may keep changesets and comments under the URI
+/// of a session, and give terminals and chats any scheme.
+fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
+    let kind = ChannelKind::of_uri(uri)?;
+    let certain = match kind {
+        ChannelKind::Root => uri == ROOT,
+        ChannelKind::Session => {
+            let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
+            !path.contains('/')
+        }
+        ChannelKind::Chat | ChannelKind::Changeset => false,
+        _ => true,
+    };
+    certain.then_some(kind)
+}
+
+/// The kind of a channel whose state is folded here, by the members that tell the variants apart.
+pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
+    if uri == ROOT {
+        return Some(ChannelKind::Root);
+    }
+    if state.get("lifecycle").is_some_and(Value::is_string) && state.get("createdAt").is_none() {
+        let session = state.get("chats").or_else(|| state.get("turns")).is_some();
+        return session.then_some(ChannelKind::Session);
+    }
+    let chat = protocol.has(Feature::Chats) && state.get("turns").is_some_and(Value::is_array);
+    chat.then_some(ChannelKind::Chat)
+}

@@ -1,0 +1,94 @@
+//! What a family of checks is, and where its findings go.
+//!
+//! Knows: the catalogue, steps. Never knows: what any check looks for.
+
+use crate::verdict::{CheckReport, Finding, Weight};
+
+use super::catalogue::{CHECKS, Rule};
+use super::context::Context;
+use super::step::Step;
+
+/// Findings kept per check; the others are counted.
+const MAX_FINDINGS: usize = 100;
+
+/// A family of checks: a fold over steps.
+pub(super) trait Check {
+    /// Looks at one step. `cx` is as it was just before the step takes effect.
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink);
+
+    /// Judges what can only be judged when nothing more comes.
+    fn finish(&mut self, _cx: &Context, _out: &mut Sink) {}
+}
+
+/// Collects observations and findings.
+pub(super) struct Sink {
+    reports: Vec<CheckReport>,
+    fresh: Vec<Finding>,
+}
+
+impl Sink {
+    pub(super) fn new() -> Sink {
+        let report = |row: &super::CheckRow| CheckReport {
+            check: row.id,
+            observations: 0,
+            findings: Vec::new(),
+            left_out: 0,
+        };
+        Sink { reports: CHECKS.iter().map(report).collect(), fresh: Vec::new() }
+    }
+
+    /// The rule was put to the test once more.
+    pub(super) fn seen(&mut self, rule: Rule) {
+        if let Some(report) = self.reports.get_mut(rule as usize) {
+            report.observations += 1;
+        }
+    }
+
+    /// The rule was broken, with its full weight.
+    pub(super) fn broken(&mut self, rule: Rule, message: String, lines: &[u64]) {
+        self.weaker(rule, rule.row().weight, message, lines);
+    }
+
+    /// The rule was broken in a way that weighs less.
+    pub(super) fn weaker(&mut self, rule: Rule, weight: Weight, message: String, lines: &[u64]) {
+        self.with_diff(rule, weight, message, lines, None);
+    }
+
+    /// The rule was broken, with the difference of the states involved.
+    pub(super) fn with_diff(
+        &mut self,
+        rule: Rule,
+        weight: Weight,
+        message: String,
+        lines: &[u64],
+        diff: Option<String>,
+    ) {
+        let mut lines: Vec<u64> = lines.iter().copied().filter(|line| *line > 0).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let finding = Finding {
+            check: rule.row().id,
+            weight: weight.min(rule.row().weight),
+            message,
+            lines,
+            diff,
+        };
+        let Some(report) = self.reports.get_mut(rule as usize) else {
+            return;
+        };
+        if report.findings.len() < MAX_FINDINGS {
+            report.findings.push(finding.clone());
+        } else {
+            report.left_out += 1;
+        }
+        self.fresh.push(finding);
+    }
+
+    pub(super) fn take_fresh(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    pub(super) fn into_reports(self) -> Vec<CheckReport> {
+        self.reports
+    }
+}

@@ -1,0 +1,169 @@
+//! Connections: who speaks on them, what is asked, what is subscribed.
+//!
+//! Knows: requests and subscriptions. Never knows: states, the log.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::transcript::Seen;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::channel::ChannelId;
+
+/// Open requests of one connection; with more, nobody is accused of not answering.
+pub(super) const MAX_OPEN: usize = 4_096;
+/// Ids that were answered, kept to tell a second answer from a stray one.
+const MAX_ANSWERED: usize = 1_024;
+
+/// One connection.
+#[derive(Default)]
+pub(super) struct Conn {
+    /// Its opening was seen.
+    pub opened: bool,
+    pub closed: bool,
+    /// A version is assumed, because captures may begin in the middle.
+    pub assumed: bool,
+    /// It was open when the host was restarted: its numbers mean nothing any more.
+    pub stale: bool,
+    /// The line of the `initialize` or `reconnect` request; 0 where none was seen.
+    pub handshake_line: u64,
+    /// The handshake was answered with a result.
+    pub shaken: bool,
+    pub client_id: Option<Arc<str>>,
+    pub version: Option<Version>,
+    pub protocol: Option<&'static Protocol>,
+    /// The last accepted number and its line.
+    pub last: Option<(u64, u64)>,
+    /// The last number, rejections included, and its line.
+    pub last_any: Option<(u64, u64)>,
+    pub requests: HashMap<String, VecDeque<Request>>,
+    pub open: usize,
+    pub overflow: bool,
+    pub host_requests: HashMap<String, u64>,
+    pub answered: VecDeque<(String, u64)>,
+    /// When the newest answered request was sent, in entries: a barrier.
+    pub fence: u64,
+    /// Frames of the client that could not be read and may be answered with any id.
+    pub odd: usize,
+    pub subs: HashMap<ChannelId, Sub>,
+    /// Channels left for good, since their unsubscribe was followed by a fence.
+    pub left: HashSet<ChannelId>,
+    /// Last numbers received on channels before their subscription was confirmed.
+    pub early: HashMap<ChannelId, u64>,
+    /// Channels that a successful replay named as missing, with the line of the answer.
+    pub missing: HashMap<ChannelId, u64>,
+}
+
+/// A request that waits for its answer.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub method: String,
+    pub seen: Arc<Seen>,
+    pub line: u64,
+    pub at: Duration,
+    /// When it was sent, in entries.
+    pub tick: u64,
+    /// The highest accepted number that any connection had received when it was sent, and its line.
+    pub floor: Option<(u64, u64)>,
+    /// It is sound; an odd one need not be answered.
+    pub sound: bool,
+    /// What it subscribes to was given up before the answer came: when, in entries, and the line.
+    pub given_up: Option<(u64, u64)>,
+}
+
+impl Request {
+    pub(super) fn params(&self) -> &Value {
+        self.seen.message().map_or(&Value::Null, |message| message.params())
+    }
+}
+
+/// One subscription of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Sub {
+    /// Nothing at or below this number is to come; `None` where it is not known.
+    pub from_seq: Option<u64>,
+    /// The last number received on the channel.
+    pub last: u64,
+    /// The line of the answer that confirmed it.
+    pub line: u64,
+    /// When it was confirmed, in entries.
+    pub tick: u64,
+    /// The host has to deliver; where not, it may.
+    pub certain: bool,
+    /// The host may merge actions.
+    pub merged: bool,
+    /// When the unsubscribe was sent, in entries, with its line.
+    pub ending: Option<(u64, u64)>,
+    /// It began with a replay and nothing came live since.
+    pub replayed: bool,
+}
+
+impl Sub {
+    /// A subscription that the host may, but need not, serve.
+    pub(super) fn possible(line: u64, tick: u64) -> Sub {
+        Sub {
+            from_seq: None,
+            last: 0,
+            line,
+            tick,
+            certain: false,
+            merged: false,
+            ending: None,
+            replayed: false,
+        }
+    }
+
+    /// Whether everything after the returned number has to arrive unmerged.
+    pub(super) fn complete_from(&self) -> Option<u64> {
+        let complete = self.certain && !self.merged && self.ending.is_none();
+        self.from_seq.filter(|_| complete)
+    }
+}
+
+impl Conn {
+    /// Whether what happened before the first entry may matter.
+    pub(super) fn partial(&self) -> bool {
+        !self.opened || (self.assumed && self.handshake_line == 0)
+    }
+
+    pub(super) fn ask(&mut self, id: &Value, request: Request) {
+        if self.open >= MAX_OPEN {
+            self.overflow = true;
+            return;
+        }
+        self.open += 1;
+        self.requests.entry(id.to_string()).or_default().push_back(request);
+    }
+
+    /// The request that an id answers.
+    pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<Request> {
+        let key = id.to_string();
+        let waiting = self.requests.get_mut(&key)?;
+        let request = waiting.pop_front();
+        if waiting.is_empty() {
+            self.requests.remove(&key);
+        }
+        self.open = self.open.saturating_sub(1);
+        if self.answered.len() >= MAX_ANSWERED {
+            self.answered.pop_front();
+        }
+        self.answered.push_back((key, line));
+        request
+    }
+
+    /// The line of an earlier answer with this id.
+    pub(super) fn answered_before(&self, id: &Value) -> Option<u64> {
+        let key = id.to_string();
+        let known = self.answered.iter().rev().find(|(answered, _)| *answered == key);
+        known.map(|(_, line)| *line)
+    }
+
+    /// Open requests, in no order.
+    pub(super) fn open_requests(&self) -> impl Iterator<Item = &Request> {
+        self.requests.values().flatten()
+    }
+}

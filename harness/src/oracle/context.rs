@@ -1,0 +1,310 @@
+//! What the rules talk about, derived from the entries one by one.
+//!
+//! Each entry is told to the checks as [`Step`]s, always just before the step takes effect here.
+//! What clients send is in [`super::asking`], actions are in [`super::delivery`], subscriptions in
+//! [`super::subscriptions`], states in [`super::folding`].
+//!
+//! Knows: `wire`, `transcript`. Never knows: rules.
+//!
+//! Start at [`Context::observe`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::transcript::{ConnId, Entry, Event, Seen};
+use crate::wire::message::{Kind, Message};
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+use crate::wire::version::Version;
+
+use super::asking::replaced;
+use super::channel::{Channel, ChannelId, Channels};
+use super::connection::{Conn, Request};
+use super::envelope::target;
+use super::judge::Options;
+use super::log::Log;
+use super::step::Step;
+
+/// Clients whose negotiated version is remembered for a reconnect.
+const MAX_CLIENTS: usize = 16_384;
+
+/// Where the steps go.
+pub(super) type Emit<'e> = &'e mut dyn FnMut(&Context, &Step<'_>);
+
+/// The entry at hand.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Now {
+    pub line: u64,
+    pub at: Duration,
+    pub conn: ConnId,
+    /// Counts entries, so that earlier and later can be told apart without times.
+    pub tick: u64,
+}
+
+/// The derived structures.
+pub(super) struct Context {
+    pub options: Options,
+    pub now: Now,
+    pub conns: BTreeMap<ConnId, Conn>,
+    pub channels: Channels,
+    pub log: Log,
+    /// The highest accepted number received in this life of the host, with its line.
+    pub highest: Option<(u64, u64)>,
+    /// Channels with snapshots that wait for the fold.
+    pub waiting: Vec<ChannelId>,
+    pub versions: HashMap<Arc<str>, Version>,
+}
+
+impl Context {
+    pub(super) fn new(options: Options) -> Context {
+        Context {
+            options,
+            now: Now::default(),
+            conns: BTreeMap::new(),
+            channels: Channels::default(),
+            log: Log::default(),
+            highest: None,
+            waiting: Vec::new(),
+            versions: HashMap::new(),
+        }
+    }
+
+    /// Takes one entry in and tells what it means.
+    pub(super) fn observe(&mut self, entry: &Entry, emit: Emit<'_>) {
+        self.now =
+            Now { line: entry.line, at: entry.at, conn: entry.conn, tick: self.now.tick + 1 };
+        match &entry.event {
+            Event::Open { .. } => self.opened(),
+            Event::Sent(seen) => self.sent(seen, emit),
+            Event::Received(seen) => self.received(seen, emit),
+            Event::Closed { .. } => self.closed(emit),
+            Event::Restarted => self.restarted(emit),
+        }
+    }
+
+    /// Nothing more comes: what waited for it can be compared now.
+    pub(super) fn finish(&mut self, emit: Emit<'_>) {
+        let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
+        let open: Vec<ConnId> = open.map(|(id, _)| *id).collect();
+        for conn in open {
+            self.now.conn = conn;
+            self.fenced(emit);
+        }
+    }
+
+    /// The connection of the entry at hand.
+    pub(super) fn here(&self) -> Option<&Conn> {
+        self.conns.get(&self.now.conn)
+    }
+
+    pub(super) fn here_mut(&mut self) -> &mut Conn {
+        let conn = self.conns.entry(self.now.conn).or_default();
+        conn.assumed = self.options.assume_version.is_some();
+        conn
+    }
+
+    pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
+        self.channels.get(id)
+    }
+
+    /// The URI of a channel, for messages.
+    pub(super) fn uri(&self, id: ChannelId) -> &str {
+        self.channel(id).map_or("", |channel| &channel.uri)
+    }
+
+    fn opened(&mut self) {
+        self.conns.insert(self.now.conn, Conn { opened: true, ..Conn::default() });
+        self.assume();
+    }
+
+    /// Without a handshake the version is the one that is assumed.
+    pub(super) fn assume(&mut self) {
+        let version = self.options.assume_version;
+        let conn = self.here_mut();
+        if conn.version.is_none() && version.is_some() {
+            conn.version = version;
+            conn.protocol = version.and_then(Protocol::of);
+        }
+    }
+
+    fn restarted(&mut self, emit: Emit<'_>) {
+        emit(self, &Step::Restarted);
+        self.log = Log::default();
+        self.highest = None;
+        self.waiting.clear();
+        self.channels.iter_mut().for_each(Channel::reset);
+        for conn in self.conns.values_mut() {
+            conn.stale = true;
+            conn.subs.clear();
+        }
+    }
+
+    fn closed(&mut self, emit: Emit<'_>) {
+        if self.here().is_none_or(|conn| conn.closed) {
+            return;
+        }
+        emit(self, &Step::Closed);
+        self.fenced(emit);
+        let subs: Vec<ChannelId> =
+            self.here().map(|conn| conn.subs.keys().copied().collect()).unwrap_or_default();
+        for channel in subs {
+            self.end(channel, emit);
+        }
+        let conn = self.here_mut();
+        *conn = Conn {
+            opened: conn.opened,
+            closed: true,
+            handshake_line: conn.handshake_line,
+            client_id: conn.client_id.take(),
+            version: conn.version,
+            protocol: conn.protocol,
+            last: conn.last,
+            ..Conn::default()
+        };
+    }
+
+    // What the host sends
+
+    fn received(&mut self, seen: &Arc<Seen>, emit: Emit<'_>) {
+        self.assume();
+        let message = seen.message();
+        let mut request = message.and_then(|message| self.answered(message));
+        if let Some((message, request)) = message.zip(request.as_mut())
+            && self.looks_restarted(message, request)
+        {
+            self.restarted(emit);
+            self.here_mut().stale = false;
+            request.floor = None;
+        }
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let answers = request.as_ref().map(|request| request.method.as_str());
+        let errors = match (message, protocol) {
+            (Some(message), Some(protocol)) => {
+                protocol.check_message(message, Sender::Host, answers)
+            }
+            _ => Vec::new(),
+        };
+        let (sender, checked) = (Sender::Host, protocol.is_some());
+        emit(self, &Step::Frame { seen, sender, errors: &errors, checked });
+        let Some(message) = message else {
+            return;
+        };
+        match (message.kind(), request) {
+            (Kind::Success | Kind::Failure, Some(request)) => {
+                self.respond(seen, message, &request, emit);
+            }
+            (Kind::Success | Kind::Failure, None) => self.stray(message, emit),
+            (Kind::Request, _) => {
+                let id = message.id().map(Value::to_string).unwrap_or_default();
+                let open = self.here().and_then(|conn| conn.host_requests.get(&id)).copied();
+                emit(self, &Step::HostAsked { open });
+                let line = self.now.line;
+                let conn = self.here_mut();
+                if conn.host_requests.len() < super::connection::MAX_OPEN {
+                    conn.host_requests.insert(id, line);
+                }
+            }
+            (Kind::Notification, _) if message.method() == Some("action") => {
+                self.deliver(seen, None, message.params(), false, emit);
+            }
+            (Kind::Notification, _) => self.notified(seen, message, emit),
+            (Kind::Malformed, _) => {}
+        }
+    }
+
+    /// Whether a host that others operate seems to have been restarted: nobody was connected, and
+    /// it counts from further below.
+    fn looks_restarted(&self, message: &Message, request: &Request) -> bool {
+        let alone = || {
+            let mut others = self.conns.iter().filter(|(id, _)| **id != self.now.conn);
+            others.all(|(_, conn)| conn.closed || conn.stale)
+        };
+        let seq = message.result().and_then(|result| result.get("serverSeq"));
+        let below = seq.and_then(Value::as_u64).zip(request.floor);
+        self.options.foreign
+            && request.method == "initialize"
+            && below.is_some_and(|(seq, (floor, _))| seq < floor)
+            && alone()
+    }
+
+    /// Takes the request that a response answers, and what its version is read by.
+    fn answered(&mut self, message: &Message) -> Option<Request> {
+        if !matches!(message.kind(), Kind::Success | Kind::Failure) {
+            return None;
+        }
+        let line = self.now.line;
+        let request = self.here_mut().answer(message.id()?, line)?;
+        if request.method == "initialize" && message.kind() == Kind::Success {
+            let version = message.result().and_then(|result| result.get("protocolVersion"));
+            let version: Option<Version> =
+                version.and_then(Value::as_str).and_then(|text| text.parse().ok());
+            let conn = self.here_mut();
+            conn.version = version;
+            conn.protocol = version.and_then(Protocol::of);
+            let client_id = conn.client_id.clone();
+            if let (Some(client), Some(version)) = (client_id, version)
+                && self.versions.len() < MAX_CLIENTS
+            {
+                self.versions.insert(client, version);
+            }
+        }
+        Some(request)
+    }
+
+    fn stray(&mut self, message: &Message, emit: Emit<'_>) {
+        let id = message.id().unwrap_or(&Value::Null);
+        let conn = self.here_mut();
+        if conn.odd > 0 {
+            conn.odd -= 1;
+            return;
+        }
+        if conn.partial() || conn.overflow || conn.stale {
+            return;
+        }
+        let first = conn.answered_before(id);
+        emit(self, &Step::Stray { first, id });
+    }
+
+    fn respond(&mut self, seen: &Arc<Seen>, message: &Message, request: &Request, emit: Emit<'_>) {
+        emit(self, &Step::Answered { request, message });
+        if self.here().is_none_or(|conn| conn.stale) {
+            return;
+        }
+        self.fence(request.tick, emit);
+        let Some(result) = message.result() else {
+            return;
+        };
+        match request.method.as_str() {
+            "initialize" => self.initialized(seen, request, result, emit),
+            "reconnect" => self.reconnected(seen, request, result, emit),
+            "subscribe" => self.subscribed(seen, request, result, emit),
+            method => {
+                if let Some((uri, true)) = replaced(method, request.params())
+                    && let Some(channel) = self.channels.intern(uri)
+                {
+                    let line = self.now.line;
+                    self.unsettle(channel);
+                    if let Some(channel) = self.channels.get_mut(channel) {
+                        channel.disposed = Some(line);
+                    }
+                }
+            }
+        }
+    }
+
+    fn notified(&mut self, seen: &Arc<Seen>, message: &Message, emit: Emit<'_>) {
+        let params = message.params();
+        let channel = target(params).and_then(|uri| self.channels.intern(uri));
+        let method = message.method().unwrap_or_default();
+        emit(self, &Step::Notified { seen, method, channel });
+        let removed = params.get("session").and_then(Value::as_str);
+        if method == "root/sessionRemoved"
+            && let Some(session) = removed.and_then(|uri| self.channels.intern(uri))
+        {
+            self.unsettle(session);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! States: every snapshot agrees with every earlier one and the actions between.
+//!
+//! Knows: comparisons, the masks. Never knows: how states are folded.
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::model::{NoOp, Outcome, apply};
+use crate::verdict::Weight;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::log::envelope_value;
+use super::masks::{self, Comparable};
+use super::step::{Comparison, Folding, Step};
+
+/// Lines of a difference that are kept.
+const MAX_DIFF_LINES: usize = 200;
+/// Unchanged lines around a change.
+const DIFF_CONTEXT: usize = 2;
+
+/// Reasons for which an action of the host may have no effect: repetitions, and entries that went
+/// away in between.
+const HARMLESS: &[NoOp] =
+    &[NoOp::Unchanged, NoOp::UnknownRequest, NoOp::UnknownChat, NoOp::UnknownMcpServer];
+
+/// Everything needed is in the context.
+pub(super) struct Convergence;
+
+impl Check for Convergence {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Compared(comparison) => compare(cx, comparison, out),
+            Step::Folded { folding, outcome } if folding.envelope.origin.is_none() => {
+                dead(cx, folding, outcome, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// D1 and D3.
+fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+    out.seen(Rule::SnapshotAgrees);
+    let folded = masks::comparable(comparison, comparison.folded);
+    let snapshot = masks::comparable(comparison, comparison.snapshot);
+    let (folded, snapshot) = masks::align(folded, snapshot, comparison.windowed);
+    if folded.hard == snapshot.hard && folded.soft == snapshot.soft {
+        return;
+    }
+    let uri = cx.uri(comparison.channel);
+    let from_seq = comparison.from_seq;
+    if folded.hard == snapshot.hard {
+        let message = format!(
+            "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the \
+             actions after it, found a catalogue entry that no action changed"
+        );
+        let diff = diff(&folded.soft, &snapshot.soft);
+        let lines = &comparison.lines;
+        out.with_diff(Rule::SnapshotAgrees, Weight::Note, message, lines, Some(diff));
+        return;
+    }
+    if effect_of_rejection(cx, comparison, &snapshot, out) {
+        return;
+    }
+    let message = format!(
+        "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the actions \
+         after it, found differences"
+    );
+    let diff = diff(&folded.hard, &snapshot.hard);
+    let lines = &comparison.lines;
+    out.with_diff(Rule::SnapshotAgrees, Weight::Essential, message, lines, Some(diff));
+}
+
+/// C5: whether folding one of the rejected actions explains the difference.
+fn effect_of_rejection(
+    cx: &Context,
+    comparison: &Comparison<'_>,
+    snapshot: &Comparable,
+    out: &mut Sink,
+) -> bool {
+    let Some(channel) = cx.channel(comparison.channel) else {
+        return false;
+    };
+    for (seen, line) in &channel.rejected {
+        let Some(action) = envelope_value(seen, None).and_then(|value| value.get("action")) else {
+            continue;
+        };
+        let mut state = comparison.folded.clone();
+        let version = comparison.protocol.version();
+        if apply(version, comparison.kind, &mut state, action) != Outcome::Applied {
+            continue;
+        }
+        let applied = masks::comparable(comparison, &state);
+        let (applied, snapshot) = masks::align(applied, snapshot.clone(), comparison.windowed);
+        if applied.hard == snapshot.hard {
+            let name = action.get("type").and_then(Value::as_str).unwrap_or_default();
+            let message = format!(
+                "expected a rejected `{name}` to change nothing, found its effect in a snapshot"
+            );
+            let [base, _, later] = comparison.lines;
+            out.broken(Rule::RejectionWithoutEffect, message, &[base, *line, later]);
+            return true;
+        }
+    }
+    false
+}
+
+/// D4.
+fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
+    out.seen(Rule::DeadHostAction);
+    let Outcome::NoOp(why) = outcome else {
+        return;
+    };
+    if HARMLESS.contains(why) {
+        return;
+    }
+    let uri = cx.uri(folding.channel);
+    let name = folding.envelope.action_type;
+    let message = format!(
+        "expected the host's `{name}` on `{uri}` to have an effect, found none: {}",
+        why.reason()
+    );
+    let base = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let base = base.map_or(0, |fold| fold.base_line);
+    out.broken(Rule::DeadHostAction, message, &[base, folding.line]);
+}
+
+/// The difference as `-` (expected) and `+` (found) lines.
+fn diff(expected: &Value, found: &Value) -> String {
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let (expected, found) = (pretty(expected), pretty(found));
+    let diff = TextDiff::from_lines(&expected, &found);
+    let text = diff.unified_diff().context_radius(DIFF_CONTEXT).to_string();
+    let mut lines: Vec<&str> = text.lines().take(MAX_DIFF_LINES + 1).collect();
+    if lines.len() > MAX_DIFF_LINES {
+        lines.pop();
+        lines.push("...");
+    }
+    lines.join("\n")
+}

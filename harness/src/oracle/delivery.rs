@@ -1,0 +1,130 @@
+//! Actions arrive: into the log, the subscription, and the fold of their channel.
+//!
+//! Knows: the context. Never knows: rules.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::Seen;
+use crate::wire::channel::ChannelKind;
+
+use super::channel::{ChannelId, Fold};
+use super::context::{Context, Emit};
+use super::envelope::Envelope;
+use super::log::Logged;
+use super::step::{Delivery, Step};
+
+impl Context {
+    /// An action arrives: live, or as an entry of a replay (`replayed` is its index). `resumes`
+    /// says that the replay continues the channel's fold.
+    pub(super) fn deliver(
+        &mut self,
+        seen: &Arc<Seen>,
+        replayed: Option<usize>,
+        value: &Value,
+        resumes: bool,
+        emit: Emit<'_>,
+    ) {
+        let Some(envelope) = Envelope::read(value) else {
+            return;
+        };
+        let Some(channel) = self.channels.intern(envelope.channel) else {
+            return;
+        };
+        let Some(conn) = self.here().filter(|conn| !conn.stale && !conn.closed) else {
+            return;
+        };
+        let row = conn.protocol.and_then(|protocol| protocol.action(envelope.action_type));
+        let delivery = Delivery { envelope, value, channel, row, replayed };
+        emit(self, &Step::Envelope(delivery));
+        let line = self.now.line;
+        if envelope.rejected {
+            self.here_mut().last_any = Some((envelope.seq, line));
+            self.reject(channel, seen, replayed);
+            return;
+        }
+        self.learn(channel, row.map(|row| row.channel), line);
+        self.take(channel, &envelope, seen, replayed);
+        if !self.waiting.is_empty() {
+            self.reached(envelope.seq, emit);
+        }
+        self.fold(channel, &envelope, resumes, emit);
+        self.catalogue(&envelope);
+    }
+
+    /// Enters an accepted action into the log and the connection.
+    fn take(
+        &mut self,
+        channel: ChannelId,
+        envelope: &Envelope<'_>,
+        seen: &Arc<Seen>,
+        replayed: Option<usize>,
+    ) {
+        let (now, seq) = (self.now, envelope.seq);
+        if self.highest.is_none_or(|(highest, _)| highest < seq) {
+            self.highest = Some((seq, now.line));
+        }
+        let conn = self.here_mut();
+        let version = conn.version;
+        conn.last = Some((seq, now.line));
+        conn.last_any = Some((seq, now.line));
+        let mut merged = false;
+        match conn.subs.get_mut(&channel) {
+            Some(sub) => {
+                merged = sub.merged;
+                sub.last = sub.last.max(seq);
+                sub.replayed &= replayed.is_some();
+            }
+            None => {
+                let early = conn.early.entry(channel).or_default();
+                *early = seq.max(*early);
+            }
+        }
+        if merged || self.log.get(seq).is_some() {
+            return;
+        }
+        let logged = Logged {
+            channel,
+            seen: seen.clone(),
+            replayed,
+            line: now.line,
+            tick: now.tick,
+            version,
+        };
+        for (old, channel) in self.log.insert(seq, logged) {
+            if let Some(channel) = self.channels.get_mut(channel) {
+                channel.forget(old);
+            }
+        }
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.remember(seq);
+            // Somebody was not sent what the state should have: it cannot be trusted any more.
+            let skipped = |fold: &Fold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
+            if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {
+                channel.lose();
+            }
+        }
+    }
+
+    /// Learns the kind of a channel from the first action on it.
+    fn learn(&mut self, channel: ChannelId, kind: Option<ChannelKind>, line: u64) {
+        if let Some(channel) = self.channels.get_mut(channel)
+            && channel.kind.is_none()
+            && kind.is_some()
+        {
+            channel.kind = kind;
+            channel.kind_line = line;
+        }
+    }
+
+    /// A chat that leaves its session's catalogue may end at any moment.
+    fn catalogue(&mut self, envelope: &Envelope<'_>) {
+        if envelope.action_type == "session/chatRemoved"
+            && let Some(uri) = envelope.action.get("chat").and_then(Value::as_str)
+            && let Some(chat) = self.channels.intern(uri)
+        {
+            self.unsettle(chat);
+        }
+    }
+}

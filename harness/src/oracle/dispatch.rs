@@ -1,0 +1,431 @@
+//! What clients dispatch, and what becomes of it.
+//!
+//! Knows: dispatches and the origins of actions. Never knows: states.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::transcript::{ConnId, Seen};
+use crate::verdict::Weight;
+use crate::wire::message::{Kind, Message};
+use crate::wire::protocol::Dispatch;
+use crate::wire::validate::Sender;
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Delivery, Step};
+
+/// Dispatches that are remembered; origins of older ones are not judged.
+const MAX_DISPATCHES: usize = 32_768;
+/// Rejections that are watched for an effect, and the actions on their channel that are looked at.
+const MAX_WATCHED: usize = 64;
+const WATCHED_ACTIONS: usize = 4;
+
+/// Every dispatch that was sent, and how far its connection has got.
+#[derive(Default)]
+pub(super) struct Dispatches {
+    all: VecDeque<Dispatched>,
+    /// How many were forgotten at the front of `all`.
+    forgotten: usize,
+    by_key: HashMap<(Arc<str>, i64), Vec<usize>>,
+    /// The newest settled dispatch of each connection, and of each of its channels.
+    settled: HashMap<(ConnId, Option<ChannelId>), Settled>,
+    watched: VecDeque<Watched>,
+    /// A client sent what may be a dispatch but cannot be read as one, or before it had an id: the
+    /// origins of actions cannot be told any more.
+    unclear: bool,
+}
+
+struct Dispatched {
+    seen: Arc<Seen>,
+    conn: ConnId,
+    client: Option<Arc<str>>,
+    client_seq: i64,
+    channel: ChannelId,
+    tick: u64,
+    at: Duration,
+    line: u64,
+    /// The host has to settle it.
+    due: bool,
+    settled: Option<Settlement>,
+}
+
+/// The action that answered a dispatch.
+#[derive(Clone, Copy, PartialEq)]
+struct Settlement {
+    seq: u64,
+    rejected: bool,
+    line: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Settled {
+    /// When it was dispatched, in entries.
+    tick: u64,
+    dispatch_line: u64,
+    line: u64,
+}
+
+/// A rejected action whose effect may show.
+struct Watched {
+    seen: Arc<Seen>,
+    channel: ChannelId,
+    conn: ConnId,
+    line: u64,
+    left: usize,
+}
+
+impl Check for Dispatches {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                self.unclear |= seen.message().is_none_or(unreadable);
+            }
+            Step::Dispatched { seen, channel, client_seq, sound } => {
+                self.enter(cx, seen, *channel, *client_seq, *sound);
+            }
+            Step::Envelope(delivery) => {
+                client_dispatchable(cx, delivery, out);
+                self.origin(cx, delivery, out);
+                self.watch(cx, delivery, out);
+            }
+            Step::Closed => {
+                self.unsettled(cx, Some(cx.now.conn), out);
+                let conn = cx.now.conn;
+                self.settled.retain(|(known, _), _| *known != conn);
+            }
+            Step::Restarted => {
+                self.watched.clear();
+                self.settled.clear();
+                self.all.iter_mut().for_each(|dispatched| dispatched.due = false);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+        self.unsettled(cx, None, out);
+    }
+}
+
+impl Dispatches {
+    fn enter(
+        &mut self,
+        cx: &Context,
+        seen: &Arc<Seen>,
+        channel: ChannelId,
+        client_seq: i64,
+        sound: bool,
+    ) {
+        let Some(conn) = cx.here() else {
+            return;
+        };
+        let subscribed = conn
+            .subs
+            .get(&channel)
+            .is_some_and(|sub| sub.certain && sub.from_seq.is_some() && sub.ending.is_none());
+        if self.all.len() >= MAX_DISPATCHES
+            && let Some(old) = self.all.pop_front()
+        {
+            self.forgotten += 1;
+            if let Some(client) = old.client {
+                self.by_key.remove(&(client, old.client_seq));
+            }
+        }
+        let client = conn.client_id.clone();
+        self.unclear |= client.is_none();
+        if let Some(client) = &client {
+            let index = self.forgotten + self.all.len();
+            self.by_key.entry((client.clone(), client_seq)).or_default().push(index);
+        }
+        self.all.push_back(Dispatched {
+            seen: seen.clone(),
+            conn: cx.now.conn,
+            due: sound && subscribed && conn.shaken && !conn.stale && client.is_some(),
+            client,
+            client_seq,
+            channel,
+            tick: cx.now.tick,
+            at: cx.now.at,
+            line: cx.now.line,
+            settled: None,
+        });
+    }
+
+    /// C1, C2, C3 and C4 for an action with an origin.
+    fn origin(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        let Some(origin) = delivery.envelope.origin else {
+            return;
+        };
+        let key = (Arc::from(origin.client_id), origin.client_seq);
+        let known = self.by_key.get(&key).cloned().unwrap_or_default();
+        let dispatch = |index: &usize| self.all.get(index.checked_sub(self.forgotten)?);
+        let fits = |dispatched: &&Dispatched| {
+            dispatched.channel == delivery.channel
+                && action(dispatched).get("type").and_then(Value::as_str)
+                    == Some(delivery.envelope.action_type)
+        };
+        let fitting: Vec<usize> = known
+            .iter()
+            .copied()
+            .filter(|index| dispatch(index).as_ref().is_some_and(&fits))
+            .collect();
+        if fitting.is_empty() {
+            let others: Vec<u64> = known.iter().filter_map(dispatch).map(|it| it.line).collect();
+            self.forged(cx, delivery, &others, out);
+            return;
+        }
+        out.seen(Rule::NoForgedOrigin);
+        self.settle(cx, delivery, &fitting, out);
+    }
+
+    /// C2: nobody dispatched this.
+    fn forged(&self, cx: &Context, delivery: &Delivery<'_>, others: &[u64], out: &mut Sink) {
+        let Some(origin) = delivery.envelope.origin else {
+            return;
+        };
+        let own =
+            |conn: &&super::connection::Conn| conn.client_id.as_deref() == Some(origin.client_id);
+        let ours = cx.conns.values().any(|conn| own(&conn));
+        let unseen = cx
+            .conns
+            .values()
+            .any(|conn| conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none()));
+        if unseen || self.unclear || self.forgotten > 0 || (!ours && cx.options.foreign) {
+            return;
+        }
+        out.seen(Rule::NoForgedOrigin);
+        let message = format!(
+            "expected an origin that names a dispatch of `{}` on `{}`, found client `{}` with \
+             number {}",
+            delivery.envelope.action_type,
+            delivery.envelope.channel,
+            origin.client_id,
+            origin.client_seq
+        );
+        let mut lines = others.to_vec();
+        lines.push(cx.now.line);
+        out.broken(Rule::NoForgedOrigin, message, &lines);
+    }
+
+    fn settle(&mut self, cx: &Context, delivery: &Delivery<'_>, fitting: &[usize], out: &mut Sink) {
+        let settlement = Settlement {
+            seq: delivery.envelope.seq,
+            rejected: delivery.envelope.rejected,
+            line: cx.now.line,
+        };
+        let same = |known: Settlement| {
+            known.seq == settlement.seq && known.rejected == settlement.rejected
+        };
+        let forgotten = self.forgotten;
+        let here = cx.now.conn;
+        let mut free = None;
+        let mut first = None;
+        for index in fitting.iter().map(|index| index - forgotten) {
+            let Some(dispatched) = self.all.get(index) else {
+                continue;
+            };
+            match dispatched.settled {
+                Some(known) if same(known) => return,
+                Some(known) => first = first.or(Some((dispatched.line, known.line))),
+                None => free = free.or(Some(index)),
+            }
+        }
+        let Some(index) = free else {
+            let own = cx.here().and_then(|conn| conn.client_id.as_deref());
+            let to_dispatcher = own == delivery.envelope.origin.map(|origin| origin.client_id);
+            // Who else gets a rejection, and with what number, is open.
+            if let Some((dispatch, line)) = first.filter(|_| to_dispatcher || !settlement.rejected)
+            {
+                let message = "expected one action in answer to a dispatch, found a second";
+                let lines = [dispatch, line, cx.now.line];
+                out.broken(Rule::SettledOnce, message.to_owned(), &lines);
+            }
+            return;
+        };
+        let Some(dispatched) = self.all.get_mut(index) else {
+            return;
+        };
+        if settlement.rejected && dispatched.conn != here {
+            return;
+        }
+        dispatched.settled = Some(settlement);
+        out.seen(Rule::SettledOnce);
+        payload(cx, dispatched, delivery, out);
+        if delivery.envelope.rejected {
+            out.seen(Rule::RejectionWithoutEffect);
+            if self.watched.len() >= MAX_WATCHED {
+                self.watched.pop_front();
+            }
+            self.watched.push_back(Watched {
+                seen: dispatched.seen.clone(),
+                channel: dispatched.channel,
+                conn: here,
+                line: cx.now.line,
+                left: WATCHED_ACTIONS,
+            });
+        }
+        if dispatched.conn == here && delivery.replayed.is_none() {
+            let (tick, line, channel) = (dispatched.tick, dispatched.line, dispatched.channel);
+            self.in_order(cx, tick, line, channel, out);
+        }
+    }
+
+    /// C3.
+    fn in_order(
+        &mut self,
+        cx: &Context,
+        tick: u64,
+        dispatch_line: u64,
+        channel: ChannelId,
+        out: &mut Sink,
+    ) {
+        out.seen(Rule::InOrder);
+        let (conn, line) = (cx.now.conn, cx.now.line);
+        let mut told = false;
+        for key in [Some(channel), None] {
+            let settled = Settled { tick, dispatch_line, line };
+            let newest = self.settled.entry((conn, key)).or_insert(settled);
+            if newest.tick <= tick {
+                *newest = settled;
+                continue;
+            }
+            if told {
+                continue;
+            }
+            told = true;
+            let lines = [dispatch_line, newest.dispatch_line, newest.line, line];
+            if key.is_some() {
+                let uri = cx.uri(channel);
+                let message = format!(
+                    "expected the dispatches on `{uri}` to be settled in their order, found a \
+                     later one settled first"
+                );
+                out.broken(Rule::InOrder, message, &lines);
+            } else {
+                let message = "expected the dispatches of a connection to be settled in their \
+                               order, found a later one on another channel settled first";
+                out.weaker(Rule::InOrder, Weight::Note, message.to_owned(), &lines);
+            }
+        }
+    }
+
+    /// C1 at the end of a connection, or of the transcript.
+    fn unsettled(&mut self, cx: &Context, only: Option<ConnId>, out: &mut Sink) {
+        for dispatched in &mut self.all {
+            if only.is_some_and(|only| only != dispatched.conn) {
+                continue;
+            }
+            if !dispatched.due || dispatched.settled.is_some() {
+                continue;
+            }
+            dispatched.due = false;
+            let conn = cx.conns.get(&dispatched.conn);
+            let Some(conn) = conn.filter(|conn| !conn.stale && !conn.closed) else {
+                continue;
+            };
+            let sub = conn.subs.get(&dispatched.channel);
+            let kept = sub.is_some_and(|sub| sub.certain && sub.ending.is_none());
+            let gone = cx.channel(dispatched.channel).is_none_or(|it| it.disposed.is_some());
+            if !kept || gone {
+                continue;
+            }
+            let late = cx.now.at >= dispatched.at + cx.options.deadline;
+            let key = (dispatched.conn, Some(dispatched.channel));
+            let overtaken = self.settled.get(&key).filter(|newest| newest.tick > dispatched.tick);
+            let proof = match overtaken {
+                Some(newest) => newest.line,
+                None if late => cx.now.line,
+                None => continue,
+            };
+            out.seen(Rule::SettledOnce);
+            let uri = cx.uri(dispatched.channel);
+            let message = format!(
+                "expected the dispatch {} on `{uri}` to be accepted or rejected, found neither",
+                dispatched.client_seq
+            );
+            out.broken(Rule::SettledOnce, message, &[dispatched.line, proof]);
+        }
+    }
+
+    /// C5: the host does itself what it has just refused.
+    fn watch(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
+            return;
+        }
+        let here = cx.now.conn;
+        for watched in &mut self.watched {
+            if watched.channel != delivery.channel || watched.conn != here {
+                continue;
+            }
+            watched.left = watched.left.saturating_sub(1);
+            let message = watched.seen.message();
+            let refused = message.and_then(|message| message.params().get("action"));
+            if delivery.value.get("origin").is_none() && refused == Some(delivery.envelope.action) {
+                watched.left = 0;
+                let name = delivery.envelope.action_type;
+                let message = format!(
+                    "expected a rejected `{name}` to have no effect, found the host sending it \
+                     itself"
+                );
+                let lines = [watched.line, cx.now.line];
+                out.weaker(Rule::RejectionWithoutEffect, Weight::Note, message, &lines);
+            }
+        }
+        self.watched.retain(|watched| watched.left > 0);
+    }
+}
+
+/// Whether a client's message may be a dispatch that cannot be entered.
+fn unreadable(message: &Message) -> bool {
+    let dispatch = message.method() == Some("dispatchAction");
+    let number = message.params().get("clientSeq").and_then(Value::as_i64);
+    message.kind() == Kind::Malformed || (dispatch && number.is_none())
+}
+
+fn action(dispatched: &Dispatched) -> &Value {
+    let message = dispatched.seen.message();
+    message.and_then(|message| message.params().get("action")).unwrap_or(&Value::Null)
+}
+
+/// C4.
+fn payload(cx: &Context, dispatched: &Dispatched, delivery: &Delivery<'_>, out: &mut Sink) {
+    out.seen(Rule::PayloadKept);
+    let echoed = delivery.envelope.action;
+    let members = action(dispatched).as_object();
+    let lost = members
+        .into_iter()
+        .flatten()
+        .find(|(name, value)| !value.is_null() && echoed.get(name.as_str()) != Some(value));
+    if let Some((name, _)) = lost {
+        let message = format!(
+            "expected the echo of `{}` to keep `{name}` as dispatched, found another",
+            delivery.envelope.action_type
+        );
+        out.broken(Rule::PayloadKept, message, &[dispatched.line, cx.now.line]);
+    }
+}
+
+/// C6.
+fn client_dispatchable(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let Some(row) = delivery.row else {
+        return;
+    };
+    if delivery.envelope.origin.is_none() || delivery.envelope.rejected {
+        return;
+    }
+    out.seen(Rule::ClientDispatchableOnly);
+    let weight = match row.dispatch {
+        Dispatch::Client => return,
+        Dispatch::Host => Weight::Should,
+        Dispatch::Disputed => Weight::Note,
+    };
+    let name = delivery.envelope.action_type;
+    let message = format!("expected a client's `{name}` to be rejected, found it accepted");
+    out.weaker(Rule::ClientDispatchableOnly, weight, message, &[cx.now.line]);
+}

@@ -1,0 +1,372 @@
+//! Who receives what: everything to every subscriber, nothing to anybody else.
+//!
+//! Knows: subscriptions and the log. Never knows: what actions do.
+
+use std::collections::HashMap;
+
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::connection::{Conn, Sub};
+use super::context::Context;
+use super::envelope::target;
+use super::log::Logged;
+use super::step::{Delivery, Step};
+use super::subscriptions::uris;
+
+/// Actions whose audience the specification leaves open.
+const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
+/// How the URIs of the relay to MCP servers begin; who gets its messages is not stated.
+const MCP: &str = "mcp:";
+/// Notifications that may concern a client without a subscription.
+const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
+/// Missed actions that one finding names.
+const MAX_NAMED: usize = 4;
+/// Subscriptions whose losses are remembered.
+const MAX_REPORTED: usize = 4_096;
+
+/// What was reported already, so that a lost action is reported once.
+#[derive(Default)]
+pub(super) struct Fanout {
+    /// The highest missed number of a subscription.
+    reported: Reported,
+}
+
+type Reported = HashMap<(ConnId, ChannelId), u64>;
+
+impl Check for Fanout {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Envelope(delivery) => {
+                if delivery.replayed.is_none() {
+                    subscribed_only(cx, delivery, out);
+                    after_snapshot(cx, delivery, out);
+                    if !delivery.envelope.rejected {
+                        self.skipped(cx, delivery, out);
+                    }
+                }
+                family(cx, delivery, out);
+                known_actions(cx, delivery, out);
+            }
+            Step::Notified { method, channel, .. } => notified(cx, method, *channel, out),
+            Step::Ending { conn, channel } => {
+                let known = cx.conns.get(conn);
+                let sub = known.and_then(|conn| conn.subs.get(channel));
+                if let Some((known, sub)) = known.zip(sub) {
+                    let who = Who { id: *conn, conn: known, sub, channel: *channel };
+                    self.tail(cx, &who, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+        for (id, conn) in cx.conns.iter().filter(|(_, conn)| !conn.stale && !conn.closed) {
+            let mut subs: Vec<_> = conn.subs.iter().collect();
+            subs.sort_by_key(|(channel, _)| **channel);
+            for (channel, sub) in subs {
+                let who = Who { id: *id, conn, sub, channel: *channel };
+                self.tail(cx, &who, out);
+            }
+        }
+    }
+}
+
+/// A5 for actions.
+fn subscribed_only(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let Some(conn) = cx.here() else {
+        return;
+    };
+    out.seen(Rule::SubscribedOnly);
+    let origin = delivery.envelope.origin.map(|origin| origin.client_id);
+    let own = origin.is_some() && origin == conn.client_id.as_deref();
+    if own || may_receive(cx, conn, delivery.channel) {
+        return;
+    }
+    let what = format!("`{}`", delivery.envelope.action_type);
+    unsubscribed(cx, conn, delivery.channel, &what, Weight::Must, out);
+}
+
+/// A5 for notifications.
+fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Sink) {
+    let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
+        return;
+    };
+    let relayed = channel.is_some_and(|channel| cx.uri(channel).starts_with(MCP));
+    if !relayed && let Some(protocol) = conn.protocol {
+        out.seen(Rule::KnownActions);
+        if protocol.method(method).is_none_or(|row| !row.from_host) {
+            let sends =
+                |protocol: &Protocol| protocol.method(method).is_some_and(|row| row.from_host);
+            unknown(cx, "notification", method, &sends, out);
+        }
+    }
+    let Some(channel) = channel.filter(|_| !relayed) else {
+        return;
+    };
+    out.seen(Rule::SubscribedOnly);
+    if may_receive(cx, conn, channel) {
+        return;
+    }
+    let open = OPEN_NOTIFICATIONS.contains(&method);
+    let weight = if open { Weight::Note } else { Weight::Must };
+    unsubscribed(cx, conn, channel, &format!("`{method}`"), weight, out);
+}
+
+/// Whether a connection may get messages of a channel, as far as the transcript can tell.
+fn may_receive(cx: &Context, conn: &Conn, channel: ChannelId) -> bool {
+    conn.subs.contains_key(&channel)
+        || asked_for(cx, conn, channel)
+        || (conn.partial() && !conn.left.contains(&channel))
+}
+
+/// Whether an open request would subscribe to the channel.
+fn asked_for(cx: &Context, conn: &Conn, channel: ChannelId) -> bool {
+    let uri = cx.uri(channel);
+    conn.open_requests().any(|request| {
+        let params = request.params();
+        match request.method.as_str() {
+            "subscribe" => target(params) == Some(uri),
+            "initialize" => uris(params.get("initialSubscriptions")).contains(&uri),
+            "reconnect" => uris(params.get("subscriptions")).contains(&uri),
+            _ => false,
+        }
+    })
+}
+
+fn unsubscribed(
+    cx: &Context,
+    conn: &Conn,
+    channel: ChannelId,
+    what: &str,
+    weight: Weight,
+    out: &mut Sink,
+) {
+    let uri = cx.uri(channel);
+    let (weight, message) = if conn.left.contains(&channel) {
+        (weight, format!("expected nothing of `{uri}` after its unsubscribe, found {what}"))
+    } else {
+        let weight = weight.min(Weight::Essential);
+        (weight, format!("expected nothing of `{uri}`, which is not subscribed, found {what}"))
+    };
+    out.weaker(Rule::SubscribedOnly, weight, message, &[conn.handshake_line, cx.now.line]);
+}
+
+/// A6.
+fn after_snapshot(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
+    let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {
+        return;
+    };
+    if delivery.envelope.rejected || sub.replayed {
+        return;
+    }
+    out.seen(Rule::AfterSnapshot);
+    let seq = delivery.envelope.seq;
+    if seq <= from_seq {
+        let uri = cx.uri(delivery.channel);
+        let message = format!(
+            "expected actions of `{uri}` above {from_seq}, the number of its snapshot, found {seq}"
+        );
+        out.broken(Rule::AfterSnapshot, message, &[sub.line, cx.now.line]);
+    }
+}
+
+/// A7.
+fn family(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
+        return;
+    };
+    // Before channels an action names its channel by its own family.
+    let Some(kind) = channel.kind.filter(|_| delivery.value.get("channel").is_some()) else {
+        return;
+    };
+    if delivery.envelope.rejected {
+        return;
+    }
+    out.seen(Rule::Family);
+    if row.channel != kind {
+        let uri = &channel.uri;
+        let message = format!(
+            "expected `{}` actions on `{uri}`, found `{}`",
+            kind.family(),
+            delivery.envelope.action_type
+        );
+        out.broken(Rule::Family, message, &[channel.kind_line, cx.now.line]);
+    }
+}
+
+/// A8.
+fn known_actions(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let conn = cx.here().filter(|conn| conn.protocol.is_some());
+    if conn.is_none() || delivery.envelope.rejected {
+        return;
+    }
+    out.seen(Rule::KnownActions);
+    if delivery.row.is_none() {
+        let name = delivery.envelope.action_type;
+        unknown(cx, "action", name, &|protocol| protocol.action(name).is_some(), out);
+    }
+}
+
+fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool, out: &mut Sink) {
+    if name.starts_with("x-") {
+        return;
+    }
+    let spoken = cx.here().and_then(|conn| conn.version);
+    let Some(spoken) = spoken else {
+        return;
+    };
+    let versions = Protocol::known().iter().rev().copied();
+    let other = versions.filter_map(Protocol::of).find(|protocol| has(protocol));
+    let (weight, message) = match other {
+        Some(protocol) => (
+            Weight::Should,
+            format!(
+                "expected {what}s of version `{spoken}`, found `{name}` of version `{}`",
+                protocol.version()
+            ),
+        ),
+        None => (
+            Weight::Note,
+            format!("expected {what}s of version `{spoken}`, found `{name}`, which no version has"),
+        ),
+    };
+    out.weaker(Rule::KnownActions, weight, message, &[cx.now.line]);
+}
+
+/// A subscription and whose it is.
+struct Who<'a> {
+    id: ConnId,
+    conn: &'a Conn,
+    sub: &'a Sub,
+    channel: ChannelId,
+}
+
+impl Fanout {
+    /// A4, when a number arrives: what lies between it and the last one was skipped.
+    fn skipped(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        let seq = delivery.envelope.seq;
+        let Some((conn, channel)) = cx.here().zip(cx.channel(delivery.channel)) else {
+            return;
+        };
+        let sub = conn.subs.get(&delivery.channel);
+        if let Some(sub) = sub.filter(|sub| sub.complete_from().is_some()) {
+            if channel.subscribers.len() > 1 {
+                out.seen(Rule::FanoutComplete);
+            }
+            let who = Who { id: cx.now.conn, conn, sub, channel: delivery.channel };
+            self.report(cx, &who, channel.between(sub.last, seq), seq, out);
+        }
+        // Others may already be past a number that shows up only now.
+        if cx.log.get(seq).is_none() && channel.recent.back().is_some_and(|last| *last > seq) {
+            for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
+                overtaken(cx, *id, delivery, out);
+            }
+        }
+    }
+
+    /// A4 at the end: what is below the last number received, or was there before the last barrier,
+    /// would have come.
+    fn tail(&mut self, cx: &Context, who: &Who<'_>, out: &mut Sink) {
+        let Some(channel) = cx.channel(who.channel) else {
+            return;
+        };
+        let last = who.sub.last;
+        if who.sub.complete_from().is_some()
+            && channel.recent.back().is_some_and(|newest| *newest > last)
+        {
+            let before = who.conn.last.map_or(0, |(seq, _)| seq);
+            self.report(cx, who, channel.between(last, u64::MAX), before, out);
+        }
+    }
+
+    /// Reports those of the numbers that should have been received: below `before`, or known to
+    /// others before the last barrier.
+    fn report(
+        &mut self,
+        cx: &Context,
+        who: &Who<'_>,
+        numbers: impl Iterator<Item = u64>,
+        before: u64,
+        out: &mut Sink,
+    ) {
+        let Who { id, conn, sub, channel } = *who;
+        let mut missed = Vec::new();
+        let mut lines = vec![sub.line];
+        for seq in numbers {
+            // A barrier counts from the moment on that the subscription was confirmed.
+            let barrier = conn.fence > sub.tick;
+            let due = |logged: &&Logged| seq < before || (barrier && logged.tick < conn.fence);
+            let Some(logged) = cx.log.get(seq).filter(due) else {
+                continue;
+            };
+            let Some(envelope) = logged.envelope() else {
+                continue;
+            };
+            // What was there before a replay is for the replay to bring.
+            let judged = logged.version == conn.version
+                && !open_audience(cx, channel, envelope.action_type)
+                && !(sub.replayed && logged.tick < sub.tick);
+            if judged && self.reported.get(&(id, channel)).is_none_or(|known| *known < seq) {
+                missed.push(seq);
+                lines.push(logged.line);
+            }
+        }
+        let Some(newest) = missed.iter().max().copied() else {
+            return;
+        };
+        if self.reported.len() < MAX_REPORTED {
+            self.reported.insert((id, channel), newest);
+        }
+        missed.reverse();
+        let count = missed.len();
+        missed.truncate(MAX_NAMED);
+        lines.truncate(MAX_NAMED + 1);
+        lines.push(cx.now.line);
+        let uri = cx.uri(channel);
+        let message = format!(
+            "expected every action on `{uri}` that other subscribers received, found {count} \
+             missing, beginning with {missed:?}"
+        );
+        out.broken(Rule::FanoutComplete, message, &lines);
+    }
+}
+
+/// A4 for a connection that went past a number which only another one received.
+fn overtaken(cx: &Context, id: ConnId, delivery: &Delivery<'_>, out: &mut Sink) {
+    let seq = delivery.envelope.seq;
+    let Some(other) = cx.conns.get(&id) else {
+        return;
+    };
+    let Some(sub) = other.subs.get(&delivery.channel) else {
+        return;
+    };
+    let here = cx.here().and_then(|conn| conn.version);
+    let past = sub.complete_from().is_some_and(|from| from < seq) && sub.last > seq;
+    if !past
+        || other.version != here
+        || open_audience(cx, delivery.channel, delivery.envelope.action_type)
+    {
+        return;
+    }
+    let uri = cx.uri(delivery.channel);
+    let after = cx.log.get(sub.last).map_or(0, |logged| logged.line);
+    let message = format!(
+        "expected every subscriber of `{uri}` to receive {seq}, found connection {id} past it at {}",
+        sub.last
+    );
+    out.broken(Rule::FanoutComplete, message, &[sub.line, after, cx.now.line]);
+}
+
+fn open_audience(cx: &Context, channel: ChannelId, action_type: &str) -> bool {
+    let kind = cx.channel(channel).and_then(|channel| channel.kind);
+    OPEN_AUDIENCE.contains(&action_type)
+        || matches!(kind, Some(ChannelKind::Automations | ChannelKind::AutomationRun))
+}

@@ -1,0 +1,406 @@
+//! One folded state per channel and life of the host, fed by all connections together.
+//!
+//! An action is folded when a connection delivers it whose subscription covers the fold: it has
+//! received everything since the state of the fold. A connection that began later may be ahead and
+//! is not listened to. Snapshots are compared at their number: at once, or when the fold gets
+//! there; one that is behind is first folded up to where the state is.
+//!
+//! Knows: the context, the reducers. Never knows: rules, and which members are compared.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{Outcome, apply, reduces};
+use crate::transcript::{ConnId, Seen};
+
+use super::channel::{ChannelId, Fold, MAX_REJECTED, MAX_WAITING, Waiting, folded_kind};
+use super::context::{Context, Emit};
+use super::envelope::Envelope;
+use super::log::envelope_value;
+use super::step::{Comparison, Folding, Step};
+use super::subscriptions::Arrival;
+
+impl Context {
+    /// Takes in a snapshot and returns its `fromSeq`.
+    pub(super) fn snapshot(
+        &mut self,
+        channel: ChannelId,
+        snapshot: &Value,
+        arrival: &Arrival<'_>,
+        emit: Emit<'_>,
+    ) -> Option<u64> {
+        let from_seq = snapshot.get("fromSeq").and_then(Value::as_u64)?;
+        let state = snapshot.get("state")?;
+        let request = arrival.request;
+        emit(self, &Step::Snapshot { request, channel, from_seq });
+        let waiting = Waiting {
+            seen: arrival.seen.clone(),
+            place: arrival.place,
+            from_seq,
+            conn: self.now.conn,
+            line: self.now.line,
+            tick: self.now.tick,
+            windowed: arrival.windowed || state.get("turnsNextCursor").is_some(),
+        };
+        let resource = snapshot.get("resource").and_then(Value::as_str);
+        if resource.is_some_and(|resource| resource != self.uri(channel)) {
+            return Some(from_seq);
+        }
+        self.catalogued(state);
+        self.weigh(channel, state, waiting, emit);
+        Some(from_seq)
+    }
+
+    /// Compares a snapshot with the fold, lets it wait, or begins a new fold with it.
+    fn weigh(&mut self, id: ChannelId, state: &Value, waiting: Waiting, emit: Emit<'_>) {
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let covers = self.covers(id, self.now.conn);
+        let known_to = self.known_to(id);
+        let subscribers = self.channels.get(id).map(|channel| channel.subscribers.as_slice());
+        let followed = subscribers.into_iter().flatten().any(|conn| self.covers(id, *conn));
+        let Some(channel) = self.channels.get_mut(id) else {
+            return;
+        };
+        let kind = protocol.and_then(|protocol| folded_kind(&channel.uri, state, protocol));
+        let (Some(protocol), Some(kind)) = (protocol, kind) else {
+            return;
+        };
+        if channel.kind != Some(kind) {
+            channel.kind = Some(kind);
+            channel.kind_line = waiting.line;
+        }
+        let Some(fold) = &channel.fold else {
+            channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+            return;
+        };
+        if !std::ptr::eq(fold.protocol, protocol) || fold.kind != kind {
+            return;
+        }
+        if waiting.from_seq < fold.seq {
+            self.compare_behind(id, state, &waiting, emit);
+        } else if covers || waiting.from_seq <= known_to {
+            self.compare(id, state, &waiting, emit);
+        } else if !followed {
+            // What happened since the last subscriber left is not known.
+            channel.lose();
+            channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+        } else {
+            if channel.waiting.len() >= MAX_WAITING {
+                channel.waiting.remove(0);
+            }
+            channel.waiting.push(waiting);
+            if !self.waiting.contains(&id) {
+                self.waiting.push(id);
+            }
+        }
+    }
+
+    /// Compares a snapshot that the fold has reached, and goes on from the snapshot.
+    fn compare(&mut self, id: ChannelId, state: &Value, waiting: &Waiting, emit: Emit<'_>) {
+        let Some(channel) = self.channels.get(id) else {
+            return;
+        };
+        let Some(fold) = &channel.fold else {
+            return;
+        };
+        // Known from elsewhere, but not delivered to the connection that feeds the fold.
+        let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
+        if !skipped {
+            let comparison = Comparison {
+                channel: id,
+                kind: fold.kind,
+                protocol: fold.protocol,
+                folded: &fold.state,
+                snapshot: state,
+                from_seq: waiting.from_seq,
+                lines: [fold.base_line, fold.last_line, waiting.line],
+                windowed: waiting.windowed || fold.windowed,
+            };
+            emit(self, &Step::Compared(comparison));
+        }
+        let Some(channel) = self.channels.get_mut(id) else {
+            return;
+        };
+        channel.rejected.clear();
+        if let Some(fold) = &mut channel.fold {
+            if skipped || !waiting.windowed {
+                *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
+            } else {
+                fold.known_to = fold.known_to.max(waiting.from_seq);
+            }
+        }
+    }
+
+    /// Compares a snapshot that is behind the fold, folded up to the same number.
+    fn compare_behind(&mut self, id: ChannelId, state: &Value, waiting: &Waiting, emit: Emit<'_>) {
+        let Some(channel) = self.channels.get(id) else {
+            return;
+        };
+        let Some(fold) = &channel.fold else {
+            return;
+        };
+        if waiting.from_seq < channel.forgotten {
+            return;
+        }
+        let mut snapshot = state.clone();
+        let mut numbers: Vec<u64> = channel.between(waiting.from_seq, fold.seq + 1).collect();
+        numbers.reverse();
+        for seq in numbers {
+            let Some(logged) = self.log.get(seq) else {
+                return;
+            };
+            let Some(envelope) = logged.envelope() else {
+                return;
+            };
+            let version = fold.protocol.version();
+            apply(version, fold.kind, &mut snapshot, envelope.action);
+        }
+        let comparison = Comparison {
+            channel: id,
+            kind: fold.kind,
+            protocol: fold.protocol,
+            folded: &fold.state,
+            snapshot: &snapshot,
+            from_seq: waiting.from_seq,
+            lines: [fold.base_line, fold.last_line, waiting.line],
+            windowed: waiting.windowed || fold.windowed,
+        };
+        emit(self, &Step::Compared(comparison));
+        if let Some(channel) = self.channels.get_mut(id) {
+            channel.rejected.clear();
+        }
+    }
+
+    /// Folds an accepted action, when it is the next one of its channel.
+    pub(super) fn fold(
+        &mut self,
+        id: ChannelId,
+        envelope: &Envelope<'_>,
+        resumes: bool,
+        emit: Emit<'_>,
+    ) {
+        let seq = envelope.seq;
+        let Some(channel) = self.channels.get(id) else {
+            return;
+        };
+        let Some(fold) = channel.fold.as_ref().filter(|fold| fold.seq < seq) else {
+            return;
+        };
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let same = protocol.is_some_and(|protocol| std::ptr::eq(protocol, fold.protocol));
+        if !same || !(resumes || self.covers(id, self.now.conn)) {
+            return;
+        }
+        let extension = envelope.action_type.starts_with("x-");
+        let reduced = reduces(fold.protocol.version(), envelope.action_type) || extension;
+        // A connection was not sent what another one was, or nobody knows what the action does.
+        if channel.between(fold.seq, seq).next().is_some() || !reduced {
+            self.lose(id);
+            return;
+        }
+        let folding = Folding {
+            envelope: *envelope,
+            channel: id,
+            protocol: fold.protocol,
+            line: self.now.line,
+        };
+        emit(self, &Step::Folding(folding));
+        let line = self.now.line;
+        let Some(fold) = self.channels.get_mut(id).and_then(|channel| channel.fold.as_mut()) else {
+            return;
+        };
+        let version = fold.protocol.version();
+        let outcome = apply(version, fold.kind, &mut fold.state, envelope.action);
+        fold.seq = seq;
+        fold.last_line = line;
+        emit(self, &Step::Folded { folding, outcome: &outcome });
+        let lost = matches!(outcome, Outcome::OutOfScope) && !extension;
+        if lost || matches!(outcome, Outcome::Invalid { .. }) {
+            self.lose(id);
+        }
+    }
+
+    /// A connection received `seq`: the snapshots below it can be compared, where it covers.
+    pub(super) fn reached(&mut self, seq: u64, emit: Emit<'_>) {
+        let ready = |waiting: &Waiting| waiting.from_seq < seq;
+        self.settle_waiting(&ready, emit);
+    }
+
+    /// The connection at hand ends: the snapshots taken before its last barrier can be compared.
+    pub(super) fn fenced(&mut self, emit: Emit<'_>) {
+        let fence = self.here().map_or(0, |conn| conn.fence);
+        let ready = |waiting: &Waiting| waiting.tick < fence;
+        self.settle_waiting(&ready, emit);
+    }
+
+    fn settle_waiting(&mut self, ready: &dyn Fn(&Waiting) -> bool, emit: Emit<'_>) {
+        for id in self.waiting.clone() {
+            if !self.covers(id, self.now.conn) {
+                continue;
+            }
+            let Some(channel) = self.channels.get_mut(id) else {
+                continue;
+            };
+            let mut due: Vec<Waiting> = Vec::new();
+            channel.waiting.retain(|waiting| {
+                if ready(waiting) {
+                    due.push(waiting.clone());
+                }
+                !ready(waiting)
+            });
+            due.sort_by_key(|waiting| waiting.from_seq);
+            for waiting in due {
+                if let Some(state) = waiting.place.state(&waiting.seen) {
+                    self.compare(id, state, &waiting, emit);
+                }
+            }
+        }
+        let channels = &self.channels;
+        let waits = |id: &ChannelId| channels.get(*id).is_some_and(|it| !it.waiting.is_empty());
+        self.waiting.retain(waits);
+    }
+
+    /// Whether a connection delivers everything that comes after the state of the fold.
+    pub(super) fn covers(&self, id: ChannelId, conn: ConnId) -> bool {
+        let sub = self.conns.get(&conn).and_then(|conn| conn.subs.get(&id));
+        let from = sub.and_then(|sub| sub.complete_from());
+        let Some(fold) = self.channels.get(id).and_then(|channel| channel.fold.as_ref()) else {
+            return false;
+        };
+        from.is_some_and(|from| from <= fold.seq.max(fold.known_to))
+    }
+
+    /// Every action of the channel up to this number is in the fold. 0 where there is no fold.
+    pub(super) fn known_to(&self, id: ChannelId) -> u64 {
+        let Some(channel) = self.channels.get(id) else {
+            return 0;
+        };
+        let Some(fold) = &channel.fold else {
+            return 0;
+        };
+        let mut known = fold.seq.max(fold.known_to);
+        for subscriber in &channel.subscribers {
+            if self.covers(id, *subscriber)
+                && let Some((seq, _)) = self.conns.get(subscriber).and_then(|conn| conn.last)
+            {
+                known = known.max(seq);
+            }
+        }
+        known
+    }
+
+    /// Keeps what a connection knew before it stops listening to the channel.
+    pub(super) fn uncover(&mut self, id: ChannelId, conn: ConnId) {
+        if !self.covers(id, conn) {
+            return;
+        }
+        let last = self.conns.get(&conn).and_then(|conn| conn.last).map_or(0, |(seq, _)| seq);
+        if let Some(fold) = self.channels.get_mut(id).and_then(|channel| channel.fold.as_mut()) {
+            fold.known_to = fold.known_to.max(last);
+        }
+    }
+
+    /// When nobody feeds the fold any more, it begins anew with a snapshot that is ahead of it and
+    /// whose connection listens on.
+    pub(super) fn adopt_if_uncovered(&mut self, id: ChannelId) {
+        let Some(channel) = self.channels.get(id) else {
+            return;
+        };
+        if channel.waiting.is_empty()
+            || channel.subscribers.iter().any(|conn| self.covers(id, *conn))
+        {
+            return;
+        }
+        let listens = |waiting: &&Waiting| {
+            let conn = self.conns.get(&waiting.conn);
+            let sub = conn.and_then(|conn| conn.subs.get(&id));
+            sub.and_then(|sub| sub.complete_from()) == Some(waiting.from_seq)
+        };
+        let Some(waiting) = channel.waiting.iter().rfind(listens).cloned() else {
+            return;
+        };
+        let state = waiting.place.state(&waiting.seen);
+        let Some((fold, state)) = channel.fold.as_ref().zip(state) else {
+            return;
+        };
+        let mut fold = Fold::begin(fold.kind, fold.protocol, state, &waiting);
+        let numbers: Vec<u64> = channel.between(fold.seq, u64::MAX).collect();
+        for seq in numbers.into_iter().rev() {
+            let Some(logged) = self.log.get(seq) else {
+                continue;
+            };
+            if let Some(envelope) = logged.envelope() {
+                apply(fold.protocol.version(), fold.kind, &mut fold.state, envelope.action);
+                fold.seq = seq;
+                fold.last_line = logged.line;
+            }
+        }
+        if let Some(channel) = self.channels.get_mut(id) {
+            channel.waiting.retain(|other| other.from_seq > fold.seq);
+            channel.fold = Some(fold);
+        }
+    }
+
+    fn lose(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(id) {
+            channel.lose();
+        }
+    }
+
+    /// Remembers a rejected action of a channel whose state is followed.
+    pub(super) fn reject(&mut self, id: ChannelId, seen: &Arc<Seen>, replayed: Option<usize>) {
+        let line = self.now.line;
+        let Some(channel) = self.channels.get_mut(id).filter(|channel| channel.fold.is_some())
+        else {
+            return;
+        };
+        let value = envelope_value(seen, replayed);
+        let known = |(other, _): &(Arc<Seen>, u64)| envelope_value(other, None) == value;
+        if replayed.is_none()
+            && channel.rejected.len() < MAX_REJECTED
+            && !channel.rejected.iter().any(known)
+        {
+            channel.rejected.push((seen.clone(), line));
+        }
+    }
+
+    /// Learns the kinds of the channels that a state lists.
+    fn catalogued(&mut self, state: &Value) {
+        use crate::wire::channel::ChannelKind;
+        let line = self.now.line;
+        for (list, kind) in [("chats", ChannelKind::Chat), ("terminals", ChannelKind::Terminal)] {
+            let entries = state.get(list).and_then(Value::as_array);
+            for entry in entries.into_iter().flatten() {
+                let uri = entry.get("resource").and_then(Value::as_str);
+                let id = uri.and_then(|uri| self.channels.intern(uri));
+                let channel = id.and_then(|id| self.channels.get_mut(id));
+                if let Some(channel) = channel.filter(|channel| channel.kind.is_none()) {
+                    channel.kind = Some(kind);
+                    channel.kind_line = line;
+                }
+            }
+        }
+    }
+}
+
+impl Fold {
+    fn begin(
+        kind: crate::wire::channel::ChannelKind,
+        protocol: &'static crate::wire::protocol::Protocol,
+        state: &Value,
+        waiting: &Waiting,
+    ) -> Fold {
+        Fold {
+            kind,
+            protocol,
+            state: state.clone(),
+            base_seq: waiting.from_seq,
+            seq: waiting.from_seq,
+            known_to: waiting.from_seq,
+            base_line: waiting.line,
+            windowed: waiting.windowed,
+            last_line: 0,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests and responses, whatever they are about.
+//!
+//! Knows: connections and their open requests. Never knows: methods.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::wire::error_code::ErrorCode;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::connection::Conn;
+use super::context::Context;
+use super::step::Step;
+
+/// The lowest code that applications may give any meaning.
+const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
+
+/// When a connection last heard of the host.
+#[derive(Default)]
+pub(super) struct JsonRpc {
+    heard: HashMap<ConnId, Heard>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Heard {
+    /// The last frame of the host.
+    frame: Duration,
+    /// The last answer: when the request was sent, in entries, when it came, and its line.
+    answer: Option<(u64, Duration, u64)>,
+}
+
+impl Check for JsonRpc {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        let line = cx.now.line;
+        match step {
+            Step::Frame { sender: crate::wire::validate::Sender::Host, .. } => {
+                self.heard.entry(cx.now.conn).or_default().frame = cx.now.at;
+            }
+            Step::Answered { request, message } => {
+                out.seen(Rule::AnsweredOnce);
+                out.seen(Rule::NoStrayResponse);
+                let answer = (request.tick, cx.now.at, line);
+                self.heard.entry(cx.now.conn).or_default().answer = Some(answer);
+                if message.error().is_some() {
+                    code(cx, message.error_code(), out);
+                }
+            }
+            Step::Stray { first: Some(first), id } => {
+                let message = format!("expected one response to the request `{id}`, found another");
+                out.broken(Rule::AnsweredOnce, message, &[*first, line]);
+            }
+            Step::Stray { first: None, id } => {
+                let message = format!(
+                    "expected responses to open requests only, found one with the id `{id}`"
+                );
+                out.broken(Rule::NoStrayResponse, message, &[line]);
+            }
+            Step::HostAsked { open } => {
+                out.seen(Rule::HostRequestIds);
+                if let Some(first) = open {
+                    let message = "expected a new id, found that of an open request of the host";
+                    out.broken(Rule::HostRequestIds, message.to_owned(), &[*first, line]);
+                }
+            }
+            Step::Closed => {
+                if let Some(conn) = cx.here() {
+                    self.unanswered(cx, cx.now.conn, conn, out);
+                }
+                self.heard.remove(&cx.now.conn);
+            }
+            Step::Restarted => self.heard.clear(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+        for (id, conn) in &cx.conns {
+            self.unanswered(cx, *id, conn, out);
+        }
+    }
+}
+
+impl JsonRpc {
+    /// Judges the requests that are still open when the connection, or the transcript, ends.
+    fn unanswered(&self, cx: &Context, id: ConnId, conn: &Conn, out: &mut Sink) {
+        if conn.closed || conn.stale || conn.overflow || conn.partial() {
+            return;
+        }
+        let heard = self.heard.get(&id).copied().unwrap_or_default();
+        let deadline = cx.options.deadline;
+        let mut open: Vec<_> = conn.open_requests().filter(|request| request.sound).collect();
+        open.sort_by_key(|request| request.tick);
+        for request in open {
+            let due = request.at + deadline;
+            let overtaken = heard.answer.filter(|(sent, at, _)| *sent > request.tick && *at >= due);
+            let quiet = cx.now.at >= due && cx.now.at >= heard.frame + deadline;
+            let proof = match overtaken {
+                Some((_, _, line)) => line,
+                None if quiet => cx.now.line,
+                None => continue,
+            };
+            let method = &request.method;
+            let message = format!(
+                "expected a response to `{method}` within {} ms, found none",
+                deadline.as_millis()
+            );
+            out.seen(Rule::AnsweredOnce);
+            out.broken(Rule::AnsweredOnce, message, &[request.line, proof]);
+        }
+    }
+}
+
+fn code(cx: &Context, code: Option<i64>, out: &mut Sink) {
+    let version = cx.here().and_then(|conn| conn.version);
+    let (Some(code), Some(version)) = (code, version) else {
+        return;
+    };
+    out.seen(Rule::ErrorCode);
+    if RESERVED.contains(&code) && ErrorCode::find(code, version).is_none() {
+        let message =
+            format!("expected an error code that version `{version}` assigns, found `{code}`");
+        out.broken(Rule::ErrorCode, message, &[cx.now.line]);
+    }
+}

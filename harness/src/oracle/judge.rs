@@ -1,0 +1,91 @@
+//! The fold over a transcript: entries in, findings out, reports at the end.
+//!
+//! Knows: every family of checks. Never knows: what they look for.
+//!
+//! Start at [`Oracle::observe`].
+
+use std::time::Duration;
+
+use crate::transcript::Entry;
+use crate::verdict::{CheckReport, Finding};
+use crate::wire::version::Version;
+
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::{convergence, dispatch, fanout, jsonrpc, reconnect, sequence, shape, tools, turns};
+
+/// How long a host may take when nobody says otherwise.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What a transcript cannot say about itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Options {
+    /// The version of connections whose handshake is not in the transcript. Its presence also says
+    /// that the transcript may begin in the middle of a connection.
+    pub assume_version: Option<Version>,
+    /// Clients that are not in the transcript may be connected to the same host.
+    pub foreign: bool,
+    /// How long the host may take to answer a request or to settle a dispatch.
+    pub deadline: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { assume_version: None, foreign: false, deadline: DEADLINE }
+    }
+}
+
+/// Judges a transcript, entry by entry.
+pub struct Oracle {
+    context: Context,
+    checks: Vec<Box<dyn Check + Send>>,
+    sink: Sink,
+}
+
+impl Oracle {
+    /// An oracle that has seen nothing yet.
+    pub fn new(options: Options) -> Oracle {
+        Oracle {
+            context: Context::new(options),
+            checks: vec![
+                Box::new(shape::Shapes),
+                Box::new(jsonrpc::JsonRpc::default()),
+                Box::new(sequence::Sequence),
+                Box::new(fanout::Fanout::default()),
+                Box::new(dispatch::Dispatches::default()),
+                Box::new(convergence::Convergence),
+                Box::new(turns::Turns::default()),
+                Box::new(tools::Tools::default()),
+                Box::new(reconnect::Reconnect::default()),
+            ],
+            sink: Sink::new(),
+        }
+    }
+
+    /// Takes in the next entry and returns what it proves wrong. The same findings are in the
+    /// reports, up to a bound.
+    pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
+        let Oracle { context, checks, sink } = self;
+        context.observe(entry, &mut |cx, step| {
+            for check in checks.iter_mut() {
+                check.step(cx, step, sink);
+            }
+        });
+        sink.take_fresh()
+    }
+
+    /// Judges what only the end can prove and returns a report for every row of
+    /// [`CHECKS`](super::CHECKS), in its order.
+    pub fn finish(self) -> Vec<CheckReport> {
+        let Oracle { mut context, mut checks, mut sink } = self;
+        context.finish(&mut |cx, step| {
+            for check in &mut checks {
+                check.step(cx, step, &mut sink);
+            }
+        });
+        for check in &mut checks {
+            check.finish(&context, &mut sink);
+        }
+        sink.into_reports()
+    }
+}

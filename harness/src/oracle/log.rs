@@ -1,0 +1,89 @@
+//! The log of accepted actions, by number: what the connections together have received.
+//!
+//! Knows: frames. Never knows: subscriptions, states.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::Seen;
+use crate::wire::version::Version;
+
+use super::channel::ChannelId;
+use super::envelope::Envelope;
+
+/// Actions that are remembered; older ones are forgotten and nothing is said about them.
+const MAX_ENTRIES: usize = 16_384;
+/// Bytes of frames that are remembered.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// One accepted action.
+#[derive(Clone, Debug)]
+pub(super) struct Logged {
+    pub channel: ChannelId,
+    pub seen: Arc<Seen>,
+    /// Its index in the replay; `None` where it came live.
+    pub replayed: Option<usize>,
+    pub line: u64,
+    /// When it was received first, in entries.
+    pub tick: u64,
+    /// The version spoken on that connection.
+    pub version: Option<Version>,
+}
+
+impl Logged {
+    /// The envelope as JSON.
+    pub(super) fn value(&self) -> Option<&Value> {
+        envelope_value(&self.seen, self.replayed)
+    }
+
+    pub(super) fn envelope(&self) -> Option<Envelope<'_>> {
+        Envelope::read(self.value()?)
+    }
+}
+
+/// The envelope of a live frame, or the one at an index of a replay.
+pub(super) fn envelope_value(seen: &Seen, replayed: Option<usize>) -> Option<&Value> {
+    let message = seen.message()?;
+    match replayed {
+        None => Some(message.params()),
+        Some(index) => message.result()?.get("actions")?.get(index),
+    }
+}
+
+/// Accepted actions by `serverSeq`, of one life of the host.
+#[derive(Default)]
+pub(super) struct Log {
+    entries: BTreeMap<u64, Logged>,
+    bytes: usize,
+}
+
+impl Log {
+    pub(super) fn get(&self, seq: u64) -> Option<&Logged> {
+        self.entries.get(&seq)
+    }
+
+    /// Adds an action and gives back those forgotten in exchange.
+    pub(super) fn insert(&mut self, seq: u64, logged: Logged) -> Vec<(u64, ChannelId)> {
+        self.bytes += logged.seen.frame.len();
+        self.entries.insert(seq, logged);
+        let mut forgotten = Vec::new();
+        while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1)
+        {
+            let Some((old, logged)) = self.entries.pop_first() else {
+                break;
+            };
+            self.bytes -= logged.seen.frame.len();
+            forgotten.push((old, logged.channel));
+        }
+        forgotten
+    }
+
+    /// The actions after a number.
+    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &Logged)> {
+        let range = (Bound::Excluded(seq), Bound::Unbounded);
+        self.entries.range(range).map(|(seq, logged)| (*seq, logged))
+    }
+}

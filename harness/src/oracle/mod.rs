@@ -1,0 +1,46 @@
+//! The always-on checks: what must hold on any traffic, whatever a scenario expected.
+//!
+//! A pure fold over the entries of a transcript. [`context`] derives once per entry what the rules
+//! talk about (connections, subscriptions, the log of envelopes, one folded state per channel) and
+//! tells it as a sequence of [`step::Step`]s; each family of rules is a file with a small struct
+//! that implements [`check::Check`] and looks at the steps it cares for.
+//!
+//! A false accusation is the worst failure. Whatever depends on traffic that was not seen, on an
+//! evicted part of the log or on an open point of the specification is not judged, or only noted.
+//!
+//! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, what was expected,
+//! where the transcript comes from.
+//!
+//! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
+
+mod asking;
+pub mod catalogue;
+mod channel;
+mod check;
+mod connection;
+mod context;
+mod convergence;
+mod delivery;
+mod dispatch;
+mod envelope;
+mod fanout;
+mod folding;
+mod jsonrpc;
+pub mod judge;
+mod log;
+mod masks;
+mod reconnect;
+mod sequence;
+mod shape;
+mod step;
+mod subscriptions;
+mod tools;
+mod turns;
+
+pub use catalogue::{CHECKS, CheckRow};
+pub use judge::{Options, Oracle};
+
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;

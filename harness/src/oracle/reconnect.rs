@@ -1,0 +1,289 @@
+//! Coming back: a replay is complete, or it is snapshots.
+//!
+//! Knows: the log, replays. Never knows: states.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::{ConnId, Seen};
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+
+use super::catalogue::Rule;
+use super::channel::{Channel, ChannelId};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::log::Logged;
+use super::step::Step;
+use super::subscriptions::uris;
+
+/// Notifications that are remembered.
+const MAX_NOTIFIED: usize = 512;
+/// Missed actions that one finding names.
+const MAX_NAMED: usize = 4;
+/// Notifications that happen once in the life of what they are about.
+const ONCE: &[&str] = &["root/sessionAdded", "root/sessionRemoved"];
+
+/// What observers were told, and who is coming back.
+#[derive(Default)]
+pub(super) struct Reconnect {
+    notified: VecDeque<Notified>,
+    /// When a client's last connection ended, in entries.
+    dropped: HashMap<Arc<str>, u64>,
+    /// Connections between their reconnect and the first barrier after it.
+    returning: HashMap<ConnId, Returning>,
+}
+
+struct Notified {
+    seen: Arc<Seen>,
+    conn: ConnId,
+    tick: u64,
+    line: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Returning {
+    /// The gap, in entries.
+    from: u64,
+    to: u64,
+    line: u64,
+}
+
+impl Check for Reconnect {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Reconnected { request, result } => {
+                reconnected(cx, request, result, out);
+                self.returned(cx, request);
+            }
+            Step::Notified { seen, method, .. } if ONCE.contains(method) => {
+                self.told(cx, seen, out);
+            }
+            Step::Envelope(delivery) if delivery.replayed.is_none() => {
+                let missing = cx.here().and_then(|conn| conn.missing.get(&delivery.channel));
+                let own = cx.here().and_then(|conn| conn.client_id.as_deref());
+                let origin = delivery.envelope.origin.map(|origin| origin.client_id);
+                if let Some(line) = missing.filter(|_| own.is_none() || own != origin) {
+                    let uri = cx.uri(delivery.channel);
+                    let message = format!(
+                        "expected nothing of `{uri}` after it was `missing`, found `{}`",
+                        delivery.envelope.action_type
+                    );
+                    out.broken(Rule::Missing, message, &[*line, cx.now.line]);
+                }
+            }
+            Step::Fence { sent } => {
+                let known = self.returning.get(&cx.now.conn);
+                if known.is_some_and(|known| known.to < *sent) {
+                    out.seen(Rule::NoNotificationReplay);
+                    self.returning.remove(&cx.now.conn);
+                }
+            }
+            Step::Closed => {
+                self.returning.remove(&cx.now.conn);
+                if let Some(client) = cx.here().and_then(|conn| conn.client_id.clone()) {
+                    self.dropped.insert(client, cx.now.tick);
+                }
+            }
+            Step::Restarted => *self = Reconnect::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Reconnect {
+    fn returned(&mut self, cx: &Context, request: &Request) {
+        let client = cx.here().and_then(|conn| conn.client_id.as_ref());
+        let dropped = client.and_then(|client| self.dropped.get(client)).copied();
+        if let Some(from) = dropped.filter(|tick| *tick < request.tick) {
+            let gap = Returning { from, to: request.tick, line: request.line };
+            self.returning.insert(cx.now.conn, gap);
+        }
+    }
+
+    /// M4.
+    fn told(&mut self, cx: &Context, seen: &Arc<Seen>, out: &mut Sink) {
+        let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
+        let message = seen.message().map(|message| message.value());
+        if let Some(gap) = self.returning.get(&conn) {
+            let same = |known: &&Notified| {
+                known.conn != conn && known.seen.message().map(|it| it.value()) == message
+            };
+            let inside = |known: &&Notified| gap.from < known.tick && known.tick < gap.to;
+            if let Some(first) = self.notified.iter().filter(inside).find(same) {
+                let message = "expected no notification of the gap after a reconnect, found one \
+                               that others received before it";
+                let lines = [first.line, gap.line, line];
+                out.broken(Rule::NoNotificationReplay, message.to_owned(), &lines);
+            }
+        }
+        if self.notified.len() >= MAX_NOTIFIED {
+            self.notified.pop_front();
+        }
+        self.notified.push_back(Notified { seen: seen.clone(), conn, tick, line });
+    }
+}
+
+/// One answered reconnect.
+struct Answer<'a> {
+    request: &'a Request,
+    wanted: Vec<&'a str>,
+    missing: Vec<&'a str>,
+}
+
+fn reconnected(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+    let params = request.params();
+    let answer = Answer {
+        request,
+        wanted: uris(params.get("subscriptions")),
+        missing: uris(result.get("missing")),
+    };
+    let seen_to = params.get("lastSeenServerSeq").and_then(Value::as_u64);
+    match (result.get("actions").and_then(Value::as_array), seen_to) {
+        (Some(actions), Some(seen_to)) => {
+            replay(cx, &answer, actions, seen_to, out);
+            missing(cx, &answer, out);
+        }
+        (Some(_), None) => missing(cx, &answer, out),
+        (None, _) => snapshots(cx, &answer, result, out),
+    }
+}
+
+/// M1 and M5.
+fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, out: &mut Sink) {
+    let lines = [answer.request.line, cx.now.line];
+    out.seen(Rule::ReplayComplete);
+    let mut last = seen_to;
+    let mut numbers = Vec::with_capacity(actions.len());
+    for value in actions {
+        let Some(seq) = value.get("serverSeq").and_then(Value::as_u64) else {
+            continue;
+        };
+        let rejected = value.get("rejectionReason").is_some_and(|reason| !reason.is_null());
+        if seq <= seen_to && !rejected {
+            let message = format!("expected replayed actions after {seen_to}, found {seq}");
+            out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
+        } else if seq <= last && last != seen_to && !rejected {
+            let message = format!("expected replayed actions in order, found {seq} after {last}");
+            out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
+        }
+        let uri = value.get("channel").and_then(Value::as_str);
+        if let Some(uri) = uri.filter(|uri| !answer.wanted.contains(uri)) {
+            let message = format!(
+                "expected replayed actions on the listed channels only, found one on `{uri}`"
+            );
+            out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
+        }
+        if !rejected {
+            last = last.max(seq);
+            numbers.push(seq);
+        }
+    }
+    numbers.sort_unstable();
+    let missed = missed(cx, answer, seen_to, &numbers);
+    let first = numbers.first().copied();
+    if first.is_some() || !missed.is_empty() {
+        out.seen(Rule::NeverPartial);
+    }
+    let early = |seq: u64| first.is_some_and(|first| seq < first);
+    let (before, within): (Vec<_>, Vec<_>) = missed.into_iter().partition(|(seq, _)| early(*seq));
+    let uncovered = |rule: Rule, missed: &[(u64, u64)], text: &str, out: &mut Sink| {
+        if missed.is_empty() {
+            return;
+        }
+        let named: Vec<u64> = missed.iter().map(|(seq, _)| *seq).take(MAX_NAMED).collect();
+        let message = format!(
+            "{text} after {seen_to} that others received, found {} missing, beginning with {named:?}",
+            missed.len()
+        );
+        let mut lines = lines.to_vec();
+        lines.extend(missed.iter().map(|(_, line)| *line).take(MAX_NAMED));
+        out.broken(rule, message, &lines);
+    };
+    uncovered(
+        Rule::NeverPartial,
+        &before,
+        "expected snapshots, or a replay that begins with the first action",
+        out,
+    );
+    uncovered(Rule::ReplayComplete, &within, "expected a replay of every action", out);
+}
+
+/// What others had received before the request was sent, and the replay does not have.
+fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> Vec<(u64, u64)> {
+    let version = cx.here().and_then(|conn| conn.version);
+    let resumed: Vec<ChannelId> = answer
+        .wanted
+        .iter()
+        .filter(|uri| !answer.missing.contains(uri))
+        .filter_map(|uri| cx.channels.find(uri))
+        .filter(|id| cx.channel(*id).is_some_and(|channel| channel.disposed.is_none()))
+        .collect();
+    let owed = |logged: &Logged| {
+        let envelope = logged.envelope();
+        logged.tick < answer.request.tick
+            && logged.version == version
+            && resumed.contains(&logged.channel)
+            && envelope.is_some_and(|envelope| envelope.action_type != "chat/turnsLoaded")
+    };
+    let known = cx.log.after(seen_to).filter(|(_, logged)| owed(logged));
+    let missed = known.filter(|(seq, _)| replayed.binary_search(seq).is_err());
+    missed.map(|(seq, logged)| (seq, logged.line)).collect()
+}
+
+/// M3 for a replay.
+fn missing(cx: &Context, answer: &Answer<'_>, out: &mut Sink) {
+    let lines = [answer.request.line, cx.now.line];
+    let protocol = cx.here().and_then(|conn| conn.protocol);
+    if protocol.is_none_or(|protocol| !protocol.has(Feature::Missing)) {
+        return;
+    }
+    out.seen(Rule::Missing);
+    for uri in answer.missing.iter().filter(|uri| !answer.wanted.contains(uri)) {
+        let message = format!("expected only asked-for channels in `missing`, found `{uri}`");
+        out.broken(Rule::Missing, message, &lines);
+    }
+    for uri in answer.wanted.iter().filter(|uri| !answer.missing.contains(uri)) {
+        let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
+        if let Some(line) = channel.and_then(|channel| channel.disposed) {
+            let message = format!("expected the disposed `{uri}` in `missing`, found it resumed");
+            let lines = [line, answer.request.line, cx.now.line];
+            out.broken(Rule::Missing, message, &lines);
+        }
+    }
+}
+
+/// M3 for snapshots.
+fn snapshots(cx: &Context, answer: &Answer<'_>, result: &Value, out: &mut Sink) {
+    let Some(snapshots) = result.get("snapshots").and_then(Value::as_array) else {
+        return;
+    };
+    out.seen(Rule::Missing);
+    let resource =
+        |snapshot: &Value| snapshot.get("resource").and_then(Value::as_str).map(str::to_owned);
+    let found: Vec<String> = snapshots.iter().filter_map(resource).collect();
+    for uri in answer.wanted.iter().filter(|uri| !found.iter().any(|found| found == **uri)) {
+        let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
+        let Some((id, channel)) = channel else {
+            continue;
+        };
+        if let Some(line) = served(cx, id, channel) {
+            let message = format!(
+                "expected a snapshot of `{uri}`, which another connection is subscribed to, found \
+                 none"
+            );
+            let lines = [line, answer.request.line, cx.now.line];
+            out.weaker(Rule::Missing, Weight::Note, message, &lines);
+        }
+    }
+}
+
+/// The line of another connection's subscription with a snapshot.
+fn served(cx: &Context, id: ChannelId, channel: &Channel) -> Option<u64> {
+    let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
+    let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));
+    subs.find(|sub| sub.complete_from().is_some()).map(|sub| sub.line)
+}

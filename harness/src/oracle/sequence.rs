@@ -1,0 +1,151 @@
+//! Numbers: they grow, each stands for one action, and they never go back.
+//!
+//! Knows: the log and the connections' last numbers. Never knows: what actions do.
+
+use serde_json::Value;
+
+use crate::verdict::Weight;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Delivery, Step};
+
+/// Everything needed is in the context.
+pub(super) struct Sequence;
+
+impl Check for Sequence {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Envelope(delivery) => {
+                if delivery.replayed.is_none() {
+                    grows(cx, delivery, out);
+                    order(cx, delivery, out);
+                }
+                if !delivery.envelope.rejected {
+                    one_envelope(cx, delivery, out);
+                }
+            }
+            Step::Answered { request, message } if request.method == "initialize" => {
+                let seq = message.result().and_then(|result| result.get("serverSeq"));
+                let Some((seq, (floor, line))) = seq.and_then(Value::as_u64).zip(request.floor)
+                else {
+                    return;
+                };
+                out.seen(Rule::RealTime);
+                if seq < floor {
+                    let message = format!(
+                        "expected `serverSeq` {floor} or more, which was received before the \
+                         request was sent, found {seq}"
+                    );
+                    out.broken(Rule::RealTime, message, &[line, request.line, cx.now.line]);
+                }
+            }
+            Step::Snapshot { request, channel, from_seq } => {
+                let Some((floor, line)) = request.floor else {
+                    return;
+                };
+                out.seen(Rule::RealTime);
+                let known = cx.channel(*channel);
+                let before =
+                    known.into_iter().flat_map(|known| known.between(*from_seq, floor + 1));
+                let own = before
+                    .filter_map(|seq| cx.log.get(seq).map(|logged| (seq, logged)))
+                    .find(|(_, logged)| logged.tick < request.tick);
+                let uri = cx.uri(*channel);
+                if let Some((seq, logged)) = own {
+                    let message = format!(
+                        "expected a snapshot of `{uri}` from {seq} or later, which was received \
+                         before it was asked for, found `fromSeq` {from_seq}"
+                    );
+                    out.broken(Rule::RealTime, message, &[logged.line, request.line, cx.now.line]);
+                } else if *from_seq < floor {
+                    let message = format!(
+                        "expected `fromSeq` of `{uri}` not below the counter, {floor} when it was \
+                         asked for, found {from_seq}"
+                    );
+                    let lines = [line, request.line, cx.now.line];
+                    out.weaker(Rule::RealTime, Weight::Note, message, &lines);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A1.
+fn grows(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let Some(conn) = cx.here() else {
+        return;
+    };
+    let (seq, line) = (delivery.envelope.seq, cx.now.line);
+    if delivery.envelope.rejected {
+        if let Some((last, before)) = conn.last_any.filter(|(last, _)| seq < *last) {
+            let message = format!("expected a rejection not to go back from {last}, found {seq}");
+            out.weaker(Rule::SequenceGrows, Weight::Note, message, &[before, line]);
+        }
+        return;
+    }
+    let Some((last, before)) = conn.last else {
+        return;
+    };
+    out.seen(Rule::SequenceGrows);
+    if seq <= last {
+        let message = format!("expected a `serverSeq` above {last}, found {seq}");
+        out.broken(Rule::SequenceGrows, message, &[before, line]);
+    }
+}
+
+/// A2.
+fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let seq = delivery.envelope.seq;
+    let Some((conn, logged)) = cx.here().zip(cx.log.get(seq)) else {
+        return;
+    };
+    let merged = conn.subs.get(&delivery.channel).is_some_and(|sub| sub.merged);
+    if merged || conn.version != logged.version {
+        return;
+    }
+    let Some(first) = logged.value() else {
+        return;
+    };
+    out.seen(Rule::OneEnvelope);
+    let known = |name: &str| (given(first, name), given(delivery.value, name));
+    for member in ["channel", "action", "origin"] {
+        let (first, second) = known(member);
+        if first != second {
+            let message = format!(
+                "expected the same `{member}` wherever `serverSeq` {seq} is received, found another"
+            );
+            out.broken(Rule::OneEnvelope, message, &[logged.line, cx.now.line]);
+            return;
+        }
+    }
+}
+
+/// A member that is there and not null.
+fn given<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    value.get(name).filter(|value| !value.is_null())
+}
+
+/// A3.
+fn order(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    if delivery.envelope.rejected {
+        return;
+    }
+    let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
+    let Some(sub) = sub.filter(|sub| sub.last > sub.from_seq.unwrap_or(0)) else {
+        return;
+    };
+    out.seen(Rule::OrderAgreement);
+    let seq = delivery.envelope.seq;
+    if seq <= sub.last {
+        let uri = cx.uri(delivery.channel);
+        let line = cx.log.get(sub.last).map_or(0, |logged| logged.line);
+        let message = format!(
+            "expected the actions of `{uri}` in the order of their numbers, found {seq} after {}",
+            sub.last
+        );
+        out.broken(Rule::OrderAgreement, message, &[line, cx.now.line]);
+    }
+}

@@ -1,0 +1,109 @@
+//! What an entry means: the steps that checks look at.
+//!
+//! A step is told just before it takes effect, so that a check sees the context as it was.
+//!
+//! Knows: connections, channels, envelopes. Never knows: rules.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::Outcome;
+use crate::transcript::{ConnId, Seen};
+use crate::wire::channel::ChannelKind;
+use crate::wire::message::Message;
+use crate::wire::protocol::{ActionRow, Protocol};
+use crate::wire::validate::{Sender, ShapeError};
+
+use super::channel::ChannelId;
+use super::connection::Request;
+use super::envelope::Envelope;
+
+/// One thing that happened.
+pub(super) enum Step<'a> {
+    /// A frame crossed the wire.
+    Frame {
+        seen: &'a Arc<Seen>,
+        sender: Sender,
+        /// What is wrong with it, by the version's table.
+        errors: &'a [ShapeError],
+        /// A table was there to check it.
+        checked: bool,
+    },
+    /// The host answered a request.
+    Answered { request: &'a Request, message: &'a Message },
+    /// The host answered what is not open. `first` is the line of the first answer.
+    Stray { first: Option<u64>, id: &'a Value },
+    /// The host asked. `open` is the line of an open request of the same id.
+    HostAsked { open: Option<u64> },
+    /// The client dispatched an action.
+    Dispatched {
+        seen: &'a Arc<Seen>,
+        channel: ChannelId,
+        client_seq: i64,
+        /// It is valid, of a type for clients, and sent as a notification.
+        sound: bool,
+    },
+    /// An action came from the host.
+    Envelope(Delivery<'a>),
+    /// Another notification came from the host.
+    Notified { seen: &'a Arc<Seen>, method: &'a str, channel: Option<ChannelId> },
+    /// A snapshot came, as a part of the answer to `request`.
+    Snapshot { request: &'a Request, channel: ChannelId, from_seq: u64 },
+    /// A reconnect was answered with a result.
+    Reconnected { request: &'a Request, result: &'a Value },
+    /// The subscriptions of a connection to one channel end here.
+    Ending { conn: ConnId, channel: ChannelId },
+    /// The host answered a request that was sent at this tick: what it sent before is here.
+    Fence { sent: u64 },
+    /// An accepted action is about to be folded.
+    Folding(Folding<'a>),
+    /// An accepted action was folded.
+    Folded { folding: Folding<'a>, outcome: &'a Outcome },
+    /// A snapshot can be compared with the fold.
+    Compared(Comparison<'a>),
+    /// A connection ended.
+    Closed,
+    /// The host was restarted.
+    Restarted,
+}
+
+/// An action on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery<'a> {
+    pub envelope: Envelope<'a>,
+    /// The envelope as JSON.
+    pub value: &'a Value,
+    pub channel: ChannelId,
+    /// The row of its type in the negotiated version.
+    pub row: Option<&'static ActionRow>,
+    /// It came in a replay; `None` for live ones.
+    pub replayed: Option<usize>,
+}
+
+/// An action and the state that it meets.
+#[derive(Clone, Copy)]
+pub(super) struct Folding<'a> {
+    pub envelope: Envelope<'a>,
+    pub channel: ChannelId,
+    pub protocol: &'static Protocol,
+    /// The line it came on.
+    pub line: u64,
+}
+
+/// Two states of one channel at one number.
+pub(super) struct Comparison<'a> {
+    pub channel: ChannelId,
+    pub kind: ChannelKind,
+    pub protocol: &'static Protocol,
+    /// The earlier snapshot with the accepted actions after it.
+    pub folded: &'a Value,
+    /// The later snapshot, itself folded up to the same number where it was behind.
+    pub snapshot: &'a Value,
+    /// The number that the later snapshot was taken at.
+    pub from_seq: u64,
+    /// Lines: the earlier snapshot, the last action folded onto it, the later snapshot.
+    pub lines: [u64; 3],
+    /// Older turns may be left out of the later one.
+    pub windowed: bool,
+}

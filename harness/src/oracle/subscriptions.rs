@@ -1,0 +1,283 @@
+//! Subscriptions: they start with a response and end with a fence.
+//!
+//! A fence is the response to a request that was sent after the `unsubscribe`: what the host had
+//! sent before it has arrived by then.
+//!
+//! Knows: the context. Never knows: rules.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::{ConnId, Seen};
+
+use super::channel::{ChannelId, Place};
+use super::connection::{Request, Sub};
+use super::context::{Context, Emit};
+use super::envelope::target;
+use super::step::Step;
+
+/// Where a snapshot came from.
+pub(super) struct Arrival<'a> {
+    pub seen: &'a Arc<Seen>,
+    pub place: Place,
+    pub request: &'a Request,
+    /// Older turns may have been left out on purpose.
+    pub windowed: bool,
+}
+
+impl Context {
+    /// An `initialize` succeeded: its snapshots are subscriptions.
+    pub(super) fn initialized(
+        &mut self,
+        seen: &Arc<Seen>,
+        request: &Request,
+        result: &Value,
+        emit: Emit<'_>,
+    ) {
+        self.here_mut().shaken = true;
+        self.superseded();
+        let wanted = uris(request.params().get("initialSubscriptions"));
+        self.listed(seen, request, result, &wanted, emit);
+    }
+
+    /// Takes in `result.snapshots`. What was wanted and has none is stateless, or does not exist.
+    fn listed(
+        &mut self,
+        seen: &Arc<Seen>,
+        request: &Request,
+        result: &Value,
+        wanted: &[&str],
+        emit: Emit<'_>,
+    ) {
+        let snapshots = result.get("snapshots").and_then(Value::as_array);
+        let mut found = Vec::new();
+        for (index, snapshot) in snapshots.into_iter().flatten().enumerate() {
+            let Some(uri) = snapshot.get("resource").and_then(Value::as_str) else {
+                continue;
+            };
+            found.push(uri);
+            let place = Place::Listed(index);
+            let arrival = Arrival { seen, place, request, windowed: false };
+            if let Some(channel) = self.channels.intern(uri) {
+                let from_seq = self.snapshot(channel, snapshot, &arrival, emit);
+                let sub = self.begin(from_seq, from_seq.is_some());
+                self.enter(channel, sub);
+            }
+        }
+        for uri in wanted.iter().filter(|uri| !found.contains(*uri)) {
+            if let Some(channel) = self.channels.intern(uri) {
+                let sub = self.begin(None, false);
+                self.enter(channel, sub);
+            }
+        }
+    }
+
+    /// A `subscribe` succeeded.
+    pub(super) fn subscribed(
+        &mut self,
+        seen: &Arc<Seen>,
+        request: &Request,
+        result: &Value,
+        emit: Emit<'_>,
+    ) {
+        let params = request.params();
+        let Some(channel) = target(params).and_then(|uri| self.channels.intern(uri)) else {
+            return;
+        };
+        let single = result.get("snapshot").filter(|snapshot| !snapshot.is_null());
+        let bare = Some(result).filter(|result| result.get("fromSeq").is_some());
+        let snapshot = single.map(|snapshot| (Place::Single, snapshot));
+        let mut from_seq = None;
+        if let Some((place, snapshot)) = snapshot.or(bare.map(|bare| (Place::Bare, bare))) {
+            let windowed = params.get("view").is_some();
+            let arrival = Arrival { seen, place, request, windowed };
+            from_seq = self.snapshot(channel, snapshot, &arrival, emit);
+        }
+        let latency = params.get("delivery").and_then(|delivery| delivery.get("maxLatencyMs"));
+        let mut sub = self.begin(from_seq, true);
+        sub.merged = latency.and_then(Value::as_f64).is_some_and(|ms| ms > 0.0);
+        sub.ending = request.given_up;
+        self.enter(channel, sub);
+    }
+
+    /// A `reconnect` succeeded.
+    pub(super) fn reconnected(
+        &mut self,
+        seen: &Arc<Seen>,
+        request: &Request,
+        result: &Value,
+        emit: Emit<'_>,
+    ) {
+        emit(self, &Step::Reconnected { request, result });
+        let conn = self.here_mut();
+        conn.shaken = true;
+        // What happens to older subscriptions of the connection is open.
+        for sub in conn.subs.values_mut() {
+            sub.certain = false;
+        }
+        self.superseded();
+        let wanted = uris(request.params().get("subscriptions"));
+        let Some(actions) = result.get("actions").and_then(Value::as_array) else {
+            self.listed(seen, request, result, &wanted, emit);
+            return;
+        };
+        let seen_to = request.params().get("lastSeenServerSeq").and_then(Value::as_u64);
+        let missing = uris(result.get("missing"));
+        let (line, known) = (self.now.line, self.highest.map_or(0, |(seq, _)| seq));
+        let mut resumed = Vec::new();
+        for uri in wanted {
+            let Some(channel) = self.channels.intern(uri) else {
+                continue;
+            };
+            if missing.contains(&uri) {
+                self.here_mut().missing.insert(channel, line);
+            } else {
+                let continues = seen_to.is_some_and(|seq| seq <= self.known_to(channel));
+                resumed.push((channel, continues));
+            }
+        }
+        let mut last = seen_to.filter(|seq| *seq <= known);
+        for (index, value) in actions.iter().enumerate() {
+            let uri = value.get("channel").and_then(Value::as_str);
+            let channel = uri.and_then(|uri| self.channels.find(uri));
+            let continues = |known: &&(ChannelId, bool)| Some(known.0) == channel;
+            let continues = resumed.iter().find(continues).is_some_and(|known| known.1);
+            self.deliver(seen, Some(index), value, continues, emit);
+            last = last.max(value.get("serverSeq").and_then(Value::as_u64));
+        }
+        for (channel, continues) in resumed {
+            let mut sub = self.begin(last, true);
+            sub.replayed = true;
+            self.enter(channel, sub);
+            if continues
+                && let Some(seq) = last
+                && let Some(fold) = self.channels.get_mut(channel).and_then(|it| it.fold.as_mut())
+            {
+                fold.known_to = fold.known_to.max(seq);
+            }
+        }
+    }
+
+    /// A client has shaken hands anew. Whether the host still serves older connections of the same
+    /// client is open.
+    fn superseded(&mut self) {
+        let here = self.now.conn;
+        let client = self.here().and_then(|conn| conn.client_id.clone());
+        if client.is_none() {
+            return;
+        }
+        for (id, conn) in &mut self.conns {
+            if *id != here && conn.client_id == client {
+                for sub in conn.subs.values_mut() {
+                    sub.certain = false;
+                }
+            }
+        }
+    }
+
+    fn begin(&self, from_seq: Option<u64>, certain: bool) -> Sub {
+        Sub {
+            from_seq,
+            last: from_seq.unwrap_or(0),
+            certain,
+            ..Sub::possible(self.now.line, self.now.tick)
+        }
+    }
+
+    /// Enters a subscription of the connection at hand, in place of an older one.
+    fn enter(&mut self, channel: ChannelId, mut sub: Sub) {
+        let id = self.now.conn;
+        let conn = self.here_mut();
+        if let Some(early) = conn.early.remove(&channel) {
+            sub.last = sub.last.max(early);
+        }
+        if let Some(older) = conn.subs.get(&channel) {
+            sub.last = sub.last.max(older.last);
+        }
+        conn.left.remove(&channel);
+        conn.missing.remove(&channel);
+        conn.subs.insert(channel, sub);
+        if let Some(channel) = self.channels.get_mut(channel)
+            && !channel.subscribers.contains(&id)
+        {
+            channel.subscribers.push(id);
+        }
+    }
+
+    /// The client sent `unsubscribe`.
+    pub(super) fn unsubscribed(&mut self, params: &Value, emit: Emit<'_>) {
+        let Some(channel) = target(params).and_then(|uri| self.channels.intern(uri)) else {
+            return;
+        };
+        let uri = target(params);
+        let now = (self.now.tick, self.now.line);
+        emit(self, &Step::Ending { conn: self.now.conn, channel });
+        self.uncover(channel, self.now.conn);
+        let conn = self.here_mut();
+        for request in conn.requests.values_mut().flatten() {
+            if request.method == "subscribe" && target(request.params()) == uri {
+                request.given_up = Some(now);
+            }
+        }
+        match conn.subs.get_mut(&channel) {
+            Some(sub) => sub.ending = sub.ending.or(Some(now)),
+            None => {
+                conn.early.remove(&channel);
+            }
+        }
+        self.adopt_if_uncovered(channel);
+    }
+
+    /// A request that was sent at tick `sent` was answered.
+    pub(super) fn fence(&mut self, sent: u64, emit: Emit<'_>) {
+        emit(self, &Step::Fence { sent });
+        let conn = self.here_mut();
+        conn.fence = conn.fence.max(sent);
+        let Some(conn) = self.here() else {
+            return;
+        };
+        let over = |(channel, sub): (&ChannelId, &Sub)| {
+            sub.ending.is_some_and(|(tick, _)| tick < sent).then_some(*channel)
+        };
+        let ended: Vec<ChannelId> = conn.subs.iter().filter_map(over).collect();
+        for channel in ended {
+            self.end(channel, &mut |_, _| ());
+            self.here_mut().left.insert(channel);
+        }
+    }
+
+    /// The subscription of the connection at hand is over.
+    pub(super) fn end(&mut self, channel: ChannelId, emit: Emit<'_>) {
+        let id = self.now.conn;
+        emit(self, &Step::Ending { conn: id, channel });
+        self.uncover(channel, id);
+        self.here_mut().subs.remove(&channel);
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.subscribers.retain(|subscriber| *subscriber != id);
+        }
+        self.adopt_if_uncovered(channel);
+    }
+
+    /// Whatever is subscribed to the channel may end, or be another channel from now on.
+    pub(super) fn unsettle(&mut self, channel: ChannelId) {
+        let Some(known) = self.channels.get_mut(channel) else {
+            return;
+        };
+        known.lose();
+        let subscribers: Vec<ConnId> = known.subscribers.clone();
+        for id in subscribers {
+            let sub = self.conns.get_mut(&id).and_then(|conn| conn.subs.get_mut(&channel));
+            if let Some(sub) = sub {
+                sub.certain = false;
+                sub.from_seq = None;
+            }
+        }
+    }
+}
+
+/// The texts of a JSON array.
+pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
+    let items = value.and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str).collect()
+}

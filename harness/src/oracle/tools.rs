@@ -1,0 +1,185 @@
+//! The life of tool calls, by the table of transitions.
+//!
+//! Statuses are read from the folded state, just before an action is folded.
+//!
+//! Knows: folded chats, the table. Never knows: who decided.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
+use crate::verdict::Weight;
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Folding, Step};
+
+/// Decisions that are remembered over all chats.
+const MAX_DECISIONS: usize = 16_384;
+
+/// A decision that is taken once.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Decision {
+    Confirmed,
+    Completed,
+    ResultConfirmed,
+}
+
+impl Decision {
+    fn of(event: ToolEvent) -> Option<Decision> {
+        use ToolEvent::*;
+        match event {
+            Approved | Denied => Some(Decision::Confirmed),
+            Complete | CompleteNeedsConfirmation => Some(Decision::Completed),
+            ResultApproved | ResultDenied => Some(Decision::ResultConfirmed),
+            _ => None,
+        }
+    }
+}
+
+/// The decisions taken in the active turn of each chat.
+#[derive(Default)]
+pub(super) struct Tools {
+    taken: HashMap<ChannelId, Vec<Taken>>,
+    count: usize,
+}
+
+struct Taken {
+    call: String,
+    decision: Decision,
+    line: u64,
+}
+
+impl Check for Tools {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Restarted => {
+                self.taken.clear();
+                self.count = 0;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Tools {
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        if folding.envelope.action_type == "chat/turnStarted"
+            && let Some(taken) = self.taken.remove(&folding.channel)
+        {
+            self.count -= taken.len();
+        }
+        let Some(event) = event_of(action) else {
+            return;
+        };
+        let text = |name: &str| action.get(name).and_then(Value::as_str);
+        let (Some(call), Some(turn)) = (text("toolCallId"), text("turnId")) else {
+            return;
+        };
+        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+        let Some(fold) = fold else {
+            return;
+        };
+        // A wrong turn is another check's to report.
+        let active = fold.state.get("activeTurn");
+        let Some(active) = active.filter(|it| it.get("id").and_then(Value::as_str) == Some(turn))
+        else {
+            return;
+        };
+        let found = find(active, call);
+        let status = found.map(|call| call.get("status").and_then(Value::as_str));
+        let known = status.map(|status| status.and_then(ToolCallStatus::from_name));
+        // A status of a newer version: nothing can be said about it.
+        if known == Some(None) {
+            return;
+        }
+        let from = known.flatten();
+        let lines = [fold.base_line, folding.line];
+        if self.again(cx, folding, call, event, from, out) {
+            return;
+        }
+        out.seen(Rule::LegalTransitions);
+        let uri = cx.uri(folding.channel);
+        let name = folding.envelope.action_type;
+        let step = TRANSITIONS.iter().find(|row| row.from == from && row.event == event);
+        let message = match (from, step) {
+            (Some(from), Some(step)) if !step.diagram => {
+                let message = format!(
+                    "expected the tool call `{call}` of `{uri}` to be decided first, found \
+                     `{name}` while `{}`",
+                    from.name()
+                );
+                out.weaker(Rule::LegalTransitions, Weight::Note, message, &lines);
+                return;
+            }
+            (_, Some(_)) => return,
+            (Some(_), None) if event == ToolEvent::Start => {
+                format!("expected a new tool call id on `{uri}`, found `{call}` again")
+            }
+            (Some(from), None) => format!(
+                "expected no `{name}` for the tool call `{call}` of `{uri}` while `{}`, found one",
+                from.name()
+            ),
+            (None, None) => {
+                format!("expected `{name}` on `{uri}` to name a started tool call, found `{call}`")
+            }
+        };
+        out.broken(Rule::LegalTransitions, message, &lines);
+    }
+
+    /// F4. Returns whether the decision had been taken before.
+    fn again(
+        &mut self,
+        cx: &Context,
+        folding: &Folding<'_>,
+        call: &str,
+        event: ToolEvent,
+        from: Option<ToolCallStatus>,
+        out: &mut Sink,
+    ) -> bool {
+        let taken = self.taken.entry(folding.channel).or_default();
+        if event == ToolEvent::ReadyUnconfirmed
+            && matches!(from, Some(ToolCallStatus::Running | ToolCallStatus::PendingConfirmation))
+        {
+            let before = taken.len();
+            taken.retain(|it| it.call != call || it.decision != Decision::Confirmed);
+            self.count -= before - taken.len();
+        }
+        let Some(decision) = Decision::of(event) else {
+            return false;
+        };
+        out.seen(Rule::OneDecision);
+        let first = taken.iter().find(|it| it.call == call && it.decision == decision);
+        if let Some(first) = first {
+            let uri = cx.uri(folding.channel);
+            let name = folding.envelope.action_type;
+            let message = format!(
+                "expected one `{name}` for the tool call `{call}` of `{uri}`, found another"
+            );
+            // Only of confirmations the text says that a second one MUST be rejected.
+            let weight = match decision {
+                Decision::Confirmed => Weight::Must,
+                Decision::Completed | Decision::ResultConfirmed => Weight::Essential,
+            };
+            out.weaker(Rule::OneDecision, weight, message, &[first.line, folding.line]);
+            return true;
+        }
+        if self.count < MAX_DECISIONS {
+            self.count += 1;
+            taken.push(Taken { call: call.to_owned(), decision, line: folding.line });
+        }
+        false
+    }
+}
+
+/// The newest tool call of that id.
+fn find<'a>(turn: &'a Value, id: &str) -> Option<&'a Value> {
+    let parts = turn.get("responseParts")?.as_array()?;
+    let calls = parts.iter().rev().filter_map(|part| part.get("toolCall"));
+    calls.into_iter().find(|call| call.get("toolCallId").and_then(Value::as_str) == Some(id))
+}
