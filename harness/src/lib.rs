@@ -21,3 +21,9 @@ pub mod verdict;
 pub mod ledger;
 
 pub mod oracle;
+
+pub mod peer;
+
+pub mod agent;
+
+pub mod host;

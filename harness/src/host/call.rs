@@ -1,0 +1,293 @@
+//! Tool calls as the agent makes them: started, streamed, asked about, run, completed.
+//!
+//! A tool runs once, and not before it may. What it does is to say what it was called with, so
+//! that an edited input shows.
+//!
+//! Knows: operations, the states of chats. Never knows: connections.
+//!
+//! Start at [`RefHost::call_tool`].
+
+use serde_json::{Value, json};
+
+use super::agent::{Op, Wait, pieces};
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::play::tool_call;
+use crate::agent::script::{ToolClass, ToolStep};
+
+impl ToolClass {
+    /// The names of the reference host's own tools: for the wire, and for people.
+    fn names(&self) -> (&str, &str) {
+        match self {
+            ToolClass::Shell => ("shell", "Run command"),
+            ToolClass::Read => ("read", "Read file"),
+            ToolClass::Write => ("write", "Write file"),
+            ToolClass::Edit => ("edit", "Edit file"),
+            ToolClass::Client(name) | ToolClass::Mcp(name) => (name, name),
+        }
+    }
+}
+
+impl RefHost {
+    /// Starts a call and queues what follows.
+    pub(super) fn call_tool(&mut self, uri: &str, index: usize, turn: &str, step: ToolStep) {
+        let call = match self.has(Fault::ToolIdReused) {
+            true => "call".to_owned(),
+            false => self.fresh_id("call"),
+        };
+        let (name, display) = step.class.names();
+        let mut start = json!({
+            "type": "chat/toolCallStart", "turnId": turn, "toolCallId": call,
+            "toolName": name, "displayName": display,
+        });
+        match &step.class {
+            ToolClass::Client(name) => {
+                if let Some(client) = self.owner(uri, name) {
+                    start["contributor"] = json!({"kind": "client", "clientId": client});
+                }
+            }
+            ToolClass::Mcp(name) => {
+                start["contributor"] = json!({"kind": "mcp", "customizationId": name});
+            }
+            _ => {}
+        }
+        self.say(uri, start);
+        let input = |text| Op::Input { call: call.clone(), text };
+        let mut ops: Vec<Op> = pieces(&step.input).into_iter().map(input).collect();
+        let [ready, execute, complete] = [
+            Op::Ready { call: call.clone(), step: step.clone() },
+            execute(&call, &step),
+            Op::Complete { call: call.clone(), step: step.clone() },
+        ];
+        if self.has(Fault::CompleteSkipsRunning) && !step.confirm {
+            ops.push(complete);
+        } else {
+            ops.extend([ready, execute]);
+            if step.reconfirm {
+                ops.push(Op::Reconfirm { call: call.clone(), step: step.clone() });
+            }
+            ops.push(complete);
+        }
+        self.queue(uri, index, ops);
+    }
+
+    /// The first active client of the chat's session that offers a tool.
+    fn owner(&self, uri: &str, tool: &str) -> Option<String> {
+        let session = &self.chats.get(uri)?.session;
+        let clients = self.state(session)["activeClients"].as_array()?;
+        let offers = |client: &&Value| {
+            let tools = client["tools"].as_array();
+            tools.into_iter().flatten().any(|known| known["name"] == tool)
+        };
+        clients.iter().find(offers)?["clientId"].as_str().map(str::to_owned)
+    }
+
+    pub(super) fn stream_input(&mut self, uri: &str, turn: &str, call: &str, text: &str) {
+        let delta = json!({
+            "type": "chat/toolCallDelta", "turnId": turn, "toolCallId": call, "content": text,
+        });
+        self.say(uri, delta);
+    }
+
+    /// Publishes a call, for approval where the script asks for it.
+    pub(super) fn call_ready(
+        &mut self,
+        uri: &str,
+        index: usize,
+        turn: &str,
+        call: String,
+        step: &ToolStep,
+    ) {
+        self.say(uri, ready(turn, &call, step, step.confirm));
+        if step.confirm && !self.has(Fault::RunsBeforeApproval) {
+            let status = "pending-confirmation";
+            self.hold_up(uri, index, Wait::Call { call, status });
+        }
+    }
+
+    /// Asks once more about a call that runs; afterwards it goes on where it was.
+    pub(super) fn reconfirm(
+        &mut self,
+        uri: &str,
+        index: usize,
+        turn: &str,
+        call: String,
+        step: &ToolStep,
+    ) {
+        if tool_call(self.state(uri), &call)["status"] != "running" {
+            return;
+        }
+        self.say(uri, ready(turn, &call, step, true));
+        let status = "pending-confirmation";
+        self.hold_up(uri, index, Wait::Call { call, status });
+    }
+
+    /// Runs a tool that may run. A client's tool is left to the client.
+    pub(super) fn execute(
+        &mut self,
+        uri: &str,
+        index: usize,
+        turn: &str,
+        call: String,
+        step: &ToolStep,
+    ) {
+        let known = tool_call(self.state(uri), &call).clone();
+        let forced = match known["status"].as_str() {
+            Some("running") => false,
+            Some("pending-confirmation") => self.has(Fault::RunsBeforeApproval),
+            Some("cancelled") => {
+                if !self.has(Fault::RunsAfterDenial) {
+                    return self.denied(uri, index, step);
+                }
+                true
+            }
+            _ => return,
+        };
+        let Some(owner) = known["contributor"]["clientId"].as_str() else {
+            let content = json!({
+                "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
+                "content": output(&known),
+            });
+            return self.say_or_force(uri, content, forced || known["status"] != "running");
+        };
+        if !self.is_active(uri, owner) {
+            return self.say(uri, orphaned(turn, &call));
+        }
+        self.hold_up(uri, index, Wait::Call { call, status: "running" });
+    }
+
+    /// Completes a call that runs, and waits where its result has to be approved.
+    pub(super) fn complete(
+        &mut self,
+        uri: &str,
+        index: usize,
+        turn: &str,
+        call: String,
+        step: &ToolStep,
+    ) {
+        let known = tool_call(self.state(uri), &call).clone();
+        let forced = match known["status"].as_str() {
+            Some("running") => false,
+            Some("pending-confirmation") => self.has(Fault::RunsBeforeApproval),
+            Some("streaming") => self.has(Fault::CompleteSkipsRunning),
+            Some("cancelled") if self.has(Fault::RunsAfterDenial) => true,
+            Some("cancelled") => return self.denied(uri, index, step),
+            _ => return,
+        };
+        let unowned = matches!(step.class, ToolClass::Client(_));
+        let mut result = json!({
+            "success": !step.fails && !unowned,
+            "pastTenseMessage": format!("Called {}", step.class.names().0),
+            "content": output(&known),
+        });
+        if step.fails || unowned {
+            let message =
+                if unowned { "no active client offers the tool" } else { "the tool failed" };
+            result["error"] = json!({"message": message});
+        }
+        let mut action = json!({
+            "type": "chat/toolCallComplete", "turnId": turn, "toolCallId": call, "result": result,
+        });
+        if step.confirm_result {
+            action["requiresResultConfirmation"] = json!(true);
+            let status = "pending-result-confirmation";
+            self.hold_up(uri, index, Wait::Call { call: call.clone(), status });
+        }
+        self.say_or_force(uri, action.clone(), forced);
+        if self.has(Fault::ToolRunsTwice) {
+            let content = json!({
+                "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
+                "content": output(&known),
+            });
+            self.emit(uri, content, None);
+            self.emit(uri, action, None);
+        }
+    }
+
+    fn say_or_force(&mut self, uri: &str, action: Value, forced: bool) {
+        let outcome = self.publish(uri, action.clone());
+        if forced && outcome != crate::model::Outcome::Applied {
+            self.emit(uri, action, None);
+        }
+    }
+
+    /// The user said no: the call's remaining operations find nothing to do; the turn goes on
+    /// unless the script says otherwise.
+    fn denied(&mut self, uri: &str, index: usize, step: &ToolStep) {
+        let Some(run) = self.runs.get_mut(uri).filter(|_| step.deny_ends_turn) else {
+            return;
+        };
+        run.tracks.iter_mut().for_each(|track| track.ops.clear());
+        run.tracks.truncate(index + 1);
+        if let Some(main) = run.tracks.first_mut() {
+            main.wait = None;
+        }
+    }
+
+    fn is_active(&self, uri: &str, client: &str) -> bool {
+        let session = self.chats.get(uri).map_or("", |chat| &chat.session);
+        let clients = self.state(session)["activeClients"].as_array();
+        clients.into_iter().flatten().any(|known| known["clientId"] == client)
+    }
+
+    /// Fails the running calls of clients that are no longer active in a session.
+    /// Source: `disconnect.tool-calls-cancelled`, `disconnect.tool-call-form`.
+    pub(super) fn fail_orphans(&mut self, session: &str) {
+        for uri in self.chats_of(session) {
+            let turn = &self.state(&uri)["activeTurn"];
+            let parts = turn["responseParts"].as_array();
+            let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
+            let orphan = |call: &&Value| {
+                let owner = call["contributor"]["clientId"].as_str();
+                call["status"] == "running" && owner.is_some_and(|own| !self.is_active(&uri, own))
+            };
+            let id = |call: &Value| call["toolCallId"].as_str().map(str::to_owned);
+            let orphans: Vec<String> = calls.filter(orphan).filter_map(id).collect();
+            let turn = turn["id"].as_str().unwrap_or("").to_owned();
+            for call in orphans {
+                self.publish(&uri, orphaned(&turn, &call));
+            }
+            self.wake(&uri);
+        }
+    }
+}
+
+fn execute(call: &str, step: &ToolStep) -> Op {
+    Op::Execute { call: call.to_owned(), step: step.clone() }
+}
+
+fn ready(turn: &str, call: &str, step: &ToolStep, ask: bool) -> Value {
+    let mut action = json!({
+        "type": "chat/toolCallReady", "turnId": turn, "toolCallId": call,
+        "invocationMessage": format!("Call {} with {}", step.class.names().0, step.input),
+        "toolInput": step.input,
+    });
+    if ask {
+        action["confirmationTitle"] = json!("Allow this call?");
+        action["editable"] = json!(matches!(step.class, ToolClass::Shell));
+        action["options"] = json!([
+            {"id": "approve", "label": "Allow", "kind": "approve"},
+            {"id": "deny", "label": "Deny", "kind": "deny"},
+        ]);
+    } else {
+        action["confirmed"] = json!("not-needed");
+    }
+    action
+}
+
+fn orphaned(turn: &str, call: &str) -> Value {
+    json!({
+        "type": "chat/toolCallComplete", "turnId": turn, "toolCallId": call,
+        "result": {
+            "success": false,
+            "pastTenseMessage": "The client that owns the tool has left",
+            "error": {"message": "the client that owns the tool has left"},
+        },
+    })
+}
+
+/// What a tool gives back: what it was called with.
+fn output(call: &Value) -> Value {
+    let input = call["toolInput"].as_str().or(call["partialInput"].as_str()).unwrap_or("");
+    json!([{"type": "text", "text": format!("ran: {input}")}])
+}

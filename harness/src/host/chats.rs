@@ -1,0 +1,195 @@
+//! Chats: created, forked, disposed.
+//!
+//! Knows: what a chat holds and where it may come from. Never knows: what its agent does.
+//!
+//! Start at [`RefHost::create_chat`].
+
+use serde_json::{Value, json};
+
+use super::connection::{Call, Failure, Reply};
+use super::engine::{MAX_CHATS, RefHost};
+use super::fault::Fault;
+use super::publish::unknown_channel;
+use super::sessions::{Chat, directories};
+use crate::wire::channel::ChannelKind;
+
+impl RefHost {
+    /// Serves `createChat`. Source: chat-channel.md; `chat.create.*`.
+    pub(super) fn create_chat(&mut self, call: &Call) -> Reply {
+        let session = call.channel().to_owned();
+        let chat = call.text("chat").to_owned();
+        if !self.sessions.contains_key(&session) {
+            return Err(Failure::named("SessionNotFound", "no such session"));
+        }
+        if self.state(&session)["lifecycle"] != "ready" {
+            return Err(Failure::invalid_request("the session is not ready"));
+        }
+        if ChannelKind::of_uri(&chat) != Some(ChannelKind::Chat) {
+            return Err(Failure::invalid_params("expected `ahp-chat:/<id>` at `params.chat`"));
+        }
+        if self.channels.contains_key(&chat) {
+            return Err(Failure::named("AlreadyExists", "the URI is in use"));
+        }
+        if self.chats_of(&session).len() >= MAX_CHATS {
+            return Err(Failure::invalid_request("too many chats"));
+        }
+        let message = call.params.get("initialMessage").filter(|message| !message.is_null());
+        if message.is_some_and(|message| message["origin"]["kind"] != "user") {
+            return Err(Failure::invalid_params("expected a message of kind `user`"));
+        }
+        if let Some(source) = call.params.pointer("/source/chat").and_then(Value::as_str) {
+            self.load_turns(source);
+        }
+        let state = self.chat_from_source(call, &session, &chat)?;
+        let from = self.outputs.len();
+        self.add_chat(&session, &chat, state);
+        if let Some(message) = message {
+            self.begin_turn(&chat, message.clone(), None);
+        }
+        if self.has(Fault::ChatAddedAfterResponse) {
+            self.postpone(call, from);
+        }
+        Ok(Value::Null)
+    }
+
+    /// Sends what was sent since `from` after the response: a fault.
+    fn postpone(&mut self, call: &Call, from: usize) {
+        let sent = self.outputs.split_off(from.min(self.outputs.len()));
+        for output in sent {
+            match output {
+                super::Output::Send { conn, frame } if conn == call.conn => {
+                    self.late.push((conn, frame));
+                }
+                other => self.outputs.push_back(other),
+            }
+        }
+    }
+
+    fn chat_from_source(&self, call: &Call, session: &str, chat: &str) -> Reply {
+        let source = call.params.get("source").filter(|source| !source.is_null());
+        let mut state = match source {
+            None => self.first_chat_state(chat, "Chat", json!({"kind": "user"})),
+            Some(source) => self.sourced_state(source, session, chat)?,
+        };
+        let wanted = directories(call.params);
+        let given = call.params.get("workingDirectories").is_some_and(Value::is_array);
+        let forked = source.is_some_and(|source| source["kind"] == "fork");
+        if given && !forked {
+            let allowed = self.state(session)["workingDirectories"].as_array();
+            let inside = |uri: &&str| allowed.is_some_and(|set| set.contains(&json!(uri)));
+            if !wanted.iter().all(inside) {
+                return Err(Failure::invalid_params("a directory is not the session's"));
+            }
+            state["workingDirectories"] = json!(wanted);
+        }
+        Ok(state)
+    }
+
+    /// A chat that comes from another one. Source: `chat.create.source.*`.
+    fn sourced_state(&self, source: &Value, session: &str, chat: &str) -> Reply {
+        let from = source["chat"].as_str().unwrap_or("");
+        let turn = source["turnId"].as_str().unwrap_or("");
+        if from == chat {
+            return Err(Failure::invalid_params("a chat cannot come from itself"));
+        }
+        if self.chats.get(from).is_none_or(|known| known.session != session) {
+            return Err(Failure::invalid_params("expected a source chat of this session"));
+        }
+        let origin = self.state(from);
+        let turns = origin["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let at = turns.iter().position(|known| known["id"] == turn);
+        let active = origin["activeTurn"]["id"] == turn;
+        match (source["kind"].as_str(), at) {
+            (Some("fork"), Some(at)) => {
+                let origin_value = json!({"kind": "fork", "chat": from, "turnId": turn});
+                let mut state = self.first_chat_state(chat, "Fork", origin_value);
+                state["turns"] = json!(&turns[..=at]);
+                if let Some(directories) = origin.get("workingDirectories") {
+                    state["workingDirectories"] = directories.clone();
+                }
+                Ok(state)
+            }
+            (Some("sideChat"), at) if at.is_some() || active => {
+                let mut origin = json!({"kind": "sideChat", "chat": from, "turnId": turn});
+                if let Some(selection) = source.get("selection").filter(|value| !value.is_null()) {
+                    if selection["text"].as_str().unwrap_or("").is_empty() {
+                        return Err(Failure::invalid_params("expected a text in `selection`"));
+                    }
+                    origin["selection"] = selection.clone();
+                }
+                Ok(self.first_chat_state(chat, "Side chat", origin))
+            }
+            (Some("fork" | "sideChat"), _) => {
+                Err(Failure::invalid_params("no such turn in the source chat"))
+            }
+            _ => Err(Failure::invalid_params("no such kind of source")),
+        }
+    }
+
+    /// A chat without turns.
+    pub(super) fn first_chat_state(&self, uri: &str, title: &str, origin: Value) -> Value {
+        json!({
+            "resource": uri,
+            "title": title,
+            "status": 1,
+            "modifiedAt": self.timestamp(),
+            "origin": origin,
+            "turns": [],
+        })
+    }
+
+    /// Adds a chat and announces it.
+    pub(super) fn add_chat(&mut self, session: &str, uri: &str, state: Value) {
+        let chat = Chat { session: session.to_owned(), ..Chat::default() };
+        self.chats.insert(uri.to_owned(), chat);
+        self.add_channel(uri, ChannelKind::Chat, state);
+        let summary = self.chat_summary(uri);
+        self.publish(session, json!({"type": "session/chatAdded", "summary": summary}));
+    }
+
+    /// Serves `disposeChat`.
+    pub(super) fn dispose_chat(&mut self, call: &Call) -> Reply {
+        if !self.chats.contains_key(call.channel()) {
+            return Err(unknown_channel(call.channel()));
+        }
+        self.remove_chat(call.channel());
+        Ok(Value::Null)
+    }
+
+    /// Stops a chat's agent, takes the chat away and says so.
+    pub(super) fn remove_chat(&mut self, uri: &str) {
+        self.runs.remove(uri);
+        let Some(chat) = self.chats.remove(uri) else {
+            return;
+        };
+        self.drop_channel(uri);
+        for id in self.input_needed_ids(&chat.session, uri) {
+            self.publish(&chat.session, json!({"type": "session/inputNeededRemoved", "id": id}));
+        }
+        if !self.has(Fault::ChatRemovedSilent) {
+            self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
+        }
+    }
+
+    /// The chats of a session, in no particular order.
+    pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
+        let own = self.chats.iter().filter(|(_, chat)| chat.session == session);
+        own.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    /// Serves `moveChat`: no chat of this host is movable, so that every move is refused.
+    pub(super) fn move_chat(&mut self, call: &Call) -> Reply {
+        if !self.chats.contains_key(call.channel()) {
+            return Err(unknown_channel(call.channel()));
+        }
+        Err(Failure::invalid_request("the chat is not movable"))
+    }
+
+    /// Serves `completions`: there is nothing to complete.
+    pub(super) fn completions(&mut self, call: &Call) -> Reply {
+        if !self.chats.contains_key(call.channel()) {
+            return Err(unknown_channel(call.channel()));
+        }
+        Ok(json!({"items": []}))
+    }
+}

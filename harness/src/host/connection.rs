@@ -1,0 +1,231 @@
+//! Requests and notifications of a connection: what a frame holds, and the row of each method.
+//!
+//! Knows: the tables of `wire`. Never knows: what a request does.
+//!
+//! Start at [`REQUESTS`].
+
+use serde_json::{Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorCode;
+use crate::wire::frame::Frame;
+use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+
+/// A request on its way to its handler.
+pub(super) struct Call<'a> {
+    /// Where it came from.
+    pub(super) conn: ConnId,
+    /// Its `params`, of the shape that the tables ask for.
+    pub(super) params: &'a Value,
+}
+
+impl Call<'_> {
+    /// A member that is a text; empty where it is absent.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.params.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The channel that the request is about.
+    pub(super) fn channel(&self) -> &str {
+        self.text("channel")
+    }
+}
+
+/// What a request comes to.
+pub(super) type Reply = Result<Value, Failure>;
+
+/// An error response.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// The code.
+    pub(super) code: i64,
+    /// Why, for a person.
+    pub(super) message: String,
+    /// The payload, or null.
+    pub(super) data: Value,
+    /// Whether the connection is closed afterwards.
+    pub(super) close: bool,
+}
+
+impl Failure {
+    /// An error of the protocol, by its name in the table of codes.
+    pub(super) fn named(name: &str, message: impl Into<String>) -> Failure {
+        Failure {
+            code: ErrorCode::by_name(name).unwrap_or(-32603),
+            message: message.into(),
+            data: Value::Null,
+            close: false,
+        }
+    }
+
+    /// The frame is no request that can be served now.
+    pub(super) fn invalid_request(message: impl Into<String>) -> Failure {
+        Failure::named("InvalidRequest", message)
+    }
+
+    /// The parameters are wrong.
+    pub(super) fn invalid_params(message: impl Into<String>) -> Failure {
+        Failure::named("InvalidParams", message)
+    }
+}
+
+/// One method that this host serves.
+struct Row {
+    method: &'static str,
+    /// Whether it is served before the handshake.
+    early: bool,
+    /// Whether its channel is the root channel.
+    root: bool,
+    handler: fn(&mut RefHost, &Call<'_>) -> Reply,
+}
+
+const fn row(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
+    Row { method, early: false, root: false, handler }
+}
+
+const fn root(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
+    Row { root: true, ..row(method, handler) }
+}
+
+const fn early(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
+    Row { early: true, ..root(method, handler) }
+}
+
+/// Every method that this host serves; others get -32601. Source: the method contracts.
+const REQUESTS: &[Row] = &[
+    early("initialize", RefHost::initialize),
+    early("ping", |_, _| Ok(Value::Null)),
+    early("reconnect", RefHost::reconnect),
+    row("subscribe", RefHost::subscribe),
+    root("listSessions", RefHost::list_sessions),
+    row("createSession", RefHost::create_session),
+    row("disposeSession", RefHost::dispose_session),
+    row("createChat", RefHost::create_chat),
+    row("disposeChat", RefHost::dispose_chat),
+    row("moveChat", RefHost::move_chat),
+    row("fetchTurns", RefHost::fetch_turns),
+    row("completions", RefHost::completions),
+    root("resolveSessionConfig", RefHost::resolve_session_config),
+    root("sessionConfigCompletions", RefHost::session_config_completions),
+    root("authenticate", |_, _| Err(Failure::invalid_params("nothing here asks for a token"))),
+];
+
+impl RefHost {
+    /// Takes one frame of an open connection.
+    pub(super) fn read(&mut self, conn: ConnId, frame: &Frame) {
+        let message = match decode(frame) {
+            Decoded::Message(message) => message,
+            Decoded::Odd(why) => return self.unreadable(conn, &why),
+            Decoded::Batch(_) => return self.refuse(conn, Value::Null, "batches are not served"),
+            Decoded::Scalar(_) => return self.refuse(conn, Value::Null, "expected an object"),
+        };
+        let tagged = message.value().get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+        let id = message.id().filter(|id| id.is_string() || id.is_number()).cloned();
+        match message.kind() {
+            Kind::Request => match message.id() {
+                Some(Value::String(_) | Value::Number(_) | Value::Null) if tagged => {
+                    self.request(conn, &message);
+                }
+                _ => self.refuse(conn, id.unwrap_or(Value::Null), "expected JSON-RPC 2.0"),
+            },
+            Kind::Notification if tagged => self.notification(conn, &message),
+            Kind::Malformed => {
+                self.refuse(conn, id.unwrap_or(Value::Null), "expected a request");
+            }
+            // This host asks clients nothing, so no response is awaited.
+            Kind::Notification | Kind::Success | Kind::Failure => {}
+        }
+    }
+
+    fn unreadable(&mut self, conn: ConnId, why: &str) {
+        if self.has(Fault::ParseErrorSilent) {
+            return;
+        }
+        if self.has(Fault::ParseErrorCloses) {
+            return self.close(conn, 1002, "not JSON");
+        }
+        self.respond(conn, Value::Null, Err(Failure::named("ParseError", why)));
+    }
+
+    fn refuse(&mut self, conn: ConnId, id: Value, why: &str) {
+        self.respond(conn, id, Err(Failure::invalid_request(why)));
+    }
+
+    fn request(&mut self, conn: ConnId, message: &Message) {
+        let id = message.id().cloned().unwrap_or(Value::Null);
+        let method = message.method().unwrap_or("");
+        if let Some(connection) = self.connections.get_mut(&conn) {
+            connection.requests += 1;
+        }
+        if matches!(method, "dispatchAction" | "unsubscribe") {
+            return self.refuse(conn, id, "expected a notification, without an `id`");
+        }
+        let Some(row) = REQUESTS.iter().find(|row| row.method == method) else {
+            if self.has(Fault::UnknownMethodSilent) {
+                return;
+            }
+            let failure = Failure::named("MethodNotFound", "no such method is served here");
+            return self.respond(conn, id, Err(failure));
+        };
+        let shaken = self.connections.get(&conn).is_some_and(|c| c.client.is_some());
+        if method == "ping" && !shaken && self.has(Fault::PingDeadBeforeInitialize) {
+            return;
+        }
+        let call = Call { conn, params: message.params() };
+        let reply = self
+            .admits(&call, row.early)
+            .and_then(|()| self.check_params(row, &call, message))
+            .and_then(|()| (row.handler)(self, &call));
+        self.respond(conn, id, reply);
+    }
+
+    fn check_params(&self, row: &Row, call: &Call, message: &Message) -> Result<(), Failure> {
+        if self.has(Fault::BadParamsServed) {
+            return Ok(());
+        }
+        let protocol = self.protocol_of(call.conn);
+        if protocol.method(row.method).is_none() {
+            return Err(Failure::named("MethodNotFound", "the agreed version has no such method"));
+        }
+        if !call.params.is_object() {
+            return Err(Failure::invalid_params("expected an object at `params`"));
+        }
+        let errors = protocol.check_message(message, Sender::Client, None);
+        let bad = |error: &&crate::wire::validate::ShapeError| {
+            !error.soft && error.path.starts_with("params")
+        };
+        if let Some(error) = errors.iter().find(bad) {
+            return Err(Failure::invalid_params(error.to_string()));
+        }
+        if row.root && call.channel() != ROOT {
+            return Err(Failure::invalid_params(format!("expected `{ROOT}` at `params.channel`")));
+        }
+        Ok(())
+    }
+
+    /// The tables that a connection agreed on, or those of the newest version.
+    pub(super) fn protocol_of(&self, conn: ConnId) -> &'static Protocol {
+        let agreed = self.connections.get(&conn).and_then(|connection| connection.protocol);
+        agreed.unwrap_or(self.protocol)
+    }
+
+    fn notification(&mut self, conn: ConnId, message: &Message) {
+        let shaken = self.connections.get(&conn).is_some_and(|c| c.client.is_some());
+        if !shaken {
+            return;
+        }
+        match message.method() {
+            Some("unsubscribe") => self.unsubscribe(conn, message.params()),
+            Some("dispatchAction") => self.dispatch(conn, message.params()),
+            _ => return,
+        }
+        if self.has(Fault::NotificationAnswered) {
+            self.send(conn, json!({"jsonrpc": "2.0", "id": null, "result": null}));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Actions of clients: whether they are taken, and what follows.
+//!
+//! In this order: an unknown channel is ignored; the agreed version has to let clients send the
+//! action, on this kind of channel, in this shape; the rules of `rules::RULES` have to hold; and
+//! the reducers need to have a use for it. What fails after the first step is sent back to the
+//! dispatcher with a reason, and leaves no trace.
+//!
+//! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
+//!
+//! Start at [`RefHost::dispatch`].
+
+use serde_json::{Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::publish::{Origin, action_type};
+use super::rules::{Facts, RULES};
+use crate::model::{NoOp, Outcome, apply};
+use crate::transcript::ConnId;
+use crate::wire::channel::ChannelKind;
+use crate::wire::frame::Frame;
+use crate::wire::protocol::Dispatch;
+
+/// A fault, the action that it takes, and when: by the reducers' reason, the state, the action.
+type Lenience = (Fault, &'static str, fn(NoOp, &Value, &Value) -> bool);
+
+/// Faults that take an action although the reducers have no use for it.
+const LENIENT: &[Lenience] = &[
+    (Fault::AcceptsSecondConfirmation, "chat/toolCallConfirmed", |why, _, _| {
+        why == NoOp::WrongStatus
+    }),
+    (Fault::AcceptsConfirmationUnknownCall, "chat/toolCallConfirmed", |why, _, _| {
+        why == NoOp::UnknownToolCall
+    }),
+    (Fault::AcceptsConfirmationWrongTurn, "chat/toolCallConfirmed", |why, _, _| {
+        matches!(why, NoOp::WrongTurn | NoOp::NoActiveTurn)
+    }),
+    (Fault::AcceptsCancelWhenIdle, "chat/turnCancelled", |why, _, _| why == NoOp::NoActiveTurn),
+    (Fault::InputUnknownRequestAccepted, "chat/inputCompleted", |why, state, action| {
+        why == NoOp::NoActiveTurn || !known_request(state, action)
+    }),
+    (Fault::InputUnknownRequestAccepted, "chat/inputAnswerChanged", |why, state, action| {
+        why == NoOp::NoActiveTurn || !known_request(state, action)
+    }),
+    (Fault::InputCompletedTwice, "chat/inputCompleted", |why, state, action| {
+        why == NoOp::UnknownRequest && known_request(state, action)
+    }),
+];
+
+fn known_request(state: &Value, action: &Value) -> bool {
+    let parts = state["activeTurn"]["responseParts"].as_array();
+    let wanted = &action["requestId"];
+    parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
+}
+
+impl RefHost {
+    /// Takes one `dispatchAction`. Without a channel, a whole `clientSeq` or an action with a type
+    /// there is nothing to answer to, and it is ignored.
+    pub(super) fn dispatch(&mut self, conn: ConnId, params: &Value) {
+        let client = self.connections.get(&conn).and_then(|connection| connection.client.clone());
+        let (Some(client), Some(uri)) = (client, params["channel"].as_str()) else {
+            return;
+        };
+        let client_seq = &params["clientSeq"];
+        let action = &params["action"];
+        let whole = client_seq.is_u64() || client_seq.is_i64();
+        if !whole || action_type(action).is_empty() {
+            return;
+        }
+        let origin = Origin { conn, client, client_seq: client_seq.clone() };
+        if !self.channels.contains_key(uri) {
+            let kind = ChannelKind::of_uri(uri);
+            let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
+            if aloud && self.has(Fault::ActionOnUnknownSessionEchoed) {
+                self.reject(uri, action, &origin, "no such channel");
+            }
+            return;
+        }
+        match self.judge(uri, action, &origin) {
+            Ok(()) => self.accept(uri, action, &origin),
+            Err(reason) => self.reject(uri, action, &origin, &reason),
+        }
+    }
+
+    /// Whether an action may be taken, as far as the reducers are not asked.
+    fn judge(&self, uri: &str, action: &Value, origin: &Origin) -> Result<(), String> {
+        if self.has(Fault::RejectsLegal) {
+            return Err("nothing is taken here".to_owned());
+        }
+        if self.has(Fault::EchoesWithoutApplying) {
+            return Ok(());
+        }
+        let kind = self.channels.get(uri).map(|channel| channel.kind);
+        let protocol = self.protocol_of(origin.conn);
+        let Some(row) = protocol.action(action_type(action)) else {
+            return Err("the agreed version has no such action".to_owned());
+        };
+        if row.dispatch != Dispatch::Client && !self.has(Fault::AcceptsHostOnly) {
+            return Err("only the host may send this action".to_owned());
+        }
+        if Some(row.channel) != kind && !self.has(Fault::AcceptsWrongFamily) {
+            return Err("the action is for another kind of channel".to_owned());
+        }
+        let errors = protocol.check_action(action);
+        if let Some(error) = errors.iter().find(|error| !error.soft)
+            && !self.has(Fault::AcceptsMalformed)
+        {
+            return Err(error.to_string());
+        }
+        let facts =
+            Facts { host: self, client: &origin.client, uri, state: self.state(uri), action };
+        let rules = RULES.iter().filter(|rule| rule.action == action_type(action));
+        rules.into_iter().try_for_each(|rule| (rule.check)(&facts))
+    }
+
+    fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
+        if self.has(Fault::EchoesWithoutApplying) {
+            return self.emit(uri, action.clone(), Some(origin));
+        }
+        if action_type(action) == "chat/truncated" && self.keeps_turn(uri, action) {
+            self.load_turns(uri);
+        }
+        let attached = action["message"]["attachments"].as_array();
+        for chat in attached.into_iter().flatten().filter_map(|a| a["resource"].as_str()) {
+            self.load_turns(chat);
+        }
+        let removed = self.queued(uri, action);
+        match self.publish_from(uri, action.clone(), Some(origin)) {
+            Outcome::Applied => {
+                if let Some(chat) = self.chats.get_mut(uri) {
+                    chat.ghosts.extend(removed);
+                }
+                self.consequence(uri, action);
+            }
+            Outcome::NoOp(NoOp::Unchanged) => self.emit(uri, action.clone(), Some(origin)),
+            outcome => match self.lenient(uri, action, &outcome) {
+                true => self.emit(uri, action.clone(), Some(origin)),
+                false => self.reject(uri, action, origin, &reason(&outcome)),
+            },
+        }
+    }
+
+    /// Whether a fault takes an action that the reducers refuse.
+    fn lenient(&self, uri: &str, action: &Value, outcome: &Outcome) -> bool {
+        let protocol = self.protocol;
+        let own = protocol.action(action_type(action)).map(|row| row.dispatch);
+        let whole = match outcome {
+            Outcome::Invalid { .. } => self.has(Fault::AcceptsMalformed),
+            Outcome::OutOfScope => self.has(Fault::AcceptsWrongFamily),
+            _ => false,
+        };
+        if whole || (own != Some(Dispatch::Client) && self.has(Fault::AcceptsHostOnly)) {
+            return true;
+        }
+        let Outcome::NoOp(why) = outcome else {
+            return false;
+        };
+        LENIENT.iter().any(|(fault, taken, fits)| {
+            let named = self.has(*fault) && *taken == action_type(action);
+            named && fits(*why, self.state(uri), action)
+        })
+    }
+
+    fn keeps_turn(&self, uri: &str, action: &Value) -> bool {
+        let turns = self.state(uri)["turns"].as_array();
+        turns.into_iter().flatten().any(|turn| turn["id"] == action["turnId"])
+    }
+
+    /// The queued message that an action removes, where a fault delivers it all the same.
+    fn queued(&self, uri: &str, action: &Value) -> Option<Value> {
+        let removes = action_type(action) == "chat/pendingMessageRemoved";
+        if !removes || action["kind"] != "queued" || !self.has(Fault::QueueDeliversRemoved) {
+            return None;
+        }
+        let queue = self.state(uri)["queuedMessages"].as_array()?;
+        queue.iter().find(|message| message["id"] == action["id"]).cloned()
+    }
+
+    /// Sends an action back with the reason why it was not taken.
+    fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, reason: &str) {
+        if self.has(Fault::RejectionApplied) {
+            let version = self.protocol.version();
+            if let Some(channel) = self.channels.get_mut(uri) {
+                apply(version, channel.kind, &mut channel.state, action);
+            }
+        }
+        if self.has(Fault::RejectionSilent) {
+            return;
+        }
+        let reason = if self.has(Fault::RejectionWithoutReason) { "" } else { reason };
+        let mut params = json!({
+            "channel": uri,
+            "action": action,
+            "serverSeq": self.log.seq(),
+            "rejectionReason": reason,
+        });
+        if !self.has(Fault::RejectionWithoutOrigin) {
+            params["origin"] = origin.value();
+        }
+        let frame = Frame::Text(self.envelope_text(&params));
+        self.send_frame(origin.conn, frame);
+    }
+
+    /// What an accepted action sets in motion.
+    fn consequence(&mut self, uri: &str, action: &Value) {
+        let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
+        let zombie = self.has(Fault::OutputAfterCancel) && active.is_none();
+        match self.runs.get_mut(uri) {
+            Some(run) if active.as_deref() != Some(run.turn.as_str()) => {
+                if zombie && action_type(action) == "chat/turnCancelled" {
+                    run.undead = true;
+                    run.tracks.iter_mut().for_each(|track| track.wait = None);
+                } else {
+                    self.runs.remove(uri);
+                }
+            }
+            _ => {}
+        }
+        match action_type(action) {
+            "chat/turnStarted" => {
+                self.store(uri, action);
+                self.start_run(uri);
+            }
+            "chat/turnResume" => self.resume_run(uri),
+            "chat/pendingMessageSet" if action["kind"] == "steering" => {
+                self.take_release(uri);
+                if active.is_none() && self.has(Fault::SteeringStartsTurn) {
+                    self.begin_turn(uri, action["message"].clone(), None);
+                }
+            }
+            "chat/pendingMessageSet" => self.drain_queue(uri),
+            _ => self.wake(uri),
+        }
+    }
+
+    /// Counts what a client puts into a chat for good.
+    fn store(&mut self, uri: &str, action: &Value) {
+        if let Some(chat) = self.chats.get_mut(uri) {
+            chat.stored += action.to_string().len();
+        }
+    }
+}
+
+fn reason(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::NoOp(why) => why.reason().to_owned(),
+        Outcome::Invalid { path, expected } => format!("expected {expected} at `{path}`"),
+        Outcome::Applied | Outcome::OutOfScope => "the channel has no such action".to_owned(),
+    }
+}

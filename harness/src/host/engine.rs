@@ -1,0 +1,414 @@
+//! The reference host: its parts, its connections, and the way of a frame through it.
+//!
+//! A frame is decoded, then a request goes to its row in `connection`, a `dispatchAction` to
+//! `dispatch`. Every change of a state is an action that is numbered, applied by the reducers of
+//! `model`, kept for replay and sent to the subscribers, in one place, `publish`. The agent plays
+//! its script in virtual time, in `play`.
+//!
+//! Readings taken where the specification is silent:
+//! - A batch is refused with -32600, since one frame holds one message.
+//! - Before the handshake every request but `initialize`, `reconnect` and `ping` gets -32600.
+//! - A second `initialize` on a connection gets -32600.
+//! - Two connections may share a client id; a `reconnect` supersedes the older ones.
+//! - A binary frame is no message: -32700 with a null id.
+//! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
+//! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
+//! - After a crash sessions, chats, known clients and the number are as before, as a host keeps
+//!   them that writes everything down; the replay buffer is gone, and turns end in an error.
+//!
+//! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
+//!
+//! Start at [`RefHost::new`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent::Run;
+use super::configuration;
+use super::connection::{Call, Failure, Reply};
+use super::fault::{Fault, FaultSet};
+use super::log::Log;
+use super::sessions::{Chat, Session};
+use super::{Host, Output, timestamp};
+use crate::transcript::ConnId;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::frame::Frame;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+/// The most connections at a time; one more is closed at once.
+pub const MAX_CONNECTIONS: usize = 1_000;
+/// The largest frame; the connection of a larger one is closed with 1009.
+pub const MAX_FRAME_BYTES: usize = 4 << 20;
+/// The most frames that may wait for one connection; one more closes it with 1008.
+pub const MAX_PENDING_FRAMES: usize = 100_000;
+/// The most subscriptions of one connection.
+pub const MAX_SUBSCRIPTIONS: usize = 4_096;
+/// The most sessions at a time.
+pub const MAX_SESSIONS: usize = 5_000;
+/// The most chats of one session.
+pub const MAX_CHATS: usize = 200;
+/// The most clients that are remembered after they left.
+pub const MAX_CLIENTS: usize = 10_000;
+/// The most bytes that clients may have put into one chat or session for good.
+pub const MAX_STORED_BYTES: usize = 16 << 20;
+
+/// Midnight of 2026-01-01, where the time of a host begins unless it is told otherwise.
+const EPOCH_MS: u64 = 1_767_225_600_000;
+
+/// How a reference host is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The versions it supports; each one stands for its caret range. None means all known ones.
+    pub versions: Vec<Version>,
+    /// How many envelopes are kept for replay.
+    pub replay_capacity: usize,
+    /// Goes into the ids that the host makes, so that two hosts differ.
+    pub seed: u64,
+    /// What it does wrong.
+    pub faults: Vec<Fault>,
+    /// The wall time at the beginning of the transcript, in milliseconds since 1970.
+    pub epoch_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            versions: Protocol::known().to_vec(),
+            replay_capacity: 10_000,
+            seed: 0,
+            faults: Vec::new(),
+            epoch_ms: EPOCH_MS,
+        }
+    }
+}
+
+/// A client that shook hands once.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    /// The version it speaks, as it was offered.
+    pub(super) version: String,
+    /// When its last connection was lost, and since when it may be removed from its sessions.
+    pub(super) gone_at: Option<Duration>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    /// The client behind it, once the handshake is done.
+    pub(super) client: Option<String>,
+    /// The table of the version that was agreed on.
+    pub(super) protocol: Option<&'static Protocol>,
+    /// Its channels.
+    pub(super) subscriptions: BTreeSet<String>,
+    /// Frames that are not yet polled.
+    pub(super) pending: usize,
+    /// Whether it is being closed; nothing more is read or sent.
+    pub(super) closing: bool,
+    /// Requests so far; some faults count them.
+    pub(super) requests: u64,
+    /// An echo that a fault holds back.
+    pub(super) held: Option<Frame>,
+}
+
+/// One channel with its state.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) kind: ChannelKind,
+    pub(super) state: Value,
+    /// The number at which it came to be; a replay cannot begin before it.
+    pub(super) born: u64,
+    /// The state before the last action, which only a fault keeps.
+    pub(super) stale: Option<Value>,
+}
+
+/// The reference host.
+#[derive(Debug)]
+pub struct RefHost {
+    pub(super) faults: FaultSet,
+    pub(super) versions: Vec<Version>,
+    /// The newest version, which states are kept in.
+    pub(super) protocol: &'static Protocol,
+    pub(super) seed: u64,
+    pub(super) epoch_ms: u64,
+    pub(super) now: Duration,
+    pub(super) log: Log,
+    pub(super) outputs: VecDeque<Output>,
+    /// Frames that follow the response to the current request.
+    pub(super) late: Vec<(ConnId, Frame)>,
+    pub(super) connections: BTreeMap<ConnId, Connection>,
+    pub(super) clients: BTreeMap<String, Client>,
+    pub(super) channels: BTreeMap<String, Channel>,
+    pub(super) sessions: BTreeMap<String, Session>,
+    pub(super) chats: BTreeMap<String, Chat>,
+    pub(super) runs: BTreeMap<String, Run>,
+    /// Which sessions each client is active in.
+    pub(super) active: BTreeMap<String, BTreeSet<String>>,
+    /// Sessions that are not ready yet.
+    pub(super) creating: BTreeSet<String>,
+    pub(super) ids: u64,
+    /// The first snapshot ever given, which only a fault keeps.
+    pub(super) frozen: Option<Value>,
+}
+
+impl RefHost {
+    /// Makes a host without sessions or connections.
+    pub fn new(config: Config) -> RefHost {
+        let known = Protocol::known();
+        let mut versions = config.versions;
+        versions.retain(|version| known.contains(version));
+        if versions.is_empty() {
+            versions = known.to_vec();
+        }
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        let newest = versions.first().copied().and_then(Protocol::of);
+        let mut host = RefHost {
+            faults: FaultSet::of(&config.faults),
+            protocol: newest.unwrap_or_else(fallback),
+            versions,
+            seed: config.seed,
+            epoch_ms: config.epoch_ms,
+            now: Duration::ZERO,
+            log: Log::new(config.replay_capacity),
+            outputs: VecDeque::new(),
+            late: Vec::new(),
+            connections: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            chats: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            active: BTreeMap::new(),
+            creating: BTreeSet::new(),
+            ids: 0,
+            frozen: None,
+        };
+        host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
+        host
+    }
+
+    pub(super) fn has(&self, fault: Fault) -> bool {
+        self.faults.has(fault)
+    }
+
+    /// Makes an id that this host has not used.
+    pub(super) fn fresh_id(&mut self, kind: &str) -> String {
+        self.ids += 1;
+        format!("{kind}-{:x}-{}", self.seed, self.ids)
+    }
+
+    /// The wall time as a timestamp.
+    pub(super) fn timestamp(&self) -> String {
+        let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
+        timestamp::iso(self.epoch_ms.saturating_add(elapsed))
+    }
+
+    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
+        let channel = Channel { kind, state, born: self.log.seq(), stale: None };
+        self.channels.insert(uri.to_owned(), channel);
+    }
+
+    /// The state of a channel; null where there is none.
+    pub(super) fn state(&self, uri: &str) -> &Value {
+        self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state)
+    }
+
+    /// Sends a message to one connection.
+    pub(super) fn send(&mut self, conn: ConnId, mut message: Value) {
+        if self.has(Fault::VersionTagMissing)
+            && let Some(members) = message.as_object_mut()
+        {
+            members.remove("jsonrpc");
+        }
+        self.send_frame(conn, Frame::json(&message));
+    }
+
+    pub(super) fn send_frame(&mut self, conn: ConnId, frame: Frame) {
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return;
+        };
+        if connection.closing {
+            return;
+        }
+        if connection.pending >= MAX_PENDING_FRAMES {
+            self.close(conn, 1008, "the client does not read");
+            return;
+        }
+        connection.pending += 1;
+        self.outputs.push_back(Output::Send { conn, frame });
+    }
+
+    /// Closes a connection, once.
+    pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &str) {
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return;
+        };
+        if connection.closing {
+            return;
+        }
+        connection.closing = true;
+        connection.subscriptions.clear();
+        let reason = reason.to_owned();
+        self.outputs.push_back(Output::Close { conn, code, reason });
+    }
+
+    /// Answers a request.
+    pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: Reply) {
+        let id = match &id {
+            Value::String(text) if self.has(Fault::StringIdMangled) => json!(text.len()),
+            _ => id,
+        };
+        let requests = self.connections.get(&conn).map_or(0, |connection| connection.requests);
+        if self.has(Fault::ResponseNever) && requests > 0 && requests.is_multiple_of(7) {
+            return;
+        }
+        let mut close = false;
+        let message = match reply {
+            Ok(result) => {
+                let empty =
+                    result.is_null() || result.as_object().is_some_and(|map| map.is_empty());
+                let mut message = json!({"jsonrpc": "2.0", "id": id});
+                if !(empty && self.has(Fault::ResultMissing)) {
+                    message["result"] = result;
+                }
+                message
+            }
+            Err(failure) => {
+                close = failure.close;
+                self.failure(id, failure)
+            }
+        };
+        if self.has(Fault::ResponseTwice) && requests > 0 && requests.is_multiple_of(5) {
+            self.send(conn, message.clone());
+        }
+        self.send(conn, message);
+        for (conn, frame) in std::mem::take(&mut self.late) {
+            self.send_frame(conn, frame);
+        }
+        if close {
+            self.close(conn, 1000, "no common protocol version");
+        }
+    }
+
+    fn failure(&self, id: Value, failure: Failure) -> Value {
+        let internal = self.has(Fault::WrongErrorCode);
+        let code = if internal { -32603 } else { failure.code };
+        let mut error = json!({"code": code, "message": failure.message});
+        if self.has(Fault::ErrorWithoutMessage) {
+            error = json!({"code": code});
+        }
+        if !failure.data.is_null() {
+            error["data"] = failure.data;
+        }
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
+    }
+
+    /// Tells the subscribers of the root channel something that is not an action.
+    pub(super) fn notify(&mut self, method: &str, params: Value) {
+        let everybody = self.has(Fault::RootNotifiesEverybody);
+        let to_root = |(conn, connection): (&ConnId, &Connection)| {
+            let wanted = everybody || connection.subscriptions.contains(ROOT);
+            (wanted && connection.client.is_some()).then_some(*conn)
+        };
+        let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
+        for conn in conns {
+            let Some(params) = self.shaped(conn, method, &params) else {
+                continue;
+            };
+            self.send(conn, json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        }
+    }
+
+    /// Whether a request may be served at this point of a connection.
+    pub(super) fn admits(&self, call: &Call, early: bool) -> Result<(), Failure> {
+        let connection = self.connections.get(&call.conn);
+        let shaken = connection.is_some_and(|connection| connection.client.is_some());
+        if shaken || early || self.has(Fault::ServesBeforeInitialize) {
+            return Ok(());
+        }
+        Err(Failure::invalid_request("the handshake comes first (hint: send `initialize`)"))
+    }
+}
+
+fn fallback() -> &'static Protocol {
+    static EMPTY: std::sync::OnceLock<Protocol> = std::sync::OnceLock::new();
+    EMPTY.get_or_init(Protocol::default)
+}
+
+impl Host for RefHost {
+    fn handle_open(&mut self, now: Duration, conn: ConnId) {
+        self.pass(now);
+        let open = self.connections.len();
+        self.connections.insert(conn, Connection::default());
+        if open >= MAX_CONNECTIONS {
+            self.close(conn, 1013, "too many connections");
+        }
+    }
+
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        self.pass(now);
+        let open = self.connections.get(&conn).is_some_and(|connection| !connection.closing);
+        if !open {
+            return;
+        }
+        if frame.len() > MAX_FRAME_BYTES {
+            self.close(conn, 1009, "the frame is too large");
+            return;
+        }
+        self.read(conn, frame);
+    }
+
+    fn handle_close(&mut self, now: Duration, conn: ConnId) {
+        self.pass(now);
+        if let Some(connection) = self.connections.remove(&conn) {
+            self.left(connection.client.as_deref());
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        self.pass(now);
+        self.ready_sessions();
+        self.remove_gone_clients();
+        self.play();
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        let runs = self.runs.values().filter_map(Run::due);
+        runs.chain(self.next_ready()).chain(self.next_removal()).min()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        let output = self.outputs.pop_front()?;
+        if let Output::Send { conn, .. } = &output
+            && let Some(connection) = self.connections.get_mut(conn)
+        {
+            connection.pending = connection.pending.saturating_sub(1);
+        }
+        Some(output)
+    }
+
+    fn restart(&mut self, now: Duration) {
+        self.pass(now);
+        self.connections.clear();
+        self.outputs.clear();
+        self.late.clear();
+        self.runs.clear();
+        if !self.has(Fault::RestartKeepsTurns) {
+            self.fail_turns();
+        }
+        self.clients.values_mut().for_each(|client| client.gone_at = Some(now));
+        self.log.forget();
+        if self.has(Fault::RestartForgetsSequence) {
+            self.log.reset();
+            self.channels.values_mut().for_each(|channel| channel.born = 0);
+        }
+    }
+}
+
+impl RefHost {
+    fn pass(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+}

@@ -1,0 +1,353 @@
+//! The planted faults of the reference host: one row each, small, named, switched at run time.
+//!
+//! A fault is implemented as one `if self.faults.has(Fault::X)` where the rule that it breaks is
+//! kept. What a fault must trip is not said here: that is the business of the kill matrix.
+//!
+//! Knows: nothing. Never knows: which check finds which fault.
+
+/// A set of faults.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct FaultSet {
+    bits: [u64; 4],
+}
+
+impl FaultSet {
+    /// Makes a set of a list.
+    pub fn of(faults: &[Fault]) -> FaultSet {
+        let mut set = FaultSet::default();
+        faults.iter().for_each(|fault| set.insert(*fault));
+        set
+    }
+
+    /// Adds a fault.
+    pub fn insert(&mut self, fault: Fault) {
+        let at = fault as usize;
+        self.bits[at / 64] |= 1 << (at % 64);
+    }
+
+    /// Whether the set holds a fault.
+    pub fn has(&self, fault: Fault) -> bool {
+        let at = fault as usize;
+        self.bits[at / 64] & (1 << (at % 64)) != 0
+    }
+}
+
+/// One fault, described.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultRow {
+    /// Which fault.
+    pub fault: Fault,
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What the host does wrong, in a sentence.
+    pub doc: &'static str,
+}
+
+macro_rules! faults {
+    ($($fault:ident = $name:literal, $doc:literal;)*) => {
+        /// One way of being wrong.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum Fault {
+            $(#[doc = $doc] $fault,)*
+        }
+
+        /// Every fault, in the order of [`Fault`].
+        pub const FAULTS: &[FaultRow] = &[
+            $(FaultRow { fault: Fault::$fault, name: $name, doc: $doc },)*
+        ];
+    };
+}
+
+impl Fault {
+    /// The fault of a name, such as `sequence-repeats`.
+    pub fn by_name(name: &str) -> Option<Fault> {
+        FAULTS.iter().find(|row| row.name == name).map(|row| row.fault)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        FAULTS.iter().find(|row| row.fault == self).map_or("", |row| row.name)
+    }
+}
+
+faults! {
+    SequenceRepeats = "sequence-repeats",
+        "Every fourth accepted envelope repeats the number before it.";
+    SequenceGoesBack = "sequence-goes-back",
+        "Every fourth accepted envelope goes out with a number that is three too low.";
+    SeqDiffersPerClient = "seq-differs-per-client",
+        "The second subscriber of a channel gets other numbers than the first.";
+    FanoutSkipsSecondClient = "fanout-skips-second-client",
+        "Every third envelope is not sent to the second subscriber of its channel.";
+    DeliversAfterUnsubscribe = "delivers-after-unsubscribe",
+        "`unsubscribe` is ignored.";
+    DeliversToUnsubscribed = "delivers-to-unsubscribed",
+        "A chat's actions reach every subscriber of its session too.";
+    RootNotifiesEverybody = "root-notifies-everybody",
+        "Notifications of the root channel reach connections that are not subscribed to it.";
+    ReplaysBelowFromSeq = "replays-below-from-seq",
+        "After a snapshot the last envelope that it already holds is sent again.";
+    WrongFamilyChannel = "wrong-family-channel",
+        "`chat/usage` and `chat/reasoning` travel on the session's channel.";
+    DeltaLost = "delta-lost",
+        "About every other text delta is applied and sent to nobody.";
+    EchoTwice = "echo-twice",
+        "The dispatcher gets its accepted action twice.";
+    EchoNever = "echo-never",
+        "The dispatcher never sees its accepted action.";
+    EchoWithoutOrigin = "echo-without-origin",
+        "Accepted client actions go out without an origin.";
+    ForgedOrigin = "forged-origin",
+        "Accepted client actions name another client as their origin.";
+    ClientSeqRenumbered = "client-seq-renumbered",
+        "The origin's `clientSeq` is one too high.";
+    EchoOutOfOrder = "echo-out-of-order",
+        "An echo waits until the same client's next echo has gone out.";
+    EchoChangesPayload = "echo-changes-payload",
+        "Echoed drafts have their text in capitals.";
+    RejectionApplied = "rejection-applied",
+        "A rejected action changes the state all the same.";
+    RejectionSilent = "rejection-silent",
+        "A rejected action is swallowed.";
+    RejectionWithoutReason = "rejection-without-reason",
+        "A rejection has an empty reason.";
+    RejectionWithoutOrigin = "rejection-without-origin",
+        "A rejection has no origin.";
+    RejectsLegal = "rejects-legal",
+        "Every client action is rejected.";
+    AcceptsHostOnly = "accepts-host-only",
+        "Actions that only a host may send are accepted from clients.";
+    AcceptsMalformed = "accepts-malformed",
+        "The shape of client actions is not looked at.";
+    AcceptsWrongFamily = "accepts-wrong-family",
+        "An action of another channel's family is echoed as accepted.";
+    EchoesWithoutApplying = "echoes-without-applying",
+        "Every client action is echoed as accepted, and none is applied.";
+    ActionOnUnknownSessionEchoed = "action-on-unknown-session-echoed",
+        "An action for a session or chat that does not exist is rejected aloud.";
+    NotificationAnswered = "notification-answered",
+        "`dispatchAction` and `unsubscribe` are answered like requests.";
+    AcceptsSecondConfirmation = "accepts-second-confirmation",
+        "A call that is no longer pending can be confirmed again.";
+    AcceptsConfirmationUnknownCall = "accepts-confirmation-unknown-call",
+        "A call that never was can be confirmed.";
+    AcceptsConfirmationWrongTurn = "accepts-confirmation-wrong-turn",
+        "A confirmation may name a turn that is not active.";
+    AcceptsForeignCompletion = "accepts-foreign-completion",
+        "Any client may complete any call.";
+    RunsBeforeApproval = "runs-before-approval",
+        "A tool that waits for approval runs without it.";
+    RunsAfterDenial = "runs-after-denial",
+        "A denied tool runs.";
+    ToolRunsTwice = "tool-runs-twice",
+        "A tool that has completed runs and completes once more.";
+    CompleteSkipsRunning = "complete-skips-running",
+        "An unconfirmed call completes while it is still streaming.";
+    ToolIdReused = "tool-id-reused",
+        "All calls of a turn have the same id.";
+    DeltaBeforePart = "delta-before-part",
+        "The first delta goes out before the part that it extends.";
+    ErrorPartInResponse = "error-part-in-response",
+        "An error arrives as a response part before the turn ends.";
+    TwoTurnEnds = "two-turn-ends",
+        "A turn ends twice.";
+    TurnNeverEnds = "turn-never-ends",
+        "A turn that has nothing left to do stays active.";
+    OutputAfterCancel = "output-after-cancel",
+        "The agent goes on after its turn was cancelled.";
+    OutputOnOldTurn = "output-on-old-turn",
+        "Text deltas name a turn that is not active.";
+    AcceptsTurnWhileActive = "accepts-turn-while-active",
+        "A turn can be started while one is active, and replaces it.";
+    AcceptsCancelWhenIdle = "accepts-cancel-when-idle",
+        "A cancel without an active turn is accepted.";
+    AcceptsRepeatedTurnId = "accepts-repeated-turn-id",
+        "A turn may have the id of an earlier turn of its chat.";
+    QueueNotConsumed = "queue-not-consumed",
+        "Queued messages stay in the queue.";
+    QueueWrongOrder = "queue-wrong-order",
+        "The last queued message is consumed first.";
+    QueueDeliversRemoved = "queue-delivers-removed",
+        "A queued message is delivered although a client removed it.";
+    QueueDeliversTwice = "queue-delivers-twice",
+        "A queued message is delivered twice.";
+    SteeringStartsTurn = "steering-starts-turn",
+        "A steering message in an idle chat starts a turn.";
+    SteeringNotConsumed = "steering-not-consumed",
+        "A running agent never takes its steering message.";
+    SnapshotStale = "snapshot-stale",
+        "A snapshot lacks the latest action on its channel.";
+    SnapshotMissesField = "snapshot-misses-field",
+        "Snapshots of sessions lack `lifecycle`, those of chats `turns`.";
+    SnapshotFutureFromSeq = "snapshot-future-from-seq",
+        "The `fromSeq` of a snapshot is five too high.";
+    SnapshotFrozen = "snapshot-frozen",
+        "Every subscribe is answered with the first snapshot that was ever given.";
+    SnapshotMissing = "snapshot-missing",
+        "A subscribe to a channel with state is answered without a snapshot.";
+    SnapshotWrongResource = "snapshot-wrong-resource",
+        "A snapshot names another resource.";
+    UnknownChannelFabricated = "unknown-channel-fabricated",
+        "A subscribe to a session that does not exist invents an empty one.";
+    SubscribeNotLive = "subscribe-not-live",
+        "A subscribe returns a snapshot, and nothing follows.";
+    ReplayLosesOne = "replay-loses-one",
+        "A replay lacks its first envelope.";
+    ReplayRepeatsLastSeen = "replay-repeats-last-seen",
+        "A replay begins with the envelope that the client saw last.";
+    ReplayUnordered = "replay-unordered",
+        "A replay is in reverse order.";
+    ReplayLeaksChannels = "replay-leaks-channels",
+        "A replay holds envelopes of channels that were not asked for.";
+    ReplayAsNotifications = "replay-as-notifications",
+        "Missed envelopes are sent after an empty replay.";
+    ReplayPartialAfterOverflow = "replay-partial-after-overflow",
+        "A gap that begins before the retained history is answered with what is left of it.";
+    ReplayFutureEmpty = "replay-future-empty",
+        "A `lastSeenServerSeq` that the host never reached is answered with an empty replay.";
+    ReconnectNotLive = "reconnect-not-live",
+        "A reconnect answers and resumes no subscription.";
+    ReconnectForgets = "reconnect-forgets",
+        "A reconnect makes the host forget every session.";
+    MissingNotReported = "missing-not-reported",
+        "The replay's `missing` is always empty.";
+    NotificationsReplayed = "notifications-replayed",
+        "After a reconnect the sessions are announced again.";
+    RestartForgetsSequence = "restart-forgets-sequence",
+        "After a restart the numbers begin at 0, with the old sessions.";
+    RestartKeepsTurns = "restart-keeps-turns",
+        "After a restart the turns of before are still active, without an agent.";
+    ListMissesCreated = "list-misses-created",
+        "The session list lacks the session created last.";
+    ListRepeats = "list-repeats",
+        "The session list has its first entry twice.";
+    ListCursorStuck = "list-cursor-stuck",
+        "Every page of the session list is the first one.";
+    ListUnknownCursorServed = "list-unknown-cursor-served",
+        "A cursor that the host never gave out is taken for the first page.";
+    SessionAddedNotAnnounced = "session-added-not-announced",
+        "A new session is not announced.";
+    SessionAddedTwice = "session-added-twice",
+        "A new session is announced twice.";
+    SessionRemovedNotAnnounced = "session-removed-not-announced",
+        "A disposed session is not announced.";
+    SummaryChangesSilent = "summary-changes-silent",
+        "Changes of a session's summary are not announced.";
+    SummaryCarriesIdentity = "summary-carries-identity",
+        "Announced changes of a summary name the session's `resource` and `createdAt`.";
+    DuplicateSessionAccepted = "duplicate-session-accepted",
+        "A session can be created at a URI in use, and replaces what is there.";
+    UnknownProviderAccepted = "unknown-provider-accepted",
+        "A session can be created with a provider that does not exist.";
+    ForeignActiveClientAccepted = "foreign-active-client-accepted",
+        "A client can register another client as active.";
+    SessionNeverReady = "session-never-ready",
+        "A session stays in `creating`.";
+    SessionReadyTwice = "session-ready-twice",
+        "A session becomes ready twice.";
+    LeaksSessionAfterDispose = "leaks-session-after-dispose",
+        "A disposed session can still be subscribed to and is still listed.";
+    DisposeKeepsAgent = "dispose-keeps-agent",
+        "The agent of a disposed session goes on.";
+    DisposeUnknownSucceeds = "dispose-unknown-succeeds",
+        "A session that does not exist can be disposed.";
+    ChatAddedAfterResponse = "chat-added-after-response",
+        "A new chat is announced after `createChat` is answered.";
+    ChatRemovedSilent = "chat-removed-silent",
+        "A disposed chat stays in the session's catalog.";
+    SummaryDrift = "summary-drift",
+        "The session's catalog does not follow its chats.";
+    SessionStatusStuck = "session-status-stuck",
+        "A session's status does not follow its chats.";
+    InputNeededStale = "input-needed-stale",
+        "A session keeps entries for what no longer waits for a user.";
+    InputNeededMissing = "input-needed-missing",
+        "A session never says that a chat waits for a user.";
+    InputUnknownRequestAccepted = "input-unknown-request-accepted",
+        "An answer to a request that never was is accepted.";
+    InputCompletedTwice = "input-completed-twice",
+        "A request that has its response can be completed again.";
+    InputIncompleteAccepted = "input-incomplete-accepted",
+        "A request is accepted without its required answers.";
+    FlagsNotStored = "flags-not-stored",
+        "Read and archived flags are echoed and not stored.";
+    TitleNotApplied = "title-not-applied",
+        "A new title is echoed and not stored.";
+    DraftNotStored = "draft-not-stored",
+        "A draft is echoed and not stored.";
+    ConfigNotMerged = "config-not-merged",
+        "A change of configuration drops the values that it does not name.";
+    ArchivedLostOnTurn = "archived-lost-on-turn",
+        "A turn clears the archived flag of its chat.";
+    UnreadNotSet = "unread-not-set",
+        "A turn leaves its chat marked as read.";
+    TruncationKeepsTurns = "truncation-keeps-turns",
+        "A truncation is echoed and removes nothing.";
+    TruncationDropsOneMore = "truncation-drops-one-more",
+        "A truncation removes the turn that it names too.";
+    WrongErrorCode = "wrong-error-code",
+        "Every error is an internal error.";
+    ErrorWithoutMessage = "error-without-message",
+        "Errors have no message.";
+    UnknownMethodSilent = "unknown-method-silent",
+        "A request of an unknown method is not answered.";
+    BadParamsServed = "bad-params-served",
+        "The shape of parameters is not looked at.";
+    StringIdMangled = "string-id-mangled",
+        "A string id comes back as a number.";
+    ResponseTwice = "response-twice",
+        "Every fifth request is answered twice.";
+    ResponseNever = "response-never",
+        "Every seventh request is not answered.";
+    ResultMissing = "result-missing",
+        "A response with an empty result has no `result`.";
+    VersionTagMissing = "version-tag-missing",
+        "Messages lack `jsonrpc`.";
+    ParseErrorSilent = "parse-error-silent",
+        "A frame that is not JSON is ignored.";
+    ParseErrorCloses = "parse-error-closes",
+        "A frame that is not JSON ends the connection.";
+    PingDeadBeforeInitialize = "ping-dead-before-initialize",
+        "A ping before the handshake is not answered.";
+    ServesBeforeInitialize = "serves-before-initialize",
+        "Requests are served before the handshake.";
+    SecondInitializeServed = "second-initialize-served",
+        "A second handshake on a connection is served and forgets its subscriptions.";
+    VersionPicksFirst = "version-picks-first",
+        "The first acceptable version of an offer is taken, not the highest.";
+    VersionNotOffered = "version-not-offered",
+        "The host answers with its own version, whatever was offered.";
+    UnknownVersionAccepted = "unknown-version-accepted",
+        "An offer without an acceptable version is accepted.";
+    NoSupportedVersions = "no-supported-versions",
+        "The refusal of an offer does not say what is supported.";
+    UnsupportedStaysOpen = "unsupported-stays-open",
+        "The connection stays open after the offer was refused.";
+    NewerActionsSent = "newer-actions-sent",
+        "Actions that a connection's version does not know are sent to it.";
+    ShapeMissingRequired = "shape-missing-required",
+        "`chat/turnComplete` lacks its duration.";
+    ShapeWrongType = "shape-wrong-type",
+        "The `turnId` of text deltas is a number.";
+    NullOptional = "null-optional",
+        "Actions of the host have a null origin.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_named_once_and_fit_the_set() {
+        assert!(FAULTS.len() <= 256);
+        for (index, row) in FAULTS.iter().enumerate() {
+            assert_eq!(row.fault as usize, index);
+            assert_eq!(Fault::by_name(row.name), Some(row.fault));
+            assert!(row.doc.ends_with('.'), "{}", row.name);
+            let set = FaultSet::of(&[row.fault]);
+            let held = FAULTS.iter().filter(|other| set.has(other.fault));
+            assert_eq!(held.count(), 1);
+        }
+        assert_eq!(Fault::by_name("none"), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! How a connection begins: `initialize`, `reconnect`; and how a client that left is let go.
+//!
+//! Knows: versions, the log, subscriptions. Never knows: what the channels hold.
+//!
+//! Start at [`RefHost::initialize`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::connection::{Call, Failure, Reply};
+use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
+use super::fault::Fault;
+use super::log::Envelope;
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+/// How long a client that lost its last connection stays active in its sessions.
+pub(super) const GRACE: Duration = Duration::from_secs(30);
+
+/// The longest client id.
+const MAX_CLIENT_ID: usize = 1_024;
+
+impl RefHost {
+    /// Serves `initialize`. Source: lifecycle.md, versioning.md.
+    pub(super) fn initialize(&mut self, call: &Call) -> Reply {
+        let shaken = self.connections.get(&call.conn).is_some_and(|c| c.client.is_some());
+        if shaken && !self.has(Fault::SecondInitializeServed) {
+            return Err(Failure::invalid_request("this connection has shaken hands before"));
+        }
+        let client = call.text("clientId").to_owned();
+        if client.is_empty() || client.len() > MAX_CLIENT_ID {
+            return Err(Failure::invalid_params("expected a name at `params.clientId`"));
+        }
+        let (version, protocol) = self.negotiate(call.params)?;
+        self.remember(&client, &version);
+        let wanted = self.existing(call.params.get("initialSubscriptions"));
+        let here = self.connections.values().any(|c| c.client.as_ref() == Some(&client));
+        if !here {
+            self.leave_unlisted(&client, &wanted);
+        }
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
+            connection.client = Some(client);
+            connection.protocol = Some(protocol);
+            connection.subscriptions = wanted.iter().cloned().collect();
+        }
+        let snapshots: Vec<Value> = wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
+        Ok(json!({
+            "protocolVersion": version,
+            "serverSeq": self.log.seq(),
+            "serverInfo": {
+                "name": "ahp-harness reference host",
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+            "snapshots": snapshots,
+        }))
+    }
+
+    /// The highest offered version that lies in the caret range of a supported one, exactly as it
+    /// was offered. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
+    fn negotiate(&self, params: &Value) -> Result<(String, &'static Protocol), Failure> {
+        let offers = params.get("protocolVersions").and_then(Value::as_array);
+        let offers = offers.into_iter().flatten().filter_map(Value::as_str);
+        let base = |offer: Version| {
+            let mut versions = self.versions.iter();
+            versions.find(|version| version.accepts(offer)).copied()
+        };
+        let fits = |text: &str| {
+            let offer: Version = text.parse().ok()?;
+            Some((offer, text.to_owned(), Protocol::of(base(offer)?)?))
+        };
+        let mut acceptable = offers.clone().filter_map(fits);
+        let chosen = match self.has(Fault::VersionPicksFirst) {
+            true => acceptable.next(),
+            false => acceptable.max_by_key(|(offer, ..)| *offer),
+        };
+        if let Some((_, text, protocol)) = chosen {
+            let own = self.has(Fault::VersionNotOffered);
+            let own = own.then(|| Version::new(protocol.version().major, 99, 0).to_string());
+            return Ok((own.unwrap_or(text), protocol));
+        }
+        if self.has(Fault::UnknownVersionAccepted) {
+            let first = offers.clone().next().unwrap_or("1.0.0");
+            return Ok((first.to_owned(), self.protocol));
+        }
+        let mut failure =
+            Failure::named("UnsupportedProtocolVersion", "no offered version is supported");
+        if !self.has(Fault::NoSupportedVersions) {
+            let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
+            failure.data = json!({"supportedVersions": versions});
+        }
+        failure.close = !self.has(Fault::UnsupportedStaysOpen);
+        Err(failure)
+    }
+
+    fn remember(&mut self, client: &str, version: &str) {
+        if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
+            let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
+            let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
+            oldest.map(|name| self.clients.remove(&name));
+        }
+        let known = Client { version: version.to_owned(), gone_at: None };
+        self.clients.insert(client.to_owned(), known);
+    }
+
+    /// The URIs of a list that name a channel, each once.
+    fn existing(&self, uris: Option<&Value>) -> Vec<String> {
+        let uris = uris.and_then(Value::as_array).into_iter().flatten();
+        let mut seen = BTreeSet::new();
+        uris.filter_map(Value::as_str)
+            .filter(|uri| self.channels.contains_key(*uri) && seen.insert(*uri))
+            .take(MAX_SUBSCRIPTIONS)
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Serves `reconnect`. A client that this host does not know has to `initialize`: without a
+    /// version nothing can be said to it. Source: lifecycle.md#reconnection.
+    pub(super) fn reconnect(&mut self, call: &Call) -> Reply {
+        let client = call.text("clientId").to_owned();
+        let own = self.connections.get(&call.conn).and_then(|c| c.client.as_ref());
+        if own.is_some_and(|own| *own != client) {
+            return Err(Failure::invalid_request("this connection belongs to another client"));
+        }
+        let Some(last_seen) = call.params.get("lastSeenServerSeq").and_then(Value::as_u64) else {
+            return Err(Failure::invalid_params("expected a number of this host"));
+        };
+        let version = self.clients.get(&client).map(|known| known.version.clone());
+        let Some(version) = version else {
+            return Err(Failure::invalid_params("unknown client (hint: send `initialize`)"));
+        };
+        if self.has(Fault::ReconnectForgets) {
+            self.forget_sessions();
+        }
+        self.supersede(call.conn, &client);
+        let wanted = self.existing(call.params.get("subscriptions"));
+        let range = version.parse::<Version>().ok();
+        let base = range.and_then(|range| self.versions.iter().find(|own| own.accepts(range)));
+        let protocol = base.copied().and_then(Protocol::of).unwrap_or(self.protocol);
+        let dead = self.has(Fault::ReconnectNotLive);
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
+            connection.client = Some(client.clone());
+            connection.protocol = Some(protocol);
+            connection.subscriptions.clear();
+        }
+        if let Some(known) = self.clients.get_mut(&client) {
+            known.gone_at = None;
+        }
+        self.leave_unlisted(&client, &wanted);
+        let result = self.resume(call, last_seen, &wanted);
+        if let Some(connection) = self.connections.get_mut(&call.conn).filter(|_| !dead) {
+            connection.subscriptions = wanted.into_iter().collect();
+        }
+        if self.has(Fault::NotificationsReplayed) {
+            self.announce_again(call.conn);
+        }
+        Ok(result)
+    }
+
+    /// What was missed: a replay where everything is still kept, snapshots otherwise. A number
+    /// that was never reached, or from before a channel came to be, is answered with snapshots.
+    fn resume(&mut self, call: &Call, last_seen: u64, wanted: &[String]) -> Value {
+        let too_old = last_seen < self.log.floor() && !self.has(Fault::ReplayPartialAfterOverflow);
+        let too_new = last_seen > self.log.seq() && !self.has(Fault::ReplayFutureEmpty);
+        let reborn =
+            |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);
+        if too_old || too_new || wanted.iter().any(reborn) || self.has(Fault::ReconnectForgets) {
+            let snapshots: Vec<Value> =
+                wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
+            return json!({"type": "snapshot", "snapshots": snapshots});
+        }
+        let protocol = self.protocol_of(call.conn);
+        let leaks = self.has(Fault::ReplayLeaksChannels);
+        let listed = |envelope: &&Arc<Envelope>| {
+            let known = protocol.action(&envelope.action_type).is_some();
+            known && (leaks || wanted.contains(&envelope.channel))
+        };
+        let missed = self.log.after(last_seen).filter(listed);
+        let mut actions: Vec<Value> = missed.map(|envelope| envelope.params.clone()).collect();
+        if self.has(Fault::ReplayRepeatsLastSeen) {
+            let seen = self.log.after(0).filter(|envelope| envelope.seq <= last_seen);
+            let last = seen.filter(listed).last().map(|envelope| envelope.params.clone());
+            actions.splice(0..0, last);
+        }
+        if self.has(Fault::ReplayLosesOne) && !actions.is_empty() {
+            actions.remove(0);
+        }
+        if self.has(Fault::ReplayUnordered) {
+            actions.reverse();
+        }
+        if self.has(Fault::ReplayAsNotifications) {
+            for params in std::mem::take(&mut actions) {
+                let frame = Frame::Text(self.envelope_text(&params));
+                self.late.push((call.conn, frame));
+            }
+        }
+        let listed = call.params.get("subscriptions").and_then(Value::as_array);
+        let listed: BTreeSet<&str> =
+            listed.into_iter().flatten().filter_map(Value::as_str).collect();
+        let gone = |uri: &&str| !self.channels.contains_key(*uri);
+        let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
+        if self.has(Fault::MissingNotReported) {
+            missing.clear();
+        }
+        json!({"type": "replay", "actions": actions, "missing": missing})
+    }
+
+    /// Closes the other connections of a client that came back: they are half-open at best.
+    fn supersede(&mut self, conn: ConnId, client: &str) {
+        let old = |(id, other): (&ConnId, &super::engine::Connection)| {
+            (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
+        };
+        let old: Vec<ConnId> = self.connections.iter().filter_map(old).collect();
+        for conn in old {
+            self.close(conn, 1000, "the client has reconnected");
+            if let Some(connection) = self.connections.get_mut(&conn) {
+                connection.client = None;
+            }
+        }
+    }
+
+    /// A client that came back without a session is no longer active in it.
+    fn leave_unlisted(&mut self, client: &str, wanted: &[String]) {
+        for session in self.active_in(client) {
+            if !wanted.contains(&session) {
+                self.deactivate(&session, client);
+            }
+        }
+    }
+
+    fn announce_again(&mut self, conn: ConnId) {
+        for session in self.sessions.values() {
+            let params = json!({"channel": "ahp-root://", "summary": session.summary});
+            let message =
+                json!({"jsonrpc": "2.0", "method": "root/sessionAdded", "params": params});
+            self.late.push((conn, Frame::json(&message)));
+        }
+    }
+
+    /// Notes that a connection of a client is gone.
+    pub(super) fn left(&mut self, client: Option<&str>) {
+        let Some(client) = client else {
+            return;
+        };
+        let here = |other: &super::engine::Connection| other.client.as_deref() == Some(client);
+        if self.connections.values().any(here) {
+            return;
+        }
+        if let Some(known) = self.clients.get_mut(client) {
+            known.gone_at = Some(self.now);
+        }
+    }
+
+    /// When the next client that left stops to be active somewhere.
+    pub(super) fn next_removal(&self) -> Option<Duration> {
+        let gone = |client: &String| self.clients.get(client)?.gone_at;
+        self.active.keys().filter_map(gone).min().map(|at| at + GRACE)
+    }
+
+    /// Removes clients that left and did not come back in time from their sessions.
+    pub(super) fn remove_gone_clients(&mut self) {
+        let due = |client: &&String| {
+            let gone = self.clients.get(*client).and_then(|known| known.gone_at);
+            gone.is_some_and(|at| at + GRACE <= self.now)
+        };
+        let due: Vec<String> = self.active.keys().filter(due).cloned().collect();
+        for client in due {
+            for session in self.active_in(&client) {
+                self.deactivate(&session, &client);
+            }
+        }
+    }
+
+    /// The sessions that a client is active in.
+    pub(super) fn active_in(&self, client: &str) -> Vec<String> {
+        self.active.get(client).map(|set| set.iter().cloned().collect()).unwrap_or_default()
+    }
+}

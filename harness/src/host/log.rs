@@ -1,0 +1,94 @@
+//! The sequence of accepted actions: who is numbered what, and what a reconnect can be told again.
+//!
+//! One counter for the host, strictly growing. A bounded tail of envelopes is kept for replay.
+//!
+//! Knows: envelopes. Never knows: who is subscribed to what.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// The most bytes of envelopes that are kept for replay, whatever the configured number.
+const MAX_REPLAY_BYTES: usize = 64 << 20;
+
+/// One accepted action, numbered.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    /// Its `serverSeq`.
+    pub(super) seq: u64,
+    /// Its channel.
+    pub(super) channel: String,
+    /// The type of its action.
+    pub(super) action_type: String,
+    /// The whole `params` of the notification.
+    pub(super) params: Value,
+    /// The notification, serialised once for every subscriber.
+    pub(super) text: String,
+}
+
+/// The counter and the tail.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    seq: u64,
+    /// The number of the newest envelope that is no longer kept.
+    floor: u64,
+    kept: VecDeque<Arc<Envelope>>,
+    bytes: usize,
+    capacity: usize,
+}
+
+impl Log {
+    pub(super) fn new(capacity: usize) -> Log {
+        Log { capacity, ..Log::default() }
+    }
+
+    /// The number of the newest accepted action.
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Counts on and returns the new number.
+    pub(super) fn advance(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// The newest number that a replay cannot begin before.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Keeps an envelope, and drops the oldest beyond the bounds.
+    pub(super) fn keep(&mut self, envelope: Arc<Envelope>) {
+        self.bytes += envelope.text.len();
+        self.kept.push_back(envelope);
+        while self.kept.len() > self.capacity || self.bytes > MAX_REPLAY_BYTES {
+            let Some(oldest) = self.kept.pop_front() else {
+                break;
+            };
+            self.bytes = self.bytes.saturating_sub(oldest.text.len());
+            self.floor = self.floor.max(oldest.seq);
+        }
+    }
+
+    /// The kept envelopes above a number, oldest first.
+    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = &Arc<Envelope>> {
+        let from = self.kept.partition_point(|envelope| envelope.seq <= seq);
+        self.kept.iter().skip(from)
+    }
+
+    /// Forgets the tail and keeps the counter, as a process does that comes back from a crash.
+    pub(super) fn forget(&mut self) {
+        self.kept.clear();
+        self.bytes = 0;
+        self.floor = self.seq;
+    }
+
+    /// Begins to count anew: a fault.
+    pub(super) fn reset(&mut self) {
+        self.forget();
+        self.seq = 0;
+        self.floor = 0;
+    }
+}

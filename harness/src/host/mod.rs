@@ -1,0 +1,82 @@
+//! The reference host: what every check is held against, and what plays every fault.
+//!
+//! A [`Host`] is a host without a socket: frames go in with the time, [`Output`] comes out. It is
+//! deterministic: the same calls at the same times give the same frames.
+//!
+//! Three kinds of host live here. [`engine::RefHost`] is meant to be right, and wrong in exactly
+//! the ways that [`fault`] names. [`null`] hosts do nothing, [`liar`] hosts shake hands and then
+//! cheat: no suite may credit either.
+//!
+//! Knows: `wire`, `model`, `agent`. Never knows: sockets, clocks, scenarios, rules.
+//!
+//! Start at [`engine`], then `dispatch` and `play`.
+
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+
+pub mod engine;
+pub mod fault;
+pub mod liar;
+pub mod null;
+
+mod agent;
+mod call;
+mod chats;
+mod configuration;
+mod connection;
+mod dispatch;
+mod handshake;
+mod log;
+mod paging;
+mod play;
+mod publish;
+mod rollup;
+mod rules;
+mod sessions;
+mod tamper;
+mod timestamp;
+
+#[cfg(test)]
+mod tests;
+
+/// A host without a socket. Time is the [`Duration`] since the transcript began; it never goes
+/// back.
+pub trait Host {
+    /// A connection was opened.
+    fn handle_open(&mut self, now: Duration, conn: ConnId);
+    /// A frame came in on an open connection. Frames on others are ignored.
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
+    /// A connection ended, on whichever side.
+    fn handle_close(&mut self, now: Duration, conn: ConnId);
+    /// It is `now`. Calling this early does nothing.
+    fn handle_timeout(&mut self, now: Duration);
+    /// When [`Host::handle_timeout`] is wanted next, if ever.
+    fn next_timeout(&self) -> Option<Duration>;
+    /// The next thing to do, until there is none.
+    fn poll_output(&mut self) -> Option<Output>;
+    /// The host's process crashed and came back: every connection is gone without a word.
+    fn restart(&mut self, now: Duration);
+}
+
+/// Something a host wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A frame to send.
+    Send {
+        /// To whom.
+        conn: ConnId,
+        /// What.
+        frame: Frame,
+    },
+    /// A connection to close, after everything sent on it before.
+    Close {
+        /// Which one.
+        conn: ConnId,
+        /// The WebSocket close code.
+        code: u16,
+        /// Why, for a person.
+        reason: String,
+    },
+}

@@ -1,0 +1,78 @@
+//! `listSessions`: most recently modified first, in pages.
+//!
+//! A cursor names the last entry of its page, so that a session created or changed between two
+//! pages neither repeats nor hides another one.
+//!
+//! Knows: summaries. Never knows: how they came about.
+
+use serde_json::{Value, json};
+
+use super::connection::{Call, Failure, Reply};
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::publish::trim_summary;
+
+/// The most sessions of one page, and their number without a `limit`.
+const PAGE: usize = 100;
+/// How a cursor begins; the time and the URI of the last entry follow.
+const CURSOR: &str = "sessions-after ";
+
+impl RefHost {
+    /// Serves `listSessions`.
+    pub(super) fn list_sessions(&mut self, call: &Call) -> Reply {
+        let limit = match call.params.get("limit").filter(|limit| !limit.is_null()) {
+            None => PAGE,
+            Some(limit) => match limit.as_u64() {
+                Some(limit @ 1..) => usize::try_from(limit).unwrap_or(PAGE).min(PAGE),
+                _ => return Err(Failure::invalid_params("expected a `limit` above 0")),
+            },
+        };
+        let mut all: Vec<(&str, &str, &Value)> = self.sessions.iter().map(entry).collect();
+        all.sort_by(|a, b| b.0.cmp(a.0).then(a.1.cmp(b.1)));
+        let after = self.after(call)?;
+        let beyond = |entry: &&(&str, &str, &Value)| match &after {
+            None => true,
+            Some((time, uri)) => {
+                entry.0 < time.as_str() || (entry.0 == time && entry.1 > uri.as_str())
+            }
+        };
+        let rest: Vec<&(&str, &str, &Value)> = all.iter().filter(beyond).collect();
+        let page = &rest[..limit.min(rest.len())];
+        let version = self.protocol_of(call.conn).version();
+        let mut items: Vec<Value> = page.iter().map(|entry| entry.2.clone()).collect();
+        items.iter_mut().for_each(|summary| trim_summary(summary, version));
+        if self.has(Fault::ListMissesCreated) {
+            let newest = self.sessions.values().map(|session| &session.created_at).max();
+            items.retain(|summary| summary["createdAt"].as_str() != newest.map(String::as_str));
+        }
+        if self.has(Fault::ListRepeats) {
+            items.extend(items.first().cloned());
+        }
+        let more = page.last().filter(|_| page.len() < rest.len());
+        let cursor = more.map(|last| format!("{CURSOR}{} {}", last.0, last.1));
+        let mut result = json!({"items": items});
+        if let Some(cursor) = cursor {
+            result["nextCursor"] = json!(cursor);
+        }
+        Ok(result)
+    }
+
+    fn after(&self, call: &Call) -> Result<Option<(String, String)>, Failure> {
+        let Some(cursor) = call.params.get("cursor").and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let parts = cursor.strip_prefix(CURSOR).and_then(|rest| rest.split_once(' '));
+        match parts {
+            _ if self.has(Fault::ListCursorStuck) => Ok(None),
+            Some((time, uri)) => Ok(Some((time.to_owned(), uri.to_owned()))),
+            None if self.has(Fault::ListUnknownCursorServed) => Ok(None),
+            None => Err(Failure::invalid_params("expected a cursor of this host")),
+        }
+    }
+}
+
+fn entry<'a>(
+    (uri, session): (&'a String, &'a super::sessions::Session),
+) -> (&'a str, &'a str, &'a Value) {
+    (session.summary["modifiedAt"].as_str().unwrap_or(""), uri, &session.summary)
+}

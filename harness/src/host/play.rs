@@ -1,0 +1,388 @@
+//! Plays the agent: begins turns, carries out operations when they are due, ends turns, and takes
+//! the queue and steering messages.
+//!
+//! A queued message is taken when a turn has completed, or at once where the chat is idle; after a
+//! cancelled or failed turn the queue waits for the user. A steering message is taken between two
+//! steps of the script; without a running turn it stays where it is.
+//!
+//! Knows: operations, the states of chats. Never knows: connections.
+//!
+//! Start at [`RefHost::play`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
+use super::engine::RefHost;
+use super::fault::Fault;
+use crate::agent::script::ScriptStep;
+
+/// How long the agent takes for one piece of `endless`.
+const PIECE: Duration = Duration::from_millis(20);
+
+impl RefHost {
+    /// Carries out every operation that is due.
+    pub(super) fn play(&mut self) {
+        let due = |(uri, run): (&String, &Run)| {
+            let at = run.due().filter(|at| *at <= self.now)?;
+            Some((at, uri.clone()))
+        };
+        let mut due: Vec<(Duration, String)> = self.runs.iter().filter_map(due).collect();
+        due.sort();
+        for (_, uri) in due {
+            let tracks = self.runs.get(&uri).map_or(0, |run| run.tracks.len());
+            for index in 0..tracks {
+                self.advance(&uri, index);
+            }
+        }
+    }
+
+    /// Carries out the next operation of one track, if it is due.
+    fn advance(&mut self, uri: &str, index: usize) {
+        let now = self.now;
+        let Some(track) = self.runs.get_mut(uri).and_then(|run| run.tracks.get_mut(index)) else {
+            return;
+        };
+        if track.wait.is_some() || track.due.is_none_or(|due| due > now) {
+            return;
+        }
+        track.due = Some(now + STEP);
+        let at_step = matches!(track.ops.front(), Some(Op::Step(_)) | None);
+        if index == 0 && at_step {
+            self.take_steering(uri);
+        }
+        let Some(run) = self.runs.get_mut(uri) else {
+            return;
+        };
+        let turn = run.turn.clone();
+        match run.tracks.get_mut(index).and_then(|track| track.ops.pop_front()) {
+            Some(op) => self.carry_out(uri, index, &turn, op),
+            None if index == 0 => self.end_turn(uri),
+            None => {
+                if let Some(track) = run.tracks.get_mut(index) {
+                    track.due = None;
+                }
+            }
+        }
+        self.wake(uri);
+    }
+
+    fn carry_out(&mut self, uri: &str, index: usize, turn: &str, op: Op) {
+        match op {
+            Op::Step(step) => self.step(uri, index, turn, step),
+            Op::Open { part, kind } => {
+                let part = json!({"kind": kind, "id": part, "content": ""});
+                self.say(uri, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
+            }
+            Op::Append { part, kind, text } => {
+                let action = if kind == "markdown" { "chat/delta" } else { "chat/reasoning" };
+                let action =
+                    json!({"type": action, "turnId": turn, "partId": part, "content": text});
+                self.say(uri, action);
+            }
+            Op::Stream { part, pieces } => self.stream(uri, index, turn, part, pieces),
+            Op::Call(step) => self.call_tool(uri, index, turn, step),
+            Op::Input { call, text } => self.stream_input(uri, turn, &call, &text),
+            Op::Ready { call, step } => self.call_ready(uri, index, turn, call, &step),
+            Op::Execute { call, step } => self.execute(uri, index, turn, call, &step),
+            Op::Reconfirm { call, step } => self.reconfirm(uri, index, turn, call, &step),
+            Op::Complete { call, step } => self.complete(uri, index, turn, call, &step),
+        }
+    }
+
+    fn step(&mut self, uri: &str, index: usize, turn: &str, step: ScriptStep) {
+        match step {
+            ScriptStep::Say(texts) => self.stream_part(uri, index, "markdown", texts),
+            ScriptStep::Think(texts) => self.stream_part(uri, index, "reasoning", texts),
+            ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
+            ScriptStep::Parallel(calls) => {
+                let due = Some(self.now + STEP);
+                let track = |step| Track { ops: VecDeque::from([Op::Call(step)]), due, wait: None };
+                if let Some(run) = self.runs.get_mut(uri) {
+                    run.tracks.truncate(1);
+                    run.tracks.extend(calls.into_iter().map(track));
+                }
+                self.hold_up(uri, index, Wait::Others);
+            }
+            ScriptStep::Ask { question, options } => self.ask(uri, index, &question, &options),
+            ScriptStep::Wait(delay) => self.delay(uri, index, delay),
+            ScriptStep::Hold(name) => self.hold_up(uri, index, Wait::Release(name)),
+            ScriptStep::Usage { input, output } => {
+                let usage = json!({"inputTokens": input, "outputTokens": output});
+                self.say(uri, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));
+            }
+            ScriptStep::Title(title) => {
+                if let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) {
+                    self.publish(&session, json!({"type": "session/titleChanged", "title": title}));
+                }
+            }
+            ScriptStep::Fail { kind, resumable } => self.fail_turn(uri, turn, &kind, resumable),
+            ScriptStep::Endless => {
+                let part = self.fresh_id("part");
+                let open = Op::Open { part: part.clone(), kind: "markdown" };
+                self.queue(uri, index, [open, Op::Stream { part, pieces: 0 }]);
+            }
+        }
+    }
+
+    fn stream_part(&mut self, uri: &str, index: usize, kind: &'static str, texts: Vec<String>) {
+        let part = self.fresh_id("part");
+        let append = |text| Op::Append { part: part.clone(), kind, text };
+        let mut ops: Vec<Op> = texts.into_iter().map(append).collect();
+        let open = Op::Open { part: part.clone(), kind };
+        let at = usize::from(self.has(Fault::DeltaBeforePart) && !ops.is_empty());
+        ops.insert(at, open);
+        self.queue(uri, index, ops);
+    }
+
+    fn stream(&mut self, uri: &str, index: usize, turn: &str, part: String, pieces: u32) {
+        let content = format!("{pieces} ");
+        let action =
+            json!({"type": "chat/delta", "turnId": turn, "partId": part, "content": content});
+        self.say(uri, action);
+        if pieces >= ENDLESS_PIECES {
+            return self.hold_up(uri, index, Wait::Forever);
+        }
+        self.queue(uri, index, [Op::Stream { part, pieces: pieces + 1 }]);
+        self.delay(uri, index, PIECE);
+    }
+
+    /// Asks the user. Source: `chat.input.*`.
+    fn ask(&mut self, uri: &str, index: usize, question: &str, options: &[String]) {
+        let id = self.fresh_id("request");
+        let option = |text: &String| json!({"id": text, "label": text});
+        let question = match options {
+            [] => json!({"kind": "text", "id": "answer", "message": question, "required": true}),
+            _ => json!({
+                "kind": "single-select", "id": "answer", "message": question, "required": true,
+                "options": options.iter().map(option).collect::<Vec<Value>>(),
+            }),
+        };
+        let request = json!({"id": id, "message": question["message"], "questions": [question]});
+        self.say(uri, json!({"type": "chat/inputRequested", "request": request}));
+        self.hold_up(uri, index, Wait::Answer(id));
+    }
+
+    /// Publishes what the agent does, whether or not the state has a use for it: what it has no
+    /// use for only a fault brings about.
+    pub(super) fn say(&mut self, uri: &str, action: Value) {
+        if self.publish(uri, action.clone()) != crate::model::Outcome::Applied {
+            let undead = self.runs.get(uri).is_some_and(|run| run.undead);
+            if undead || self.has(Fault::DeltaBeforePart) {
+                self.emit(uri, action, None);
+            }
+        }
+    }
+
+    /// Puts operations at the front of a track.
+    pub(super) fn queue(&mut self, uri: &str, index: usize, ops: impl IntoIterator<Item = Op>) {
+        if let Some(track) = self.track(uri, index) {
+            let mut queue: VecDeque<Op> = ops.into_iter().collect();
+            queue.append(&mut track.ops);
+            track.ops = queue;
+        }
+    }
+
+    /// Makes a track wait.
+    pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: Wait) {
+        if let Some(track) = self.track(uri, index) {
+            track.wait = Some(wait);
+        }
+    }
+
+    fn delay(&mut self, uri: &str, index: usize, delay: Duration) {
+        let due = self.now + delay.max(STEP);
+        if let Some(track) = self.track(uri, index) {
+            track.due = Some(due);
+        }
+    }
+
+    fn track(&mut self, uri: &str, index: usize) -> Option<&mut Track> {
+        self.runs.get_mut(uri)?.tracks.get_mut(index)
+    }
+
+    /// Lets tracks go on whose wait is over.
+    pub(super) fn wake(&mut self, uri: &str) {
+        let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
+        let Some(run) = self.runs.get_mut(uri) else {
+            return;
+        };
+        let alone = run.alone();
+        for track in &mut run.tracks {
+            let over = match &track.wait {
+                None | Some(Wait::Forever) => false,
+                Some(Wait::Others) => alone,
+                Some(Wait::Release(name)) => run.released.contains(name),
+                Some(Wait::Call { call, status }) => tool_call(state, call)["status"] != *status,
+                Some(Wait::Answer(id)) => answered(state, id),
+            };
+            if over {
+                track.wait = None;
+                track.due = Some(self.now + STEP);
+            }
+        }
+    }
+
+    /// Begins the agent's work on the active turn of a chat.
+    pub(super) fn start_run(&mut self, uri: &str) {
+        let active = &self.state(uri)["activeTurn"];
+        let turn = active["id"].as_str().unwrap_or("").to_owned();
+        let ops = agent::plan(active["message"]["text"].as_str().unwrap_or(""));
+        self.runs.insert(uri.to_owned(), Run::new(&turn, ops, self.now));
+        if let Some(chat) = self.chats.get_mut(uri) {
+            chat.began = self.now;
+        }
+        self.take_release(uri);
+    }
+
+    /// Goes on with a turn that failed.
+    pub(super) fn resume_run(&mut self, uri: &str) {
+        let turn = self.state(uri)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
+        let rest = self.chats.get_mut(uri).map(|chat| std::mem::take(&mut chat.rest));
+        let mut ops = rest.unwrap_or_default();
+        if ops.is_empty() {
+            ops.push_back(Op::Step(ScriptStep::Say(vec!["Resumed.".to_owned()])));
+        }
+        self.runs.insert(uri.to_owned(), Run::new(&turn, ops, self.now));
+    }
+
+    /// Begins a turn of the host's own accord: a queued or an initial message.
+    pub(super) fn begin_turn(&mut self, uri: &str, message: Value, queued: Option<&str>) {
+        let mut action = json!({
+            "type": "chat/turnStarted",
+            "turnId": self.fresh_id("turn"),
+            "startedAt": self.timestamp(),
+            "message": message,
+        });
+        if let Some(id) = queued {
+            action["queuedMessageId"] = json!(id);
+        }
+        self.publish(uri, action);
+        self.start_run(uri);
+    }
+
+    /// How long the active turn of a chat has taken, in milliseconds.
+    pub(super) fn turn_duration(&self, uri: &str) -> u64 {
+        let began = self.chats.get(uri).map_or(self.now, |chat| chat.began);
+        u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Completes the turn and takes the next message of the queue.
+    fn end_turn(&mut self, uri: &str) {
+        if self.has(Fault::TurnNeverEnds) {
+            return self.hold_up(uri, 0, Wait::Forever);
+        }
+        let Some(run) = self.runs.remove(uri) else {
+            return;
+        };
+        let duration = self.turn_duration(uri);
+        let end = json!({"type": "chat/turnComplete", "turnId": run.turn, "duration": duration});
+        self.publish(uri, end.clone());
+        if self.has(Fault::TwoTurnEnds) {
+            self.emit(uri, end, None);
+        }
+        self.drain_queue(uri);
+    }
+
+    /// Ends the turn with an error. Source: `chat.turn.error-*`.
+    pub(super) fn fail_turn(&mut self, uri: &str, turn: &str, kind: &str, resumable: bool) {
+        let duration = self.turn_duration(uri);
+        let error = json!({"errorType": kind, "message": format!("the agent failed: {kind}")});
+        let part = json!({"kind": "error", "error": error, "resumable": resumable});
+        if self.has(Fault::ErrorPartInResponse) {
+            let early = json!({"type": "chat/responsePart", "turnId": turn, "part": part});
+            self.emit(uri, early, None);
+        }
+        let run = self.runs.remove(uri);
+        let rest = run.and_then(|run| run.tracks.into_iter().next()).map(|track| track.ops);
+        if let Some(chat) = self.chats.get_mut(uri) {
+            chat.rest = rest.filter(|_| resumable).unwrap_or_default();
+        }
+        let action =
+            json!({"type": "chat/error", "turnId": turn, "duration": duration, "part": part});
+        self.publish(uri, action);
+    }
+
+    /// Ends every turn that a crash interrupted. Source: `disconnect.crash.turns-failed`.
+    pub(super) fn fail_turns(&mut self) {
+        let turn = |uri: &String| {
+            let id = self.state(uri)["activeTurn"]["id"].as_str()?.to_owned();
+            Some((uri.clone(), id))
+        };
+        let active: Vec<(String, String)> = self.chats.keys().filter_map(turn).collect();
+        for (uri, turn) in active {
+            self.fail_turn(&uri, &turn, "host-restarted", false);
+        }
+    }
+
+    /// Takes the next queued message, if the chat is idle. Source: `chat.queue.*`.
+    pub(super) fn drain_queue(&mut self, uri: &str) {
+        if !self.state(uri)["activeTurn"].is_null() {
+            return;
+        }
+        if let Some(ghost) = self.chats.get_mut(uri).and_then(|chat| chat.ghosts.pop()) {
+            let id = ghost["id"].as_str().unwrap_or("").to_owned();
+            return self.begin_turn(uri, ghost["message"].clone(), Some(&id));
+        }
+        let queue = self.state(uri)["queuedMessages"].as_array();
+        let last = self.has(Fault::QueueWrongOrder);
+        let next = queue.and_then(|queue| if last { queue.last() } else { queue.first() }).cloned();
+        let Some(next) = next.filter(|_| !self.has(Fault::QueueNotConsumed)) else {
+            return;
+        };
+        if self.has(Fault::QueueDeliversTwice)
+            && let Some(chat) = self.chats.get_mut(uri)
+        {
+            chat.ghosts.push(next.clone());
+        }
+        let id = next["id"].as_str().unwrap_or("").to_owned();
+        let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id});
+        self.publish(uri, removed);
+        self.begin_turn(uri, next["message"].clone(), Some(&id));
+    }
+
+    /// Takes the steering message into the running turn. Source: `chat.steering.consume`.
+    fn take_steering(&mut self, uri: &str) {
+        let steering = &self.state(uri)["steeringMessage"];
+        if steering.is_null() || self.has(Fault::SteeringNotConsumed) {
+            return;
+        }
+        let more = agent::steer(steering["message"]["text"].as_str().unwrap_or(""));
+        let id = steering["id"].clone();
+        let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
+        self.publish(uri, removed);
+        self.queue(uri, 0, more);
+    }
+
+    /// Takes a steering message that releases a hold, at once.
+    pub(super) fn take_release(&mut self, uri: &str) {
+        let steering = &self.state(uri)["steeringMessage"];
+        let text = steering["message"]["text"].as_str().unwrap_or("");
+        let Some(name) = agent::release(text).map(str::to_owned) else {
+            return;
+        };
+        let id = steering["id"].clone();
+        let Some(run) = self.runs.get_mut(uri) else {
+            return;
+        };
+        run.released.insert(name);
+        let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
+        self.publish(uri, removed);
+        self.wake(uri);
+    }
+}
+
+/// A tool call of the active turn; null where there is none.
+pub(super) fn tool_call<'a>(state: &'a Value, id: &str) -> &'a Value {
+    let parts = state["activeTurn"]["responseParts"].as_array();
+    let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
+    calls.find(|call| call["toolCallId"] == id).unwrap_or(&Value::Null)
+}
+
+fn answered(state: &Value, id: &str) -> bool {
+    let parts = state["activeTurn"]["responseParts"].as_array();
+    let mut parts = parts.into_iter().flatten();
+    parts.any(|part| part["request"]["id"] == id && part["response"].is_string())
+}

@@ -1,0 +1,358 @@
+//! The one place where a state changes and its subscribers hear of it; snapshots and subscriptions.
+//!
+//! Knows: reducers, the log, subscriptions. Never knows: whether an action was allowed.
+//!
+//! Start at [`RefHost::publish`].
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::connection::{Call, Failure, Reply};
+use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
+use super::fault::Fault;
+use super::log::Envelope;
+use super::tamper;
+use crate::model::{Outcome, apply};
+use crate::transcript::ConnId;
+use crate::wire::channel::ChannelKind;
+use crate::wire::frame::Frame;
+use crate::wire::version::Version;
+
+/// Which client an action comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) conn: ConnId,
+    pub(super) client: String,
+    pub(super) client_seq: Value,
+}
+
+impl Origin {
+    pub(super) fn value(&self) -> Value {
+        json!({"clientId": self.client, "clientSeq": self.client_seq})
+    }
+}
+
+/// Members of a session's summary that came after the oldest version, with the version they came
+/// in. Source: protocol changes of 1.0.0.
+const SUMMARY_MEMBERS: &[(&str, Version)] =
+    &[("chats", Version::new(1, 0, 0)), ("defaultChat", Version::new(1, 0, 0))];
+
+/// How the cursor of a shortened history begins; the id of the first turn shown follows.
+const CURSOR: &str = "turns-before ";
+
+impl RefHost {
+    /// Applies an action of the host, and tells the subscribers if it did anything.
+    pub(super) fn publish(&mut self, uri: &str, action: Value) -> Outcome {
+        self.publish_from(uri, action, None)
+    }
+
+    /// Applies an action and tells the subscribers if the reducers take it.
+    pub(super) fn publish_from(
+        &mut self,
+        uri: &str,
+        action: Value,
+        origin: Option<&Origin>,
+    ) -> Outcome {
+        let (faults, version) = (self.faults, self.protocol.version());
+        let Some(channel) = self.channels.get_mut(uri) else {
+            return Outcome::OutOfScope;
+        };
+        let before = faults.has(Fault::SnapshotStale).then(|| channel.state.clone());
+        let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
+        let outcome = tamper::reduce(faults, &mut channel.state, &action, reduce);
+        if outcome == Outcome::Applied {
+            channel.stale = before;
+            self.emit(uri, action, origin);
+        }
+        outcome
+    }
+
+    /// Numbers an action and sends it, without looking at its effect.
+    pub(super) fn emit(&mut self, uri: &str, mut action: Value, origin: Option<&Origin>) {
+        let kind = action_type(&action).to_owned();
+        let seq = self.log.advance();
+        if tamper::loses_delta(self.faults, &kind, seq) {
+            return;
+        }
+        tamper::action(self.faults, &kind, origin.is_some(), &mut action);
+        let channel = match self.chats.get(uri) {
+            Some(chat) if tamper::strays(self.faults, &kind) => chat.session.clone(),
+            _ => uri.to_owned(),
+        };
+        let mut params = Map::new();
+        params.insert("channel".into(), json!(channel));
+        params.insert("action".into(), action);
+        params.insert("serverSeq".into(), json!(tamper::number(self.faults, seq)));
+        match tamper::origin(self.faults, origin) {
+            Some(origin) => params.insert("origin".into(), origin),
+            None => None,
+        };
+        let params = Value::Object(params);
+        let envelope = Arc::new(Envelope {
+            seq,
+            channel: uri.to_owned(),
+            action_type: kind,
+            text: self.envelope_text(&params),
+            params,
+        });
+        self.log.keep(Arc::clone(&envelope));
+        self.fan_out(&envelope, origin.map(|origin| origin.conn));
+        self.follow(uri, &envelope.action_type);
+    }
+
+    /// The notification of an envelope, as text.
+    pub(super) fn envelope_text(&self, params: &Value) -> String {
+        let tag = match self.has(Fault::VersionTagMissing) {
+            true => "",
+            false => r#""jsonrpc":"2.0","#,
+        };
+        format!(r#"{{{tag}"method":"action","params":{params}}}"#)
+    }
+
+    fn fan_out(&mut self, envelope: &Envelope, from: Option<ConnId>) {
+        let session = match self.chats.get(&envelope.channel) {
+            Some(chat) if self.has(Fault::DeliversToUnsubscribed) => Some(chat.session.as_str()),
+            _ => None,
+        };
+        let wants = |subscriptions: &std::collections::BTreeSet<String>| {
+            subscriptions.contains(&envelope.channel)
+                || session.is_some_and(|session| subscriptions.contains(session))
+        };
+        let newer = self.has(Fault::NewerActionsSent);
+        let mut receivers = Vec::new();
+        for (conn, connection) in &self.connections {
+            let protocol = connection.protocol.unwrap_or(self.protocol);
+            let known = newer || protocol.action(&envelope.action_type).is_some();
+            if known && wants(&connection.subscriptions) {
+                receivers.push(*conn);
+            }
+        }
+        for (place, conn) in receivers.into_iter().enumerate() {
+            self.deliver(envelope, conn, place, from == Some(conn));
+        }
+    }
+
+    fn deliver(&mut self, envelope: &Envelope, conn: ConnId, place: usize, own: bool) {
+        let skipped = place == 1 && envelope.seq.is_multiple_of(3);
+        if (skipped && self.has(Fault::FanoutSkipsSecondClient))
+            || (own && self.has(Fault::EchoNever))
+        {
+            return;
+        }
+        let frame = match place > 0 && self.has(Fault::SeqDiffersPerClient) {
+            true => {
+                let mut params = envelope.params.clone();
+                params["serverSeq"] = json!(envelope.seq + 1_000_000);
+                Frame::Text(self.envelope_text(&params))
+            }
+            false => Frame::Text(envelope.text.clone()),
+        };
+        if own && self.has(Fault::EchoOutOfOrder) {
+            let connection = self.connections.get_mut(&conn);
+            let held = connection.and_then(|connection| match connection.held.take() {
+                Some(held) => Some(held),
+                None => {
+                    connection.held = Some(frame.clone());
+                    None
+                }
+            });
+            if let Some(held) = held {
+                self.send_frame(conn, frame);
+                self.send_frame(conn, held);
+            }
+            return;
+        }
+        if own && self.has(Fault::EchoTwice) {
+            self.send_frame(conn, frame.clone());
+        }
+        self.send_frame(conn, frame);
+    }
+
+    /// What follows from an action: roll-ups of chats into sessions, of sessions into summaries.
+    fn follow(&mut self, uri: &str, action_type: &str) {
+        match self.channels.get(uri).map(|channel| channel.kind) {
+            Some(ChannelKind::Chat) => self.chat_changed(uri, action_type),
+            Some(ChannelKind::Session) => self.session_changed(uri, action_type),
+            _ => {}
+        }
+    }
+
+    /// A snapshot of a channel, of its whole state.
+    pub(super) fn snapshot(&mut self, uri: &str) -> Option<Value> {
+        let channel = self.channels.get(uri)?;
+        let stale = channel.stale.as_ref().filter(|_| self.has(Fault::SnapshotStale));
+        let mut state = stale.unwrap_or(&channel.state).clone();
+        if self.has(Fault::SnapshotMissesField)
+            && let Some(members) = state.as_object_mut()
+        {
+            members.remove("lifecycle");
+            members.remove("turns");
+        }
+        let wrong = self.has(Fault::SnapshotWrongResource);
+        let ahead = if self.has(Fault::SnapshotFutureFromSeq) { 5 } else { 0 };
+        let resource = if wrong { format!("{uri}/") } else { uri.to_owned() };
+        let snapshot = json!({
+            "resource": resource, "state": state, "fromSeq": self.log.seq() + ahead
+        });
+        if !self.has(Fault::SnapshotFrozen) {
+            return Some(snapshot);
+        }
+        Some(self.frozen.get_or_insert(snapshot).clone())
+    }
+
+    /// Serves `subscribe`. `delivery` is not used: nothing is ever held back.
+    pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
+        let uri = call.channel();
+        if !self.channels.contains_key(uri) {
+            if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
+                let state = super::sessions::empty_state(super::configuration::PROVIDER);
+                return Ok(json!({"snapshot": {"resource": uri, "state": state, "fromSeq": 0}}));
+            }
+            return Err(unknown_channel(uri));
+        }
+        let dead = self.has(Fault::SubscribeNotLive);
+        let Some(connection) = self.connections.get_mut(&call.conn) else {
+            return Err(Failure::invalid_request("the connection is gone"));
+        };
+        let held = connection.subscriptions.len();
+        if held >= MAX_SUBSCRIPTIONS && !connection.subscriptions.contains(uri) {
+            return Err(Failure::invalid_request("too many subscriptions"));
+        }
+        if !dead {
+            connection.subscriptions.insert(uri.to_owned());
+        }
+        if self.has(Fault::ReplaysBelowFromSeq) {
+            let last = self.log.after(0).filter(|envelope| envelope.channel == uri).last();
+            if let Some(frame) = last.map(|envelope| Frame::Text(envelope.text.clone())) {
+                self.late.push((call.conn, frame));
+            }
+        }
+        let Some(mut snapshot) = self.snapshot(uri) else {
+            return Err(unknown_channel(uri));
+        };
+        if self.has(Fault::SnapshotMissing) {
+            return Ok(json!({}));
+        }
+        let turns = call.params.pointer("/view/turns").and_then(Value::as_u64).unwrap_or(0);
+        self.shorten(uri, &mut snapshot, usize::try_from(turns).unwrap_or(usize::MAX));
+        Ok(json!({"snapshot": snapshot}))
+    }
+
+    /// Leaves all but the latest `count` turns out of a chat's snapshot. 0 leaves it whole, as an
+    /// unusable window is ignored. Source: `subscribe.view.*`.
+    fn shorten(&mut self, uri: &str, snapshot: &mut Value, count: usize) {
+        let Some(turns) = snapshot.pointer_mut("/state/turns").and_then(Value::as_array_mut) else {
+            return;
+        };
+        if count == 0 || turns.len() <= count {
+            return;
+        }
+        let shown = turns.split_off(turns.len() - count);
+        let first = shown.first().and_then(|turn| turn["id"].as_str()).unwrap_or("").to_owned();
+        *turns = shown;
+        snapshot["state"]["turnsNextCursor"] = json!(format!("{CURSOR}{first}"));
+        if let Some(chat) = self.chats.get_mut(uri) {
+            chat.windows.insert(first);
+        }
+    }
+
+    /// Serves `fetchTurns`: one page holds everything that any window leaves out, so that one
+    /// action serves every subscriber and leaves no hole.
+    pub(super) fn fetch_turns(&mut self, call: &Call) -> Reply {
+        let uri = call.channel();
+        let Some(chat) = self.chats.get(uri) else {
+            return Err(unknown_channel(uri));
+        };
+        if let Some(cursor) = call.params.get("cursor").and_then(Value::as_str) {
+            let turn = cursor.strip_prefix(CURSOR);
+            if !turn.is_some_and(|turn| chat.windows.contains(turn)) {
+                return Err(Failure::invalid_params("expected a cursor of this chat"));
+            }
+        }
+        self.load_turns(uri);
+        Ok(json!({}))
+    }
+
+    /// Loads what windows leave out into the states of all subscribers.
+    pub(super) fn load_turns(&mut self, uri: &str) {
+        let windows = match self.chats.get_mut(uri) {
+            Some(chat) => std::mem::take(&mut chat.windows),
+            None => return,
+        };
+        let turns = self.state(uri)["turns"].as_array().cloned().unwrap_or_default();
+        let place = |id: &String| turns.iter().position(|turn| turn["id"] == id.as_str());
+        // A turn that was resumed is no longer among the finished ones: all of them are older.
+        let edge = windows.iter().map(|id| place(id).unwrap_or(turns.len())).max();
+        if let Some(edge) = edge {
+            let older = &turns[..edge.min(turns.len())];
+            self.publish(uri, json!({"type": "chat/turnsLoaded", "turns": older}));
+        }
+    }
+
+    /// Takes `unsubscribe`. A client that leaves a session is no longer active in it.
+    pub(super) fn unsubscribe(&mut self, conn: ConnId, params: &Value) {
+        let Some(uri) = params.get("channel").and_then(Value::as_str) else {
+            return;
+        };
+        if self.has(Fault::DeliversAfterUnsubscribe) {
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return;
+        };
+        if !connection.subscriptions.remove(uri) {
+            return;
+        }
+        let Some(client) = connection.client.clone() else {
+            return;
+        };
+        let mut others = self.connections.values();
+        let stays = others.any(|other| {
+            other.client.as_ref() == Some(&client) && other.subscriptions.contains(uri)
+        });
+        if !stays {
+            self.deactivate(uri, &client);
+        }
+    }
+
+    /// The params of a notification as the version of a connection knows them; `None` when nothing
+    /// of them is left.
+    pub(super) fn shaped(&self, conn: ConnId, method: &str, params: &Value) -> Option<Value> {
+        let protocol = self.protocol_of(conn);
+        protocol.method(method)?;
+        let mut params = params.clone();
+        for name in ["summary", "changes"] {
+            if let Some(summary) = params.get_mut(name) {
+                trim_summary(summary, protocol.version());
+                if name == "changes" && summary.as_object().is_some_and(Map::is_empty) {
+                    return None;
+                }
+            }
+        }
+        Some(params)
+    }
+}
+
+/// Removes the members of a summary that a version does not have.
+pub(super) fn trim_summary(summary: &mut Value, version: Version) {
+    if let Some(members) = summary.as_object_mut() {
+        let newer = SUMMARY_MEMBERS.iter().filter(|(_, since)| *since > version);
+        newer.for_each(|(name, _)| {
+            members.remove(*name);
+        });
+    }
+}
+
+/// The error for a channel that does not exist.
+pub(super) fn unknown_channel(uri: &str) -> Failure {
+    match ChannelKind::of_uri(uri) {
+        Some(ChannelKind::Session) => Failure::named("SessionNotFound", "no such session"),
+        _ => Failure::named("NotFound", "no such channel"),
+    }
+}
+
+/// The type of an action; empty where it has none.
+pub(super) fn action_type(action: &Value) -> &str {
+    action.get("type").and_then(Value::as_str).unwrap_or("")
+}

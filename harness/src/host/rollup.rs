@@ -1,0 +1,287 @@
+//! What a session shows of its chats, and the list of its sessions: always computed, never kept by
+//! hand. After each action on a chat its entry in the session's catalog and the session's
+//! `inputNeeded` follow; after each action on a session its status and its announced summary do.
+//!
+//! The activity of a session is no member that an action could set; it changes with the state.
+//! Where chats both wait and have failed, waiting wins.
+//!
+//! Knows: states. Never knows: who changed them.
+//!
+//! Start at [`RefHost::chat_changed`].
+
+use serde_json::{Map, Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+use crate::wire::channel::ROOT;
+
+/// The members of a chat's state that its entry in the catalog repeats.
+const CHAT_MEMBERS: &[&str] = &[
+    "title",
+    "status",
+    "activity",
+    "modifiedAt",
+    "changes",
+    "origin",
+    "movable",
+    "interactivity",
+    "workingDirectories",
+];
+/// The members of a session's state that its summary repeats.
+const SESSION_MEMBERS: &[&str] = &[
+    "provider",
+    "title",
+    "status",
+    "activity",
+    "origin",
+    "project",
+    "workingDirectories",
+    "annotations",
+    "defaultChat",
+    "_meta",
+];
+/// The members of a catalog entry that the compact catalog repeats.
+const COMPACT_MEMBERS: &[&str] =
+    &["resource", "title", "origin", "interactivity", "status", "changes"];
+/// The members of a summary that never change.
+const IDENTITY: &[&str] = &["resource", "provider", "createdAt"];
+/// Actions on a chat that none of this depends on.
+const QUIET: &[&str] = &[
+    "chat/delta",
+    "chat/reasoning",
+    "chat/toolCallDelta",
+    "chat/usage",
+    "chat/draftChanged",
+    "chat/pendingMessageSet",
+    "chat/pendingMessageRemoved",
+    "chat/queuedMessagesReordered",
+];
+
+const ACTIVITY: u64 = 31;
+const IDLE: u64 = 1;
+const ERROR: u64 = 2;
+const INPUT_NEEDED: u64 = 24;
+
+fn pick(from: &Value, members: &[&str]) -> Map<String, Value> {
+    let given = |name: &&str| Some(((*name).to_owned(), from.get(*name)?.clone()));
+    members.iter().filter_map(given).collect()
+}
+
+impl RefHost {
+    /// The entry of a chat in its session's catalog.
+    pub(super) fn chat_summary(&self, uri: &str) -> Value {
+        let mut summary = pick(self.state(uri), CHAT_MEMBERS);
+        summary.insert("resource".into(), json!(uri));
+        Value::Object(summary)
+    }
+
+    /// Follows an action on a chat.
+    pub(super) fn chat_changed(&mut self, uri: &str, action_type: &str) {
+        if QUIET.contains(&action_type) {
+            return;
+        }
+        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+            return;
+        };
+        let now = self.chat_summary(uri);
+        let catalog = self.state(&session)["chats"].as_array();
+        let known = catalog.and_then(|chats| chats.iter().find(|chat| chat["resource"] == uri));
+        let Some(known) = known else {
+            return;
+        };
+        let differs = |(name, value): &(&String, &Value)| known.get(name.as_str()) != Some(*value);
+        let changes = now.as_object().into_iter().flatten().filter(differs);
+        let changes: Map<String, Value> = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
+        if !changes.is_empty() && !self.has(Fault::SummaryDrift) {
+            let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
+            self.publish(&session, action);
+        }
+        self.roll_up_input(&session, uri);
+    }
+
+    /// Makes the session's `inputNeeded` say what its chat waits for.
+    fn roll_up_input(&mut self, session: &str, uri: &str) {
+        let wanted = blocks(uri, &self.state(uri)["activeTurn"]);
+        let stale = |id: &String| !wanted.iter().any(|entry| entry["id"] == id.as_str());
+        let mut gone = self.input_needed_ids(session, uri);
+        gone.retain(stale);
+        if !self.has(Fault::InputNeededStale) {
+            for id in gone {
+                self.publish(session, json!({"type": "session/inputNeededRemoved", "id": id}));
+            }
+        }
+        if self.has(Fault::InputNeededMissing) {
+            return;
+        }
+        for entry in wanted {
+            let current = self.state(session)["inputNeeded"].as_array();
+            if !current.is_some_and(|entries| entries.contains(&entry)) {
+                self.publish(session, json!({"type": "session/inputNeededSet", "request": entry}));
+            }
+        }
+    }
+
+    /// The ids of a session's `inputNeeded` that belong to a chat.
+    pub(super) fn input_needed_ids(&self, session: &str, chat: &str) -> Vec<String> {
+        let entries = self.state(session)["inputNeeded"].as_array();
+        let own = entries.into_iter().flatten().filter(|entry| entry["chat"] == chat);
+        own.filter_map(|entry| entry["id"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// Follows an action on a session.
+    pub(super) fn session_changed(&mut self, uri: &str, action_type: &str) {
+        if action_type.starts_with("session/activeClient") {
+            self.index_active(uri);
+        }
+        if action_type == "session/activeClientRemoved" {
+            self.fail_orphans(uri);
+        }
+        if action_type == "session/workingDirectoryRemoved"
+            || action_type == "session/workingDirectoryReplaced"
+        {
+            self.narrow_directories(uri);
+        }
+        if !self.has(Fault::SessionStatusStuck) {
+            self.aggregate(uri);
+        }
+        self.announce_summary(uri);
+    }
+
+    /// Sets the activity bits of a session. Source: session-channel.md, status aggregation.
+    fn aggregate(&mut self, uri: &str) {
+        let Some(channel) = self.channels.get_mut(uri) else {
+            return;
+        };
+        let state = &mut channel.state;
+        let activity = |chat: &Value| chat["status"].as_u64().unwrap_or(IDLE) & ACTIVITY;
+        let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let default = chats.iter().find(|chat| chat["resource"] == state["defaultChat"]);
+        let latest = || chats.iter().max_by_key(|chat| chat["modifiedAt"].as_str().unwrap_or(""));
+        let base = default.or_else(latest).map_or(IDLE, activity);
+        let any = |wanted: u64| chats.iter().any(|chat| activity(chat) == wanted);
+        let now = match () {
+            () if any(INPUT_NEEDED) => INPUT_NEEDED,
+            () if any(ERROR) => ERROR,
+            () => base,
+        };
+        let flags = state["status"].as_u64().unwrap_or(IDLE) & !ACTIVITY;
+        state["status"] = json!(flags | now);
+    }
+
+    /// The summary of a session as it is.
+    pub(super) fn summary_of(&self, uri: &str) -> Value {
+        let state = self.state(uri);
+        let mut summary = pick(state, SESSION_MEMBERS);
+        let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let compact = |chat: &Value| Value::Object(pick(chat, COMPACT_MEMBERS));
+        let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
+        let latest = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str()).max();
+        summary.insert("resource".into(), json!(uri));
+        summary.insert("createdAt".into(), json!(created));
+        summary.insert("modifiedAt".into(), json!(latest.unwrap_or(created)));
+        summary.insert("chats".into(), chats.iter().map(compact).collect());
+        Value::Object(summary)
+    }
+
+    fn announce_summary(&mut self, uri: &str) {
+        let now = self.summary_of(uri);
+        let Some(session) = self.sessions.get_mut(uri) else {
+            return;
+        };
+        if session.summary == now {
+            return;
+        }
+        let before = std::mem::replace(&mut session.summary, now.clone());
+        let members = now.as_object().into_iter().flatten();
+        let identity = self.has(Fault::SummaryCarriesIdentity);
+        let changed = members.filter(|(name, value)| {
+            let fixed = IDENTITY.contains(&name.as_str());
+            (fixed && identity) || (!fixed && before.get(name.as_str()) != Some(*value))
+        });
+        let changes: Map<String, Value> = changed.map(|(n, v)| (n.clone(), v.clone())).collect();
+        if changes.is_empty() || self.has(Fault::SummaryChangesSilent) {
+            return;
+        }
+        let params = json!({"channel": ROOT, "session": uri, "changes": changes});
+        self.notify("root/sessionSummaryChanged", params);
+    }
+
+    /// Notes which clients are active in a session.
+    pub(super) fn index_active(&mut self, session: &str) {
+        let entries = self.state(session)["activeClients"].as_array();
+        let clients = entries.into_iter().flatten().filter_map(|entry| entry["clientId"].as_str());
+        let clients: Vec<String> = clients.map(str::to_owned).collect();
+        self.active.retain(|client, sessions| {
+            if !clients.contains(client) {
+                sessions.remove(session);
+            }
+            !sessions.is_empty()
+        });
+        for client in clients {
+            self.active.entry(client).or_default().insert(session.to_owned());
+        }
+    }
+
+    /// Removes a client from a session's active clients, if it is there.
+    pub(super) fn deactivate(&mut self, session: &str, client: &str) {
+        if self.active.get(client).is_some_and(|sessions| sessions.contains(session)) {
+            let action = json!({"type": "session/activeClientRemoved", "clientId": client});
+            self.publish(session, action);
+        }
+    }
+
+    /// Keeps the directories of chats within those of their session.
+    fn narrow_directories(&mut self, session: &str) {
+        let allowed = self.state(session)["workingDirectories"].clone();
+        for chat in self.chats_of(session) {
+            let own = self.state(&chat)["workingDirectories"].as_array().cloned();
+            for directory in own.into_iter().flatten() {
+                if !allowed.as_array().is_some_and(|set| set.contains(&directory)) {
+                    let action =
+                        json!({"type": "chat/workingDirectoryRemoved", "directory": directory});
+                    self.publish(&chat, action);
+                }
+            }
+        }
+    }
+}
+
+/// Everything that an active turn waits for somebody to do, as entries of `inputNeeded`.
+fn blocks(chat: &str, turn: &Value) -> Vec<Value> {
+    let parts = turn["responseParts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let block = |part: &Value| match part["kind"].as_str()? {
+        "inputRequest" if part.get("response").is_none_or(Value::is_null) => {
+            let request = &part["request"];
+            let id = format!("{chat}#{}", request["id"].as_str()?);
+            Some(json!({"kind": "chatInput", "id": id, "chat": chat, "request": request}))
+        }
+        "toolCall" => tool_block(chat, turn, &part["toolCall"]),
+        _ => None,
+    };
+    parts.iter().filter_map(block).collect()
+}
+
+fn tool_block(chat: &str, turn: &Value, call: &Value) -> Option<Value> {
+    let id = call["toolCallId"].as_str()?;
+    let entry = |kind: &str, suffix: &str| {
+        json!({
+            "kind": kind,
+            "id": format!("{chat}#{id}{suffix}"),
+            "chat": chat,
+            "turnId": turn["id"],
+            "toolCall": call,
+        })
+    };
+    let client = &call["contributor"]["clientId"];
+    match call["status"].as_str()? {
+        "pending-confirmation" => Some(entry("toolConfirmation", "/confirm")),
+        "pending-result-confirmation" => Some(entry("toolConfirmation", "/result")),
+        "auth-required" => Some(entry("toolAuthentication", "/auth")),
+        "running" if client.is_string() => {
+            let mut entry = entry("toolClientExecution", "/client");
+            entry["clientId"] = client.clone();
+            Some(entry)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,362 @@
+//! The preconditions of client actions: one row for each rule, with its source.
+//!
+//! What the reducers refuse by themselves needs no row.
+//!
+//! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
+//!
+//! Start at [`RULES`].
+
+use serde_json::Value;
+
+use super::configuration::{self, Frozen};
+use super::engine::{MAX_STORED_BYTES, RefHost};
+use super::fault::Fault;
+use super::play::tool_call;
+use super::timestamp::is_iso;
+
+/// The most messages that may wait in the queue of one chat.
+const MAX_QUEUE: usize = 100;
+/// The most active clients of one session.
+const MAX_ACTIVE_CLIENTS: usize = 64;
+
+/// What a rule judges.
+pub(super) struct Facts<'a> {
+    pub(super) host: &'a RefHost,
+    /// The client that dispatched.
+    pub(super) client: &'a str,
+    /// The channel.
+    pub(super) uri: &'a str,
+    /// The channel's state.
+    pub(super) state: &'a Value,
+    /// What was dispatched.
+    pub(super) action: &'a Value,
+}
+
+/// One precondition of an action of clients.
+pub(super) struct Rule {
+    /// The type of the action.
+    pub(super) action: &'static str,
+    /// Says why not, for a person.
+    pub(super) check: fn(&Facts<'_>) -> Result<(), String>,
+    /// A requirement, or the host's own bound.
+    #[cfg_attr(not(test), expect(dead_code, reason = "says where the rule comes from"))]
+    pub(super) source: &'static str,
+}
+
+const fn rule(
+    action: &'static str,
+    check: fn(&Facts<'_>) -> Result<(), String>,
+    source: &'static str,
+) -> Rule {
+    Rule { action, check, source }
+}
+
+/// Every precondition beyond those of the reducers. An action that the reducers have no use for
+/// (no active turn, another turn, an unknown call, a wrong status, an unknown request, message,
+/// turn) is refused with their reason, which covers the other rules on confirmations, cancels,
+/// resumes, truncations, answers and pending messages.
+pub(super) const RULES: &[Rule] = &[
+    rule("chat/turnStarted", session_ready, "chat.turn.ready-gate"),
+    rule("chat/turnStarted", no_turn, "dispatch.chat.turnStarted.while-active"),
+    rule("chat/turnStarted", new_turn_id, "dispatch.chat.turnStarted.duplicate-id-history"),
+    rule("chat/turnStarted", user_message, "dispatch.chat.turnStarted.non-user"),
+    rule("chat/turnStarted", iso_start, "dispatch.chat.turnStarted.bad-timestamp"),
+    rule("chat/turnStarted", queued_exists, "dispatch.chat.turnStarted.client-queuedMessageId"),
+    rule("chat/turnStarted", full_chat, "dispatch.chat.turnStarted.readonly-chat"),
+    rule("chat/turnStarted", attachments, "chat.attachment.chat.unknown-chat"),
+    rule("chat/turnStarted", room, "security.bounds"),
+    rule("chat/turnResume", session_ready, "chat.turn.ready-gate"),
+    rule("chat/pendingMessageSet", user_message, "dispatch.chat.pendingMessageSet.non-user"),
+    rule("chat/pendingMessageSet", full_chat, "dispatch.chat.turnStarted.readonly-chat"),
+    rule("chat/pendingMessageSet", queue_room, "security.bounds"),
+    rule("chat/draftChanged", user_draft, "dispatch.chat.draftChanged.non-user"),
+    rule("chat/toolCallConfirmed", known_option, "dispatch.chat.toolCallConfirmed.bad-option"),
+    rule("chat/toolCallConfirmed", editable, "dispatch.chat.toolCallConfirmed.edited-not-editable"),
+    rule("chat/toolCallComplete", owner, "dispatch.chat.toolCallComplete.non-owner"),
+    rule(
+        "chat/toolCallComplete",
+        confirmed_first,
+        "dispatch.chat.toolCallComplete.pending-confirmation",
+    ),
+    rule("chat/toolCallContentChanged", owner, "dispatch.chat.toolCallContentChanged.non-owner"),
+    rule("chat/inputAnswerChanged", fitting_answer, "dispatch.chat.inputAnswerChanged.bad-value"),
+    rule("chat/inputCompleted", complete_answers, "dispatch.chat.inputCompleted.required-missing"),
+    rule(
+        "chat/workingDirectorySet",
+        session_directory,
+        "dispatch.chat.workingDirectorySet.outside-session",
+    ),
+    rule("session/activeClientSet", own_entry, "dispatch.session.activeClientSet.other-client"),
+    rule("session/activeClientSet", client_room, "security.bounds"),
+    rule(
+        "session/activeClientRemoved",
+        own_removal,
+        "dispatch.session.activeClientRemoved.other-client",
+    ),
+    rule("session/configChanged", session_config, "dispatch.session.configChanged.immutable"),
+    rule(
+        "session/workingDirectoryReplaced",
+        not_primary,
+        "dispatch.session.workingDirectoryReplaced.primary-no-capability",
+    ),
+    rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
+];
+
+fn require(holds: bool, otherwise: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+impl Facts<'_> {
+    /// The state of the session that the chat belongs to.
+    fn session(&self) -> &Value {
+        let chat = self.host.chats.get(self.uri);
+        self.host.state(chat.map_or("", |chat| &chat.session))
+    }
+
+    /// The tool call that the action names.
+    fn call(&self) -> &Value {
+        tool_call(self.state, self.action["toolCallId"].as_str().unwrap_or(""))
+    }
+
+    /// The open request that the action names.
+    fn request(&self) -> &Value {
+        let parts = self.state["activeTurn"]["responseParts"].as_array();
+        let wanted = &self.action["requestId"];
+        let open = |part: &&Value| &part["request"]["id"] == wanted && part["response"].is_null();
+        parts.into_iter().flatten().find(open).map_or(&Value::Null, |part| &part["request"])
+    }
+
+    /// The question of a request that has an id.
+    fn question(&self, id: &str) -> &Value {
+        let questions = self.request()["questions"].as_array();
+        let mut questions = questions.into_iter().flatten();
+        questions.find(|question| question["id"] == id).unwrap_or(&Value::Null)
+    }
+}
+
+fn session_ready(facts: &Facts) -> Result<(), String> {
+    require(facts.session()["lifecycle"] == "ready", "the session is not ready")
+}
+
+fn no_turn(facts: &Facts) -> Result<(), String> {
+    let idle = facts.state["activeTurn"].is_null();
+    require(idle || facts.host.has(Fault::AcceptsTurnWhileActive), "a turn is active")
+}
+
+fn new_turn_id(facts: &Facts) -> Result<(), String> {
+    let wanted = &facts.action["turnId"];
+    let turns = facts.state["turns"].as_array();
+    let used = turns.into_iter().flatten().any(|turn| &turn["id"] == wanted)
+        || &facts.state["activeTurn"]["id"] == wanted;
+    require(!used || facts.host.has(Fault::AcceptsRepeatedTurnId), "the turn's id is in use")
+}
+
+fn user_message(facts: &Facts) -> Result<(), String> {
+    let user = facts.action["message"]["origin"]["kind"] == "user";
+    require(user, "a client may only send messages of kind `user`")
+}
+
+fn user_draft(facts: &Facts) -> Result<(), String> {
+    let draft = &facts.action["draft"];
+    let user = draft.is_null() || draft["origin"]["kind"] == "user";
+    require(user, "a draft has to be of kind `user`")
+}
+
+fn iso_start(facts: &Facts) -> Result<(), String> {
+    let fits = facts.action["startedAt"].as_str().is_some_and(is_iso);
+    require(fits, "expected an ISO 8601 timestamp at `startedAt`")
+}
+
+fn queued_exists(facts: &Facts) -> Result<(), String> {
+    let Some(id) = facts.action.get("queuedMessageId").filter(|id| !id.is_null()) else {
+        return Ok(());
+    };
+    let queue = facts.state["queuedMessages"].as_array();
+    let known = queue.into_iter().flatten().any(|message| &message["id"] == id);
+    require(known, "no queued message has that id")
+}
+
+fn full_chat(facts: &Facts) -> Result<(), String> {
+    let interactivity = facts.state["interactivity"].as_str().unwrap_or("full");
+    require(interactivity == "full", "the chat takes no messages")
+}
+
+fn attachments(facts: &Facts) -> Result<(), String> {
+    let given = facts.action["message"]["attachments"].as_array();
+    for attachment in given.into_iter().flatten().filter(|given| given["type"] == "chat") {
+        let uri = attachment["resource"].as_str().unwrap_or("");
+        if !facts.host.chats.contains_key(uri) {
+            return Err("an attachment names a chat that does not exist".to_owned());
+        }
+        let turns = facts.host.state(uri)["turns"].as_array();
+        let end = attachment.get("endTurn").filter(|end| !end.is_null());
+        let known = |end: &Value| turns.into_iter().flatten().any(|turn| &turn["id"] == end);
+        if !end.is_none_or(known) {
+            return Err("an attachment ends with a turn that does not exist".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn room(facts: &Facts) -> Result<(), String> {
+    let stored = facts.host.chats.get(facts.uri).map_or(0, |chat| chat.stored);
+    require(stored < MAX_STORED_BYTES, "the chat is full")
+}
+
+fn queue_room(facts: &Facts) -> Result<(), String> {
+    let queue = facts.state["queuedMessages"].as_array().map_or(0, Vec::len);
+    require(queue < MAX_QUEUE, "the queue is full")
+}
+
+fn known_option(facts: &Facts) -> Result<(), String> {
+    let Some(id) = facts.action.get("selectedOptionId").filter(|id| !id.is_null()) else {
+        return Ok(());
+    };
+    let call = facts.call();
+    if call["status"] != "pending-confirmation" {
+        return Ok(());
+    }
+    let approved = facts.action["approved"] == true;
+    let options = call["options"].as_array();
+    let fits = |option: &Value| match option["kind"].as_str() {
+        Some("approve") => approved,
+        Some("deny") => !approved,
+        _ => true,
+    };
+    let mut options = options.into_iter().flatten();
+    let option = options.find(|option| &option["id"] == id);
+    require(option.is_some_and(fits), "the call does not offer that option for this decision")
+}
+
+fn editable(facts: &Facts) -> Result<(), String> {
+    let edited = facts.action.get("editedToolInput").is_some_and(|input| !input.is_null());
+    let pending = facts.call()["status"] == "pending-confirmation";
+    let may = facts.call()["editable"] == true;
+    require(!edited || !pending || may, "the input of the call cannot be edited")
+}
+
+fn owner(facts: &Facts) -> Result<(), String> {
+    let call = facts.call();
+    let own = call["contributor"]["clientId"] == facts.client;
+    let open = call.is_null() || own || facts.host.has(Fault::AcceptsForeignCompletion);
+    require(open, "the call belongs to somebody else")
+}
+
+fn confirmed_first(facts: &Facts) -> Result<(), String> {
+    let pending = facts.call()["status"] == "pending-confirmation";
+    require(!pending, "the call waits for its confirmation")
+}
+
+/// The kinds of answers that fit each kind of question.
+const ANSWERS: &[(&str, &[&str])] = &[
+    ("text", &["text"]),
+    ("number", &["number"]),
+    ("integer", &["number"]),
+    ("boolean", &["boolean"]),
+    ("single-select", &["selected", "text"]),
+    ("multi-select", &["selected-many", "text"]),
+];
+
+fn check_answer(question: &Value, answer: &Value) -> Result<(), String> {
+    if !matches!(answer["state"].as_str(), Some("draft" | "submitted")) {
+        return Ok(());
+    }
+    let value = &answer["value"]["value"];
+    let payload = match answer["value"]["kind"].as_str() {
+        Some("text" | "selected") => value.is_string(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("selected-many") => value.is_array(),
+        Some(_) => true,
+        None => false,
+    };
+    require(payload, "the answer lacks its value")?;
+    let kind = question["kind"].as_str().unwrap_or("");
+    let row = ANSWERS.iter().find(|(question, _)| *question == kind);
+    let fits = row
+        .is_none_or(|(_, kinds)| kinds.contains(&answer["value"]["kind"].as_str().unwrap_or("")));
+    require(fits, "the answer does not fit the question")
+}
+
+fn fitting_answer(facts: &Facts) -> Result<(), String> {
+    let Some(answer) = facts.action.get("answer").filter(|answer| !answer.is_null()) else {
+        return Ok(());
+    };
+    let question = facts.question(facts.action["questionId"].as_str().unwrap_or(""));
+    check_answer(question, answer)
+}
+
+fn complete_answers(facts: &Facts) -> Result<(), String> {
+    if facts.host.has(Fault::InputIncompleteAccepted) {
+        return Ok(());
+    }
+    let request = facts.request();
+    for (id, answer) in facts.action["answers"].as_object().into_iter().flatten() {
+        check_answer(facts.question(id), answer)?;
+    }
+    if facts.action["response"] != "accept" {
+        return Ok(());
+    }
+    let questions = request["questions"].as_array();
+    let mut required =
+        questions.into_iter().flatten().filter(|question| question["required"] == true);
+    let submitted = |question: &Value| {
+        let id = question["id"].as_str().unwrap_or("");
+        let own = facts.action["answers"].get(id);
+        let answer = own.or_else(|| request["answers"].get(id)).unwrap_or(&Value::Null);
+        answer["state"] == "submitted"
+    };
+    require(required.all(submitted), "a required question has no submitted answer")
+}
+
+fn session_directory(facts: &Facts) -> Result<(), String> {
+    let set = facts.session()["workingDirectories"].as_array();
+    let inside = set.is_some_and(|set| set.contains(&facts.action["directory"]));
+    require(inside, "the directory is not the session's")
+}
+
+fn own_entry(facts: &Facts) -> Result<(), String> {
+    let own = facts.action["activeClient"]["clientId"] == facts.client;
+    let open = own || facts.host.has(Fault::ForeignActiveClientAccepted);
+    require(open, "a client may only register itself")
+}
+
+fn own_removal(facts: &Facts) -> Result<(), String> {
+    let own = facts.action["clientId"] == facts.client;
+    let open = own || facts.host.has(Fault::ForeignActiveClientAccepted);
+    require(open, "a client may only remove itself")
+}
+
+fn client_room(facts: &Facts) -> Result<(), String> {
+    let clients = facts.state["activeClients"].as_array().map_or(0, Vec::len);
+    require(clients < MAX_ACTIVE_CLIENTS, "too many active clients")
+}
+
+fn session_config(facts: &Facts) -> Result<(), String> {
+    configuration::check_change(facts.state, facts.action, Frozen::NotMutable)
+}
+
+fn root_config(facts: &Facts) -> Result<(), String> {
+    configuration::check_change(facts.state, facts.action, Frozen::ReadOnly)
+}
+
+fn not_primary(facts: &Facts) -> Result<(), String> {
+    let primary = &facts.state["workingDirectories"][0];
+    require(*primary != facts.action["directory"], "the primary directory cannot be replaced")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULES;
+    use crate::wire::protocol::{Dispatch, Protocol};
+
+    #[test]
+    fn rows_are_about_actions_that_clients_may_send() {
+        let protocol = Protocol::of(Protocol::known()[0]).unwrap();
+        for rule in RULES {
+            let row = protocol.action(rule.action).unwrap();
+            assert_eq!(row.dispatch, Dispatch::Client, "{}", rule.action);
+            assert!(rule.source.contains('.'), "{}", rule.source);
+        }
+    }
+}

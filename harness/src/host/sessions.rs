@@ -1,0 +1,265 @@
+//! Sessions: created, made ready, disposed.
+//!
+//! A session begins in `creating`. A moment later it gets its default chat and becomes ready.
+//!
+//! Knows: what a session holds. Never knows: what its agent does.
+//!
+//! Start at [`RefHost::create_session`].
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent::Op;
+use super::configuration::{self, PROVIDER};
+use super::connection::{Call, Failure, Reply};
+use super::engine::{MAX_SESSIONS, RefHost};
+use super::fault::Fault;
+use super::publish::unknown_channel;
+use crate::wire::channel::{ChannelKind, ROOT};
+
+/// How long a session takes to become ready.
+const READY_DELAY: Duration = Duration::from_millis(20);
+/// The most working directories of one session or chat.
+const MAX_DIRECTORIES: usize = 100;
+
+/// What the host knows of a session beyond its state.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) created_at: String,
+    /// When it becomes ready; `None` once it is.
+    pub(super) ready_at: Option<Duration>,
+    /// The summary that was announced last.
+    pub(super) summary: Value,
+}
+
+/// What the host knows of a chat beyond its state.
+#[derive(Debug, Default)]
+pub(super) struct Chat {
+    /// The session it belongs to.
+    pub(super) session: String,
+    /// The first turns of histories that were given out shortened.
+    pub(super) windows: BTreeSet<String>,
+    /// When its active turn began.
+    pub(super) began: Duration,
+    /// What is left of the script of a turn that failed and can be resumed.
+    pub(super) rest: VecDeque<Op>,
+    /// Messages that a fault delivers although they are gone.
+    pub(super) ghosts: Vec<Value>,
+    /// Bytes that clients put into it for good.
+    pub(super) stored: usize,
+}
+
+/// A session that has just been created.
+pub(super) fn empty_state(provider: &str) -> Value {
+    json!({
+        "provider": provider,
+        "title": "New session",
+        "status": 1,
+        "lifecycle": "creating",
+        "activeClients": [],
+        "chats": [],
+    })
+}
+
+impl RefHost {
+    /// Serves `createSession`.
+    pub(super) fn create_session(&mut self, call: &Call) -> Reply {
+        let uri = call.channel().to_owned();
+        let bare = uri.strip_prefix("ahp-session:/").is_some_and(|rest| {
+            !rest.trim_matches('/').is_empty() && rest.chars().all(|c| !c.is_control())
+        });
+        if ChannelKind::of_uri(&uri) != Some(ChannelKind::Session) || !bare {
+            return Err(Failure::invalid_params(
+                "expected `ahp-session:/<id>` at `params.channel`",
+            ));
+        }
+        if self.channels.contains_key(&uri) {
+            if !self.has(Fault::DuplicateSessionAccepted) {
+                return Err(Failure::named("SessionAlreadyExists", "the URI is in use"));
+            }
+            self.drop_session(&uri);
+        }
+        if self.sessions.len() >= MAX_SESSIONS {
+            return Err(Failure::named("InternalError", "too many sessions"));
+        }
+        let state = self.first_state(call)?;
+        self.add_channel(&uri, ChannelKind::Session, state);
+        let session = Session {
+            created_at: self.timestamp(),
+            ready_at: Some(self.now + READY_DELAY),
+            summary: Value::Null,
+        };
+        self.sessions.insert(uri.clone(), session);
+        self.index_active(&uri);
+        if self.has(Fault::SessionNeverReady) {
+            if let Some(session) = self.sessions.get_mut(&uri) {
+                session.ready_at = None;
+            }
+        } else {
+            self.creating.insert(uri.clone());
+        }
+        let summary = self.summary_of(&uri);
+        if let Some(session) = self.sessions.get_mut(&uri) {
+            session.summary = summary.clone();
+        }
+        let params = json!({"channel": ROOT, "summary": summary});
+        if !self.has(Fault::SessionAddedNotAnnounced) {
+            self.notify("root/sessionAdded", params.clone());
+        }
+        if self.has(Fault::SessionAddedTwice) {
+            self.notify("root/sessionAdded", params);
+        }
+        self.count_sessions();
+        Ok(Value::Null)
+    }
+
+    fn first_state(&self, call: &Call) -> Reply {
+        let provider = call.params.get("provider").and_then(Value::as_str).unwrap_or(PROVIDER);
+        if provider != PROVIDER && !self.has(Fault::UnknownProviderAccepted) {
+            return Err(Failure::named("ProviderNotFound", "no such provider"));
+        }
+        let mut state = empty_state(provider);
+        let wanted = call.params.get("config").unwrap_or(&Value::Null);
+        let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
+        state["config"] = json!({"schema": configuration::session_schema(), "values": values});
+        let directories = directories(call.params);
+        if directories.len() > MAX_DIRECTORIES {
+            return Err(Failure::invalid_params("too many working directories"));
+        }
+        if !directories.is_empty() {
+            state["workingDirectories"] = json!(directories);
+        }
+        if let Some(active) = call.params.get("activeClient").filter(|active| !active.is_null()) {
+            let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
+            let matches = active["clientId"].as_str() == own;
+            if !matches && !self.has(Fault::ForeignActiveClientAccepted) {
+                let message = "expected the client's own id at `params.activeClient.clientId`";
+                return Err(Failure::invalid_params(message));
+            }
+            state["activeClients"] = json!([active]);
+        }
+        Ok(state)
+    }
+
+    /// Makes sessions ready whose time has come.
+    pub(super) fn ready_sessions(&mut self) {
+        let due = |uri: &&String| {
+            let ready_at = self.sessions.get(*uri).and_then(|session| session.ready_at);
+            ready_at.is_none_or(|at| at <= self.now)
+        };
+        let due: Vec<String> = self.creating.iter().filter(due).cloned().collect();
+        for uri in due {
+            self.creating.remove(&uri);
+            let Some(session) = self.sessions.get_mut(&uri) else {
+                continue;
+            };
+            session.ready_at = None;
+            let chat = format!("ahp-chat:/{}", self.fresh_id("chat"));
+            let state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
+            self.add_chat(&uri, &chat, state);
+            self.publish(&uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
+            self.publish(&uri, json!({"type": "session/ready"}));
+            if self.has(Fault::SessionReadyTwice) {
+                self.publish(&uri, json!({"type": "session/ready"}));
+            }
+        }
+    }
+
+    /// When the next session becomes ready.
+    pub(super) fn next_ready(&self) -> Option<Duration> {
+        let ready_at = |uri: &String| self.sessions.get(uri)?.ready_at;
+        self.creating.iter().filter_map(ready_at).min()
+    }
+
+    /// Serves `disposeSession`.
+    pub(super) fn dispose_session(&mut self, call: &Call) -> Reply {
+        let uri = call.channel();
+        if !self.sessions.contains_key(uri) {
+            if self.has(Fault::DisposeUnknownSucceeds) {
+                return Ok(Value::Null);
+            }
+            return Err(unknown_channel(uri));
+        }
+        if self.has(Fault::LeaksSessionAfterDispose) {
+            self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
+            return Ok(Value::Null);
+        }
+        if !self.has(Fault::DisposeKeepsAgent) {
+            for chat in self.chats_of(uri) {
+                self.remove_chat(&chat);
+            }
+        }
+        self.drop_session(uri);
+        if !self.has(Fault::SessionRemovedNotAnnounced) {
+            self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
+        }
+        self.count_sessions();
+        Ok(Value::Null)
+    }
+
+    /// Takes a session and its subscriptions away, and says nothing.
+    fn drop_session(&mut self, uri: &str) {
+        self.sessions.remove(uri);
+        self.creating.remove(uri);
+        self.drop_channel(uri);
+        self.index_active(uri);
+    }
+
+    /// Takes a channel and its subscriptions away.
+    pub(super) fn drop_channel(&mut self, uri: &str) {
+        self.channels.remove(uri);
+        for connection in self.connections.values_mut() {
+            connection.subscriptions.remove(uri);
+        }
+    }
+
+    /// Loses every session: a fault.
+    pub(super) fn forget_sessions(&mut self) {
+        self.runs.clear();
+        let chats: Vec<String> = self.chats.keys().cloned().collect();
+        for chat in chats {
+            self.chats.remove(&chat);
+            self.drop_channel(&chat);
+        }
+        let sessions: Vec<String> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.drop_session(&session);
+        }
+    }
+
+    fn count_sessions(&mut self) {
+        let count = self.sessions.len();
+        let action = json!({"type": "root/activeSessionsChanged", "activeSessions": count});
+        self.publish(ROOT, action);
+    }
+
+    /// Serves `resolveSessionConfig`: what a session would get.
+    pub(super) fn resolve_session_config(&mut self, call: &Call) -> Reply {
+        let provider = call.params.get("provider").and_then(Value::as_str).unwrap_or(PROVIDER);
+        if provider != PROVIDER {
+            return Err(Failure::named("ProviderNotFound", "no such provider"));
+        }
+        let wanted = call.params.get("config").unwrap_or(&Value::Null);
+        let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
+        Ok(json!({"schema": configuration::session_schema(), "values": values}))
+    }
+
+    /// Serves `sessionConfigCompletions`: no property of this host is completed dynamically.
+    pub(super) fn session_config_completions(&mut self, _call: &Call) -> Reply {
+        Ok(json!({"items": []}))
+    }
+}
+
+/// The working directories of a request, each once, in order.
+pub(super) fn directories(params: &Value) -> Vec<&str> {
+    let given = params.get("workingDirectories").and_then(Value::as_array);
+    let mut directories = Vec::new();
+    for directory in given.into_iter().flatten().filter_map(Value::as_str) {
+        if !directories.contains(&directory) && directories.len() <= MAX_DIRECTORIES {
+            directories.push(directory);
+        }
+    }
+    directories
+}

@@ -1,0 +1,131 @@
+//! What faults do to an action on its way into the state and out to the subscribers.
+//!
+//! Without faults every function here leaves things as they are.
+//!
+//! Knows: faults, the shape of actions. Never knows: connections, states beyond the one given.
+
+use serde_json::{Value, json};
+
+use super::fault::{Fault, FaultSet};
+use super::publish::Origin;
+use crate::model::Outcome;
+
+/// Actions that are echoed and not stored, by fault.
+const NOT_STORED: &[(Fault, &[&str])] = &[
+    (
+        Fault::FlagsNotStored,
+        &[
+            "session/isReadChanged",
+            "session/isArchivedChanged",
+            "chat/isReadChanged",
+            "chat/isArchivedChanged",
+        ],
+    ),
+    (Fault::TitleNotApplied, &["session/titleChanged"]),
+    (Fault::DraftNotStored, &["chat/draftChanged"]),
+    (Fault::TruncationKeepsTurns, &["chat/truncated"]),
+];
+
+const IS_READ: u64 = 32;
+const IS_ARCHIVED: u64 = 64;
+
+/// Reduces an action into a state, as the faults have it.
+pub(super) fn reduce(
+    faults: FaultSet,
+    state: &mut Value,
+    action: &Value,
+    apply: impl Fn(&mut Value) -> Outcome,
+) -> Outcome {
+    let kind = action.get("type").and_then(Value::as_str).unwrap_or("");
+    let lost = |(fault, kinds): &(Fault, &[&str])| faults.has(*fault) && kinds.contains(&kind);
+    if NOT_STORED.iter().any(lost) {
+        return apply(&mut state.clone());
+    }
+    let status = state.get("status").and_then(Value::as_u64).unwrap_or(0);
+    let outcome = apply(state);
+    if outcome != Outcome::Applied {
+        return outcome;
+    }
+    match kind {
+        "root/configChanged" | "session/configChanged" if faults.has(Fault::ConfigNotMerged) => {
+            state["config"]["values"] = action["config"].clone();
+        }
+        "chat/turnStarted" => {
+            let after = state.get("status").and_then(Value::as_u64).unwrap_or(0);
+            if faults.has(Fault::UnreadNotSet) {
+                state["status"] = json!(after | (status & IS_READ));
+            }
+            if faults.has(Fault::ArchivedLostOnTurn) {
+                state["status"] = json!(after & !IS_ARCHIVED);
+            }
+        }
+        "chat/truncated" if faults.has(Fault::TruncationDropsOneMore) => {
+            if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
+                turns.pop();
+            }
+        }
+        _ => {}
+    }
+    outcome
+}
+
+/// Whether an action is applied and sent to nobody.
+pub(super) fn loses_delta(faults: FaultSet, kind: &str, seq: u64) -> bool {
+    faults.has(Fault::DeltaLost) && kind == "chat/delta" && seq.is_multiple_of(2)
+}
+
+/// Whether an action of a chat travels on the session's channel.
+pub(super) fn strays(faults: FaultSet, kind: &str) -> bool {
+    faults.has(Fault::WrongFamilyChannel) && matches!(kind, "chat/usage" | "chat/reasoning")
+}
+
+/// The number that an envelope shows.
+pub(super) fn number(faults: FaultSet, seq: u64) -> u64 {
+    if !seq.is_multiple_of(4) {
+        return seq;
+    }
+    if faults.has(Fault::SequenceRepeats) {
+        return seq - 1;
+    }
+    if faults.has(Fault::SequenceGoesBack) { seq - 3 } else { seq }
+}
+
+/// Changes an action before it goes out.
+pub(super) fn action(faults: FaultSet, kind: &str, from_client: bool, action: &mut Value) {
+    match kind {
+        "chat/delta" if faults.has(Fault::OutputOnOldTurn) => {
+            action["turnId"] = json!("the-turn-before");
+        }
+        "chat/delta" if faults.has(Fault::ShapeWrongType) => action["turnId"] = json!(7),
+        "chat/turnComplete" if faults.has(Fault::ShapeMissingRequired) => {
+            if let Some(members) = action.as_object_mut() {
+                members.remove("duration");
+            }
+        }
+        "chat/draftChanged" if from_client && faults.has(Fault::EchoChangesPayload) => {
+            let text = action.pointer("/draft/text").and_then(Value::as_str);
+            if let Some(text) = text.map(str::to_uppercase) {
+                action["draft"]["text"] = json!(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The origin that an envelope shows.
+pub(super) fn origin(faults: FaultSet, origin: Option<&Origin>) -> Option<Value> {
+    let Some(origin) = origin else {
+        return faults.has(Fault::NullOptional).then_some(Value::Null);
+    };
+    if faults.has(Fault::EchoWithoutOrigin) {
+        return None;
+    }
+    let mut value = origin.value();
+    if faults.has(Fault::ForgedOrigin) {
+        value["clientId"] = json!("somebody-else");
+    }
+    if faults.has(Fault::ClientSeqRenumbered) {
+        value["clientSeq"] = json!(origin.client_seq.as_i64().unwrap_or(0).saturating_add(1));
+    }
+    Some(value)
+}

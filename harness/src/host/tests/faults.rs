@@ -1,0 +1,274 @@
+//! Every fault shows: some conversation with a faulty host differs from the one with an honest
+//! host. And whatever is wrong, nothing panics.
+
+use super::super::Host;
+use super::super::fault::{FAULTS, Fault};
+use super::super::liar::{Liar, LiarHost};
+use super::pair::*;
+
+/// What a conversation looked like, for all its connections.
+fn text(pair: &Pair) -> String {
+    let seat = |(conn, seat): (&ConnId, &Seat)| {
+        let lines: String = seat.inbox.iter().map(|m| format!("{conn} {m}\n")).collect();
+        format!("{lines}{conn} {:?}\n", seat.closed)
+    };
+    pair.seats.iter().map(seat).collect()
+}
+
+/// The last value of a member in anything that a connection received.
+fn last(pair: &Pair, conn: ConnId, pointer: &str) -> Value {
+    let found = |m: &Value| m.pointer(pointer).cloned();
+    pair.seats[&conn].inbox.iter().rev().find_map(found).unwrap_or(Value::Null)
+}
+
+fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
+    let mut pair = Pair::over(host, false);
+    let a = pair.open(1);
+    let params = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c1",
+        "initialSubscriptions": [ROOT]});
+    pair.ask(a, "initialize", params);
+    pair.ask(a, "createSession", json!({"channel": SESSION}));
+    pair.subscribe(a, SESSION);
+    pair.run();
+    pair.subscribe(a, SESSION);
+    let chat = last(&pair, a, "/result/snapshot/state/defaultChat");
+    let chat = chat.as_str().unwrap_or("ahp-chat:/none").to_owned();
+    pair.subscribe(a, &chat);
+    (pair, a, chat)
+}
+
+fn requests(host: Box<dyn Host>) -> String {
+    let mut pair = Pair::over(host, false);
+    let early = pair.open(1);
+    pair.ask(early, "ping", json!({"channel": ROOT}));
+    pair.ask(early, "listSessions", json!({"channel": ROOT}));
+    for (conn, offers) in [(2, json!(["0.9.0", "1.0.0"])), (3, json!(["7.0.0"]))] {
+        let conn = pair.open(conn);
+        let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": "c"});
+        pair.ask(conn, "initialize", params.clone());
+        pair.ask(conn, "initialize", params);
+        pair.raw(conn, "{");
+        pair.ask(conn, "noSuchMethod", json!({}));
+        pair.ask(conn, "subscribe", json!({}));
+        pair.raw(
+            conn,
+            r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":{"channel":"ahp-root://"}}"#,
+        );
+        for _ in 0..8 {
+            pair.ask(conn, "ping", json!({"channel": ROOT}));
+        }
+    }
+    text(&pair)
+}
+
+fn sessions(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let b = pair.join_loosely(2, "1.0.0", &[]);
+    for params in [
+        json!({"channel": SESSION}),
+        json!({"channel": "ahp-session:/2", "provider": "nobody"}),
+        json!({"channel": "ahp-session:/3", "activeClient": {"clientId": "z", "tools": []}}),
+        json!({"channel": "ahp-session:/4"}),
+    ] {
+        pair.ask(a, "createSession", params);
+        pair.run();
+    }
+    for params in [json!({"limit": 1}), json!({"limit": 1, "cursor": "nonsense"}), json!({})] {
+        let mut params = params;
+        params["channel"] = json!(ROOT);
+        let page = pair.ask(a, "listSessions", params.clone());
+        params["cursor"] = page["result"]["nextCursor"].clone();
+        if params["cursor"].is_string() {
+            pair.ask(a, "listSessions", params);
+        }
+    }
+    pair.ask(b, "subscribe", json!({"channel": "ahp-session:/none"}));
+    let title = json!({"type": "session/titleChanged", "title": "T"});
+    pair.dispatch(a, SESSION, title);
+    let chat = json!({"channel": SESSION, "chat": "ahp-chat:/2"});
+    pair.ask(a, "createChat", chat);
+    pair.subscribe(a, "ahp-chat:/2");
+    pair.start(a, "ahp-chat:/2", "t1", "endless");
+    pair.ask(a, "disposeSession", json!({"channel": SESSION}));
+    pair.run();
+    pair.ask(a, "disposeSession", json!({"channel": "ahp-session:/none"}));
+    pair.ask(a, "disposeSession", json!({"channel": SESSION}));
+    pair.subscribe(a, SESSION);
+    text(&pair)
+}
+
+fn chats(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    pair.ask(a, "createChat", json!({"channel": SESSION, "chat": "ahp-chat:/2"}));
+    pair.ask(a, "disposeChat", json!({"channel": "ahp-chat:/2"}));
+    let b = pair.join_loosely(2, "1.0.0", &[SESSION, &chat]);
+    let other = json!({"clientId": "z", "tools": []});
+    let old = pair.join_loosely(3, "0.9.0", &[SESSION, &chat]);
+    for (conn, channel, action) in [
+        (a, SESSION, json!({"type": "session/titleChanged", "title": "T"})),
+        (a, SESSION, json!({"type": "session/isReadChanged", "isRead": true})),
+        (a, SESSION, json!({"type": "session/configChanged", "config": {"mode": "ask"}})),
+        (a, SESSION, json!({"type": "session/activeClientSet", "activeClient": other})),
+        (a, SESSION, json!({"type": "session/ready"})),
+        (a, SESSION, json!({"type": "session/titleChanged", "title": 5})),
+        (a, SESSION, json!({"type": "chat/draftChanged"})),
+        (a, &chat, json!({"type": "chat/isReadChanged", "isRead": true})),
+        (a, &chat, json!({"type": "chat/isArchivedChanged", "isArchived": true})),
+        (b, &chat, json!({"type": "chat/draftChanged", "draft": message("draft")})),
+        (a, &chat, json!({"type": "chat/turnCancelled", "turnId": "t0", "duration": 1})),
+        (a, "ahp-session:/none", json!({"type": "session/titleChanged", "title": "T"})),
+    ] {
+        pair.dispatch(conn, channel, action);
+        pair.subscribe(old, channel);
+    }
+    pair.ask(old, "subscribe", json!({"channel": chat}));
+    pair.raw(
+        b,
+        &json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": chat}})
+            .to_string(),
+    );
+    for turn in ["t1", "t2", "t1", "t3"] {
+        pair.start(a, &chat, turn, "say a b c d\nthink e\nusage 1 2");
+        pair.start(a, &chat, "t9", "");
+        pair.run();
+        pair.subscribe(old, &chat);
+    }
+    pair.dispatch(a, &chat, json!({"type": "chat/truncated", "turnId": "t2"}));
+    pair.subscribe(old, &chat);
+    pair.start(a, &chat, "t4", "fail net");
+    pair.run();
+    pair.start(a, &chat, "t5", "endless");
+    for _ in 0..4 {
+        pair.step();
+    }
+    pair.dispatch(a, &chat, json!({"type": "chat/turnCancelled", "turnId": "t5", "duration": 1}));
+    for _ in 0..4 {
+        pair.step();
+    }
+    text(&pair)
+}
+
+fn tools(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let b = pair.join_loosely(2, "1.0.0", &[&chat]);
+    for (turn, approved) in [("t1", true), ("t2", false)] {
+        pair.start(a, &chat, turn, "tool read y\ntool shell x confirm\nask Q\nsay z");
+        pair.run();
+        let call = last(&pair, a, "/params/action/toolCallId");
+        let confirmed = |turn: &str, call: &Value| {
+            json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+                "approved": approved, "confirmed": "user-action", "reason": "denied"})
+        };
+        let done = json!({"type": "chat/toolCallComplete", "turnId": turn, "toolCallId": call,
+            "result": {"success": true, "pastTenseMessage": "Done"}});
+        pair.dispatch(b, &chat, confirmed("t0", &call));
+        pair.dispatch(b, &chat, confirmed(turn, &json!("nonsense")));
+        pair.dispatch(b, &chat, confirmed(turn, &call));
+        pair.dispatch(a, &chat, confirmed(turn, &call));
+        pair.dispatch(b, &chat, done);
+        pair.run();
+        let request = last(&pair, a, "/params/action/request/id");
+        let request = request.as_str().and_then(|id| id.rsplit('#').next()).unwrap_or("");
+        let completed = |id: &str, answers: Value| {
+            json!({
+                "type": "chat/inputCompleted", "requestId": id, "response": "accept",
+                "answers": answers,
+            })
+        };
+        let answer =
+            json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "v"}}});
+        pair.dispatch(a, &chat, completed("nonsense", json!({})));
+        pair.dispatch(a, &chat, completed(request, json!({})));
+        pair.dispatch(a, &chat, completed(request, answer.clone()));
+        pair.dispatch(a, &chat, completed(request, answer));
+        pair.run();
+        pair.subscribe(b, SESSION);
+    }
+    text(&pair)
+}
+
+fn queue(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let pending = |kind: &str, id: &str| {
+        let message = message(id);
+        json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message})
+    };
+    pair.dispatch(a, &chat, pending("steering", "s1"));
+    pair.start(a, &chat, "t1", "wait 1s\nsay a");
+    for id in ["q1", "q2", "q3"] {
+        pair.dispatch(a, &chat, pending("queued", id));
+    }
+    let gone = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": "q3"});
+    pair.dispatch(a, &chat, gone);
+    pair.run();
+    text(&pair)
+}
+
+fn reconnects(mut host: Box<dyn Host>, restart: bool) -> String {
+    if restart {
+        host.handle_timeout(Duration::ZERO);
+    }
+    let (mut pair, a, chat) = opened(host);
+    pair.start(a, &chat, "t1", "say a b c\nhold x");
+    pair.host.handle_close(pair.now, a);
+    pair.run();
+    if restart {
+        pair.host.restart(pair.now);
+    }
+    for (conn, last_seen) in [(11, 6), (12, 2), (13, 9_999)] {
+        let conn = pair.open(conn);
+        let params = json!({"channel": ROOT, "clientId": "c1", "lastSeenServerSeq": last_seen,
+            "subscriptions": [chat, "ahp-session:/none"]});
+        pair.ask(conn, "reconnect", params);
+        pair.dispatch(conn, &chat, json!({"type": "chat/draftChanged", "draft": message("d")}));
+    }
+    text(&pair)
+}
+
+/// Everything that is ever said to a host here.
+fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
+    vec![
+        requests(host(1_000)),
+        sessions(host(1_000)),
+        chats(host(1_000)),
+        tools(host(1_000)),
+        queue(host(1_000)),
+        reconnects(host(1_000), false),
+        reconnects(host(3), false),
+        reconnects(host(1_000), true),
+    ]
+}
+
+fn reference(faults: Vec<Fault>, replay_capacity: usize) -> Box<dyn Host> {
+    Box::new(RefHost::new(Config { faults, replay_capacity, ..Config::default() }))
+}
+
+#[test]
+fn every_fault_shows() {
+    let honest = everything(|capacity| reference(vec![], capacity));
+    assert_eq!(honest, everything(|capacity| reference(vec![], capacity)), "deterministic");
+    let hidden: Vec<&str> = FAULTS
+        .iter()
+        .filter(|row| everything(|capacity| reference(vec![row.fault], capacity)) == honest)
+        .map(|row| row.name)
+        .collect();
+    assert_eq!(hidden, Vec::<&str>::new());
+}
+
+#[test]
+fn liars_shake_hands() {
+    for liar in Liar::ALL {
+        let said = everything(|_| Box::new(LiarHost::new(*liar)));
+        assert!(said[1].contains(r#""protocolVersion":"1.0.0""#), "{}", liar.name());
+        let honest = everything(|capacity| reference(vec![], capacity));
+        assert_ne!(said, honest, "{}", liar.name());
+    }
+}
+
+#[test]
+fn seeds_make_hosts_differ() {
+    let seeded =
+        |seed| -> Box<dyn Host> { Box::new(RefHost::new(Config { seed, ..Config::default() })) };
+    assert_eq!(tools(seeded(7)), tools(seeded(7)));
+    assert_ne!(tools(seeded(7)), tools(seeded(8)));
+}

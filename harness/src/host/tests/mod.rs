@@ -1,0 +1,9 @@
+//! Conversations with the reference host.
+
+mod faults;
+mod pair;
+mod random;
+mod reconnects;
+mod requests;
+mod state;
+mod turns;

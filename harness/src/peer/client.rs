@@ -1,0 +1,218 @@
+//! One AHP client, from handshake to close, and through reconnects.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::message::{Kind, Message};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::mirror::Mirror;
+
+/// What a client knows. Pure: it neither reads a clock nor owns a socket.
+///
+/// Messages are made with [`request`](Self::request), [`notification`](Self::notification) and
+/// [`dispatch`](Self::dispatch) and are the caller's to send; what comes is shown to
+/// [`handle`](Self::handle). [`lost`](Self::lost) says that the connection is gone; what survives
+/// it is what a client needs to come back.
+#[derive(Clone, Debug)]
+pub struct ClientEngine {
+    /// Its `clientId`.
+    pub client_id: String,
+    version: Option<Version>,
+    next_id: u64,
+    next_seq: u64,
+    last_seen: u64,
+    open: BTreeMap<u64, Asked>,
+    channels: BTreeMap<String, Option<Mirror>>,
+    mirrors: bool,
+}
+
+/// A request that has not been answered.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: String,
+    channel: String,
+}
+
+impl ClientEngine {
+    /// A client that has not connected. With `mirrors` it folds every channel it is subscribed to.
+    pub fn new(client_id: impl Into<String>, mirrors: bool) -> ClientEngine {
+        ClientEngine {
+            client_id: client_id.into(),
+            version: None,
+            next_id: 1,
+            next_seq: 1,
+            last_seen: 0,
+            open: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            mirrors,
+        }
+    }
+
+    /// The version that the host chose, once it has.
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// The greatest `serverSeq` the client has seen, on its way in or in a snapshot.
+    pub fn last_seen(&self) -> u64 {
+        self.last_seen
+    }
+
+    /// The channels it is subscribed to.
+    pub fn subscriptions(&self) -> impl Iterator<Item = &str> {
+        self.channels.keys().map(String::as_str)
+    }
+
+    /// Whether it is subscribed to a channel.
+    pub fn is_subscribed(&self, channel: &str) -> bool {
+        self.channels.contains_key(channel)
+    }
+
+    /// What it made of a channel.
+    pub fn mirror(&self, channel: &str) -> Option<&Mirror> {
+        self.channels.get(channel)?.as_ref()
+    }
+
+    /// The method of a request that has not been answered.
+    pub fn awaits(&self, id: u64) -> Option<&str> {
+        self.open.get(&id).map(|asked| asked.method.as_str())
+    }
+
+    /// A request with the next id. `params.channel` is the root channel unless given.
+    pub fn request(&mut self, method: &str, mut params: Value) -> (u64, Message) {
+        if let Some(params) = params.as_object_mut() {
+            params.entry("channel").or_insert_with(|| json!(ROOT));
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+        self.open.insert(id, Asked { method: method.to_owned(), channel });
+        (id, Message::request(id, method, params))
+    }
+
+    /// A notification. Unsubscribing takes effect for the client at once.
+    pub fn notification(&mut self, method: &str, params: Value) -> Message {
+        if method == "unsubscribe"
+            && let Some(channel) = params["channel"].as_str()
+        {
+            self.channels.remove(channel);
+        }
+        Message::notification(method, params)
+    }
+
+    /// A dispatched action with the next `clientSeq`, or the given one; returns that number too.
+    pub fn dispatch(&mut self, channel: &str, action: Value, seq: Option<u64>) -> (u64, Message) {
+        let client_seq = seq.unwrap_or(self.next_seq);
+        self.next_seq = self.next_seq.max(client_seq.saturating_add(1));
+        if let Some(Some(mirror)) = self.channels.get_mut(channel) {
+            mirror.dispatch(client_seq, action.clone());
+        }
+        let params = json!({"channel": channel, "clientSeq": client_seq, "action": action});
+        (client_seq, Message::notification("dispatchAction", params))
+    }
+
+    /// The `reconnect` request that takes up where the client was.
+    pub fn reconnect(
+        &mut self,
+        subscriptions: Option<Value>,
+        last_seen: Option<Value>,
+    ) -> (u64, Message) {
+        let channels = self.channels.keys().map(|channel| json!(channel)).collect();
+        let params = json!({
+            "clientId": self.client_id,
+            "lastSeenServerSeq": last_seen.unwrap_or_else(|| json!(self.last_seen)),
+            "subscriptions": subscriptions.unwrap_or(channels),
+        });
+        self.request("reconnect", params)
+    }
+
+    /// The connection is gone: open requests will not be answered, pending actions are dropped.
+    pub fn lost(&mut self) {
+        self.open.clear();
+        self.channels.values_mut().flatten().for_each(Mirror::forget_pending);
+    }
+
+    /// A message came from the host.
+    pub fn handle(&mut self, message: &Message) {
+        match message.kind() {
+            Kind::Notification if message.method() == Some("action") => {
+                self.envelope(message.params());
+            }
+            Kind::Success | Kind::Failure => {
+                let asked =
+                    message.id().and_then(Value::as_u64).and_then(|id| self.open.remove(&id));
+                if let (Some(asked), Some(result)) = (asked, message.result()) {
+                    self.answered(&asked, result);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn envelope(&mut self, envelope: &Value) {
+        let Some(channel) = envelope["channel"].as_str() else {
+            return;
+        };
+        if let Some(seq) = envelope["serverSeq"].as_u64() {
+            self.last_seen = self.last_seen.max(seq);
+        }
+        if let Some(Some(mirror)) = self.channels.get_mut(channel) {
+            mirror.envelope(&self.client_id, envelope);
+        }
+    }
+
+    fn answered(&mut self, asked: &Asked, result: &Value) {
+        match asked.method.as_str() {
+            "initialize" => {
+                self.version = result["protocolVersion"].as_str().and_then(|v| v.parse().ok());
+                if let Some(seq) = result["serverSeq"].as_u64() {
+                    self.last_seen = self.last_seen.max(seq);
+                }
+                self.snapshots(&result["snapshots"]);
+            }
+            "subscribe" => match result.get("snapshot") {
+                Some(snapshot) => self.snapshot(snapshot),
+                None => {
+                    self.channels.insert(asked.channel.clone(), None);
+                }
+            },
+            "reconnect" => {
+                self.snapshots(&result["snapshots"]);
+                for missing in result["missing"].as_array().into_iter().flatten() {
+                    if let Some(channel) = missing.as_str() {
+                        self.channels.remove(channel);
+                    }
+                }
+                for envelope in result["actions"].as_array().into_iter().flatten() {
+                    self.envelope(envelope);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshots(&mut self, snapshots: &Value) {
+        snapshots.as_array().into_iter().flatten().for_each(|snapshot| self.snapshot(snapshot));
+    }
+
+    fn snapshot(&mut self, snapshot: &Value) {
+        let Some(channel) = snapshot["resource"].as_str().or(snapshot["channel"].as_str()) else {
+            return;
+        };
+        let from_seq = snapshot["fromSeq"].as_u64().unwrap_or_default();
+        self.last_seen = self.last_seen.max(from_seq);
+        let kind = ChannelKind::of_uri(channel);
+        let version = self.version.or_else(|| Protocol::known().first().copied());
+        let mirror = match (self.mirrors, kind, version) {
+            (true, Some(kind), Some(version)) => {
+                Some(Mirror::new(version, kind, snapshot["state"].clone(), from_seq))
+            }
+            _ => None,
+        };
+        self.channels.insert(channel.to_owned(), mirror);
+    }
+}

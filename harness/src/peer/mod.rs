@@ -1,0 +1,12 @@
+//! A client of the protocol, without input or output.
+//!
+//! [`client`] keeps what one client knows: its ids and numbers, what it is subscribed to, what it
+//! saw last. [`mirror`] keeps what it makes of a channel: the confirmed state, its own pending
+//! actions, and the two together.
+//!
+//! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
+//!
+//! Start at [`client`].
+
+pub mod client;
+pub mod mirror;
