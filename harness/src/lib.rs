@@ -27,3 +27,15 @@ pub mod peer;
 pub mod agent;
 
 pub mod host;
+
+pub mod scenario;
+
+#[cfg(feature = "cli")]
+pub mod transport;
+
+pub mod run;
+
+pub mod report;
+
+#[cfg(feature = "cli")]
+pub mod cli;

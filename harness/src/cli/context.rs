@@ -1,0 +1,41 @@
+//! The one place that reads the clock, the terminal and the environment.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::report::draw::Style;
+
+/// What the world is like at the start.
+#[derive(Debug)]
+pub struct Context {
+    /// The wall clock, since 1970.
+    pub epoch: Duration,
+    /// A seed for runs that were given none.
+    pub seed: u64,
+    /// How things are drawn.
+    pub style: Style,
+}
+
+impl Context {
+    /// Looks once.
+    pub fn gather() -> Context {
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = !plain && std::io::stdout().is_terminal();
+        // Short enough to type, different from run to run.
+        let seed = (epoch.as_micros() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        Context { epoch, seed, style: Style { colour } }
+    }
+
+    /// Says something on the standard output. A reader that has gone away is no error.
+    pub fn say(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes());
+        let _ = out.flush();
+    }
+
+    /// Says something on the standard error.
+    pub fn error(&self, text: &str) {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+}

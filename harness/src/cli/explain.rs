@@ -1,0 +1,166 @@
+//! `ahp-harness explain`: everything the harness knows about one name.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::host::fault::FAULTS;
+use crate::ledger::Ledger;
+use crate::oracle::CHECKS;
+use crate::report::summary::word;
+use crate::run::suite::Suite;
+use crate::scenario::render;
+use crate::scenario::source::closest;
+use crate::scenario::verbs::VERBS;
+use crate::wire::protocol::{Dispatch, Protocol};
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::files;
+
+/// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a step of the
+/// scenario language, or an action or method of the protocol.
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The name
+    name: String,
+    /// Scenario files and folders; the suite that the binary carries unless given
+    #[arg(long)]
+    path: Vec<PathBuf>,
+}
+
+impl Explain {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let suite = files::suite(&self.path)?;
+        let name = self.name.as_str();
+        let told = [
+            requirement(name, &suite),
+            check(name),
+            scenario(name, &suite),
+            fault(name),
+            step(name),
+            message(name),
+        ];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        if told.is_empty() {
+            let names = Ledger::get().iter().map(|row| row.id.as_str());
+            let names = names.chain(CHECKS.iter().map(|row| row.id));
+            let names = names.chain(FAULTS.iter().map(|row| row.name));
+            let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
+            let hint = closest(name, names);
+            let hint =
+                hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
+            return Err(Stop::usage(format!("nothing is called `{name}`{hint}")));
+        }
+        context.say(&told.join("\n"));
+        Ok(Code::Ok)
+    }
+}
+
+fn requirement(name: &str, suite: &Suite) -> Option<String> {
+    let row = Ledger::get().find(name)?;
+    let mut out = format!(
+        "requirement {name} ({}, since {})\n  {}\n  source: {}\n",
+        word(row.weight),
+        row.since,
+        row.statement,
+        row.source
+    );
+    if let Some(argument) = &row.argument {
+        let _ = writeln!(out, "  why it weighs: {argument}");
+    }
+    for entry in &suite.entries {
+        if entry.scenario.proves.iter().any(|id| id == name) {
+            let _ = writeln!(out, "  scenario {}: {}", entry.scenario.id, entry.scenario.title);
+        }
+    }
+    for row in CHECKS.iter().filter(|row| row.requirements.contains(&name)) {
+        let _ = writeln!(out, "  always-on check {}", row.id);
+    }
+    Some(out)
+}
+
+fn check(name: &str) -> Option<String> {
+    let row = CHECKS.iter().find(|row| row.id == name)?;
+    let mut out = format!(
+        "always-on check {name} ({}, invariant {})\n  {}\n",
+        word(row.weight),
+        row.invariant,
+        row.doc
+    );
+    if let Some(open) = row.open {
+        let _ = writeln!(out, "  where the text is open: {open}");
+    }
+    if !row.requirements.is_empty() {
+        let _ = writeln!(out, "  requirements: {}", row.requirements.join(", "));
+    }
+    Some(out)
+}
+
+fn scenario(name: &str, suite: &Suite) -> Option<String> {
+    let entry = suite.entries.iter().find(|entry| entry.scenario.id == name)?;
+    let scenario = &entry.scenario;
+    let file = entry.sources.first().map_or("", |source| source.name.as_str());
+    let mut out = format!(
+        "scenario {name} (profile {})\n  {}\n  file: {file}\n  proves: {}\n",
+        scenario.profile,
+        scenario.title,
+        scenario.proves.join(", ")
+    );
+    for line in scenario.agent.lines() {
+        let _ = writeln!(out, "  agent: {line}");
+    }
+    for line in render::text(scenario).lines() {
+        let _ = writeln!(out, "  {line}");
+    }
+    Some(out)
+}
+
+fn fault(name: &str) -> Option<String> {
+    let row = FAULTS.iter().find(|row| row.name == name)?;
+    Some(format!(
+        "planted fault {name}\n  {}\n  try it: ahp-harness serve --fault {name}\n",
+        row.doc
+    ))
+}
+
+fn step(name: &str) -> Option<String> {
+    let row = VERBS.iter().find(|row| row.name == name)?;
+    let mut out = format!("step `{name}`: {}\n", row.doc);
+    for field in row.fields {
+        let needed = if field.required { " (needed)" } else { "" };
+        let _ = writeln!(out, "  {:<14} {}{needed}", field.name, field.doc);
+    }
+    Some(out)
+}
+
+fn message(name: &str) -> Option<String> {
+    let mut out = String::new();
+    for version in Protocol::known() {
+        let Some(protocol) = Protocol::of(*version) else {
+            continue;
+        };
+        if let Some(action) = protocol.action(name) {
+            let who = match action.dispatch {
+                Dispatch::Client => "clients and the host",
+                Dispatch::Host => "the host alone",
+                Dispatch::Disputed => "the host; whether clients may is disputed",
+            };
+            let channel = action.channel.family();
+            let _ = writeln!(
+                out,
+                "action {name} in {version}: on {channel} channels, dispatched by {who}"
+            );
+        }
+        if let Some(method) = protocol.method(name) {
+            let from = match (method.from_client, method.from_host) {
+                (true, true) => "either side",
+                (true, false) => "clients",
+                _ => "the host",
+            };
+            let _ = writeln!(out, "method {name} in {version}: {:?}, sent by {from}", method.kind);
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}

@@ -1,0 +1,91 @@
+//! Scenario files of the user's: from paths to texts.
+
+use std::path::{Path, PathBuf};
+
+use crate::report::draw;
+use crate::run::suite::Suite;
+use crate::scenario::load::{Files, Loaded};
+
+use super::context::Context;
+use super::exit::Stop;
+
+/// The file system.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> Result<String, String> {
+        std::fs::read_to_string(path).map_err(|error| explain(&error))
+    }
+}
+
+fn explain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The suite: files and folders of the user's, or what the binary carries.
+///
+/// # Errors
+/// A path that is not there, a file that cannot be read, a folder without scenarios.
+pub fn suite(paths: &[PathBuf]) -> Result<Suite, Stop> {
+    if paths.is_empty() {
+        return Ok(Suite::carried());
+    }
+    let mut texts = Vec::new();
+    for path in paths {
+        let before = texts.len();
+        collect(path, &mut texts)?;
+        if texts.len() == before {
+            let path = path.display();
+            return Err(Stop::usage(format!(
+                "`{path}` holds no scenario (hint: scenarios end with `.yaml` or `.json`)"
+            )));
+        }
+    }
+    texts.sort();
+    texts.dedup();
+    Ok(Suite::of(texts, &Disk))
+}
+
+fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
+    let name = path.display().to_string();
+    let unreadable = |error: &std::io::Error| {
+        Stop::usage(format!("`{name}` could not be read: {}", explain(error)))
+    };
+    if path.is_dir() {
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(|error| unreadable(&error))? {
+            entries.push(entry.map_err(|error| unreadable(&error))?.path());
+        }
+        entries.sort();
+        for entry in entries {
+            let scenario = entry.extension().is_some_and(|end| end == "yaml" || end == "json");
+            if entry.is_dir() || scenario {
+                collect(&entry, texts)?;
+            }
+        }
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    texts.push((name.replace('\\', "/").trim_start_matches("./").to_owned(), text));
+    Ok(())
+}
+
+/// Draws every mistake of the files.
+pub fn mistakes(context: &Context, broken: &[Loaded]) -> String {
+    let mut out = String::new();
+    for loaded in broken {
+        for error in &loaded.errors {
+            out.push_str(&draw::mistake(&loaded.sources, error, context.style));
+        }
+    }
+    out
+}
+
+/// How many mistakes there are.
+pub fn count(broken: &[Loaded]) -> usize {
+    broken.iter().map(|loaded| loaded.errors.len()).sum()
+}

@@ -1,0 +1,118 @@
+//! `ahp-harness list`: what there is to choose from.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::host::fault::FAULTS;
+use crate::ledger::Ledger;
+use crate::oracle::CHECKS;
+use crate::report::event::Header;
+use crate::report::summary::word;
+use crate::run::plan::Planned;
+use crate::scenario::render;
+use crate::scenario::verbs::VERBS;
+use crate::wire::protocol::Protocol;
+
+use super::context::Context;
+use super::exit::{Code, Outcome};
+use super::files;
+
+/// Lists what there is to choose from, one a line: the name, then what it is.
+#[derive(Args, Debug)]
+pub struct List {
+    /// What to list
+    #[arg(default_value = "scenarios")]
+    what: What,
+    /// Scenario files and folders; the suite that the binary carries unless given
+    #[arg(long)]
+    path: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    Scenarios,
+    Checks,
+    Requirements,
+    Faults,
+    Steps,
+    Versions,
+}
+
+impl List {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let mut out = String::new();
+        match self.what {
+            What::Scenarios => {
+                for entry in files::suite(&self.path)?.entries {
+                    let scenario = &entry.scenario;
+                    let _ = writeln!(
+                        out,
+                        "{:<48} {:<6} {}",
+                        scenario.id, scenario.profile, scenario.title
+                    );
+                }
+            }
+            What::Checks => {
+                for row in CHECKS {
+                    let _ = writeln!(out, "{:<36} {:<10} {}", row.id, word(row.weight), row.doc);
+                }
+            }
+            What::Requirements => {
+                for row in Ledger::get().iter() {
+                    let _ =
+                        writeln!(out, "{:<52} {:<10} {}", row.id, word(row.weight), row.statement);
+                }
+            }
+            What::Faults => {
+                for row in FAULTS {
+                    let _ = writeln!(out, "{:<36} {}", row.name, row.doc);
+                }
+            }
+            What::Steps => {
+                for row in VERBS {
+                    let _ = writeln!(out, "{:<12} {}", row.name, row.doc);
+                }
+            }
+            What::Versions => {
+                for version in Protocol::known() {
+                    let Some(protocol) = Protocol::of(*version) else {
+                        continue;
+                    };
+                    let (methods, actions) =
+                        (protocol.methods().count(), protocol.actions().count());
+                    let _ = writeln!(out, "{version}   {methods} methods, {actions} actions");
+                }
+            }
+        }
+        context.say(&out);
+        Ok(Code::Ok)
+    }
+}
+
+/// What a run would do, for `run --dry-run`.
+pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
+    let played = planned.iter().filter(|planned| planned.skip.is_none()).count();
+    let mut out = format!(
+        "{played} of {} scenarios would be played against {} at protocol {}; nothing was sent\n",
+        planned.len(),
+        header.target,
+        header.version
+    );
+    for Planned { entry, skip } in planned {
+        let scenario = &entry.scenario;
+        match skip {
+            Some(reason) => {
+                let _ = writeln!(out, "\n{}: skipped, {reason}", scenario.id);
+            }
+            None => {
+                let _ = writeln!(out, "\n{}: {}", scenario.id, scenario.title);
+                for line in render::text(scenario).lines() {
+                    let _ = writeln!(out, "  {line}");
+                }
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,99 @@
+//! The shell around the harness: arguments, files, processes, the terminal. One file per command.
+//!
+//! Knows: everything. Never known by: anything.
+//!
+//! Start at [`run`].
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod check;
+mod context;
+pub mod exit;
+mod explain;
+mod files;
+mod judge;
+mod list;
+mod options;
+mod place;
+mod reports;
+mod run;
+mod serve;
+mod target;
+
+use context::Context;
+use exit::{Code, Stop};
+
+/// Conformance harness for hosts of the Agent Host Protocol (AHP).
+#[derive(Debug, Parser)]
+#[command(name = "ahp-harness", version, about, long_about = LONG, after_help = CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG: &str = "\
+Conformance harness for hosts of the Agent Host Protocol (AHP).
+
+It plays scenario files against a host, checks every frame of the conversation against the rules \
+of the protocol, and reports what was observed, what held and what did not, with the lines of the \
+transcript that prove it. Without a target it plays against its own reference host.
+
+  ahp-harness run                                     the embedded reference host
+  ahp-harness run --url ws://127.0.0.1:8123           a host of yours
+  ahp-harness run --command './host --port {port}'    a host that is started for the run";
+
+const CODES: &str = "\
+Exit codes:
+    0  everything that was played passed
+    1  a rule is broken, or a scenario could not be tested
+    2  the command line, a scenario or a baseline has a mistake, or a selection matches nothing
+    3  the target could not be reached, closed in the handshake, or speaks no common version
+   70  a fault of the harness
+  130  interrupted; the report is complete as far as it got";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play scenarios against a host and judge the conversation
+    Run(Box<run::Run>),
+    /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
+    Judge(judge::Judge),
+    /// Look for mistakes in scenario files, without playing them
+    Check(check::Check),
+    /// List scenarios, checks, requirements, faults or protocol versions
+    List(list::List),
+    /// Explain a scenario, a check, a requirement, a fault, a step or a message of the protocol
+    Explain(explain::Explain),
+    /// Serve the reference host on a loopback port
+    Serve(serve::Serve),
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers, not mistakes.
+            let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    let context = Context::gather();
+    let outcome = match arguments.command {
+        Command::Run(command) => command.main(&context),
+        Command::Judge(command) => command.main(&context),
+        Command::Check(command) => command.main(&context),
+        Command::List(command) => command.main(&context),
+        Command::Explain(command) => command.main(&context),
+        Command::Serve(command) => command.main(&context),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(Stop { code, message }) => {
+            context.error(&format!("error: {message}\n"));
+            code.into()
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Options that several commands share, and how their values are read.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::scenario::parse::read_duration;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+/// A report to write: what kind, and where.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Report {
+    /// JUnit.
+    Junit(PathBuf),
+    /// The whole run as lines of JSON.
+    Jsonl(PathBuf),
+}
+
+/// Reads `KIND=FILE`.
+pub fn report(text: &str) -> Result<Report, String> {
+    match text.split_once('=') {
+        Some((_, "")) | None => Err("expected KIND=FILE, such as `junit=report.xml`".to_owned()),
+        Some(("junit", file)) => Ok(Report::Junit(file.into())),
+        Some(("jsonl", file)) => Ok(Report::Jsonl(file.into())),
+        Some((kind, _)) => Err(format!("expected the kind `junit` or `jsonl`, found `{kind}`")),
+    }
+}
+
+/// Reads a duration with a unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let found = read_duration(text).filter(|duration| !duration.is_zero());
+    found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
+}
+
+/// Reads a protocol version that there are tables for.
+pub fn version(text: &str) -> Result<Version, String> {
+    let version: Version = text.parse().map_err(|error| format!("{error}"))?;
+    if Protocol::of(version).is_some() {
+        return Ok(version);
+    }
+    let known: Vec<_> = Protocol::known().iter().map(Version::to_string).collect();
+    Err(format!("expected a version that the harness knows, one of {}", known.join(", ")))
+}
+
+/// Reads `Name: value`.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected `Name: value`".to_owned()),
+    }
+}
+
+/// Reads `RESOURCE=TOKEN`. A token may hold `=` itself, as Base64 does.
+pub fn credential(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((resource, token)) if !resource.is_empty() => {
+            Ok((resource.to_owned(), token.to_owned()))
+        }
+        _ => Err("expected RESOURCE=TOKEN".to_owned()),
+    }
+}

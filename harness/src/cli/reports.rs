@@ -1,0 +1,181 @@
+//! The reports of a run, fed as it goes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::report::console::Console;
+use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
+use crate::report::jsonl::RunWriter;
+use crate::report::junit::Junit;
+use crate::report::summary::Summary;
+use crate::run::baseline::Baseline;
+use crate::run::play::{Counting, Recorder};
+use crate::run::suite::Entry;
+use crate::verdict::Status;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::options::Report;
+
+/// Where the transcript goes unless a report says so: a folder of this name that is there already.
+const FOLDER: &str = "reports";
+
+/// The reports of one run.
+pub(super) struct Reports<'a> {
+    context: &'a Context,
+    console: Console,
+    summary: Summary,
+    writers: Vec<RunWriter>,
+    junit: Vec<(PathBuf, File, Junit)>,
+    failures: String,
+    quiet: bool,
+    faults: Vec<String>,
+}
+
+impl<'a> Reports<'a> {
+    pub(super) fn open(
+        context: &'a Context,
+        wanted: &[Report],
+        secrets: Vec<String>,
+        strict: bool,
+        quiet: bool,
+        header: &Header,
+        scenarios: usize,
+    ) -> Result<Reports<'a>, Stop> {
+        let mut writers = Vec::new();
+        let mut junit = Vec::new();
+        let mut transcript = None;
+        let folder = Path::new(FOLDER);
+        let usual = Report::Jsonl(folder.join("run.jsonl"));
+        let has_jsonl = wanted.iter().any(|report| matches!(report, Report::Jsonl(_)));
+        let usual = (!has_jsonl && folder.is_dir()).then_some(&usual);
+        for report in wanted.iter().chain(usual) {
+            match report {
+                Report::Jsonl(path) => {
+                    let out = Box::new(BufWriter::new(create(path)?));
+                    let writer = RunWriter::new(out, secrets.clone());
+                    writer.about("header", header);
+                    writers.push(writer);
+                    transcript.get_or_insert(path.display().to_string());
+                }
+                Report::Junit(path) => junit.push((path.clone(), create(path)?, Junit::default())),
+            }
+        }
+        let console = Console::new(context.style, transcript);
+        context.say(&console.header(header, scenarios));
+        Ok(Reports {
+            context,
+            console,
+            summary: Summary::new(strict),
+            writers,
+            junit,
+            failures: String::new(),
+            quiet,
+            faults: Vec::new(),
+        })
+    }
+
+    /// A scenario begins; its transcript goes to the first file.
+    pub(super) fn begin(&mut self, case: u32, entry: &Entry, name: &str) -> Box<dyn Recorder> {
+        let text = |source: &crate::scenario::source::Source| SourceText {
+            name: source.name.clone(),
+            text: source.text.to_string(),
+        };
+        let start = CaseStart {
+            case,
+            scenario: entry.scenario.id.clone(),
+            name: name.to_owned(),
+            sources: entry.sources.iter().map(text).collect(),
+        };
+        match self.writers.first() {
+            Some(writer) => {
+                writer.about("case", &start);
+                writer.recorder(case)
+            }
+            None => Box::new(Counting::default()),
+        }
+    }
+
+    /// A scenario has ended.
+    pub(super) fn case(&mut self, mut report: CaseReport, baseline: &mut Baseline) {
+        baseline.settle(&mut report);
+        self.summary.add(&report);
+        for writer in &self.writers {
+            writer.about("result", &report);
+        }
+        for (_, _, junit) in &mut self.junit {
+            junit.add(&report);
+        }
+        let quiet = self.quiet && matches!(report.status, Status::Pass | Status::Skip);
+        if !quiet {
+            self.context.say(&self.console.progress(&report));
+        }
+        if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
+            self.failures.push_str(&self.console.failure(&report));
+        }
+    }
+
+    /// Something of ours went wrong.
+    pub(super) fn fault(&mut self, what: &str) {
+        self.faults.push(what.to_owned());
+    }
+
+    /// The run is over: everything is written, and the exit code found.
+    pub(super) fn close(
+        mut self,
+        took: Duration,
+        mut baseline: Baseline,
+        interrupted: bool,
+    ) -> Outcome {
+        baseline.settle_checks(&mut self.summary);
+        let stale = baseline.stale();
+        let code = match () {
+            () if !self.faults.is_empty() => Code::Fault,
+            () if interrupted => Code::Interrupted,
+            () if self.summary.failed() || !stale.is_empty() => Code::Failed,
+            () => Code::Ok,
+        };
+        if !self.failures.is_empty() {
+            self.context.say(&format!("\n{}", self.failures));
+        }
+        let findings = self.console.findings(&self.summary);
+        if !findings.is_empty() {
+            self.context.say(&format!("\n{findings}"));
+        }
+        for line in stale.iter().chain(&self.faults) {
+            self.context.say(&format!("{line}\n"));
+        }
+        self.context.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        let footer = json!({
+            "scenarios": self.summary.counts,
+            "checks": self.summary.checks,
+            "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "interrupted": interrupted,
+            "exit": code as u8,
+        });
+        for writer in &self.writers {
+            writer.about("footer", &footer);
+            writer.finish().map_err(|error| {
+                Stop::fault(format!("the transcript could not be written: {error}"))
+            })?;
+        }
+        for (path, mut file, junit) in std::mem::take(&mut self.junit) {
+            let written = junit
+                .write(&self.summary, &mut file)
+                .and_then(|()| file.flush().map_err(|e| e.to_string()));
+            written.map_err(|error| {
+                Stop::fault(format!("`{}` could not be written: {error}", path.display()))
+            })?;
+        }
+        Ok(code)
+    }
+}
+
+fn create(path: &Path) -> Result<File, Stop> {
+    File::create(path)
+        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+}

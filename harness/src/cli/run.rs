@@ -1,0 +1,449 @@
+//! `ahp-harness run`: plays scenarios against a host and reports.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::host::engine::{Config, RefHost};
+use crate::report::event::{CaseReport, FORMAT, Header};
+use crate::run::baseline::Baseline;
+use crate::run::case::Setup;
+use crate::run::mint::iso8601;
+use crate::run::plan::{Abilities, Planned, Selection, plan};
+use crate::run::play::{Play, Verdict};
+use crate::run::probe::{Found, probe};
+use crate::run::sim;
+use crate::run::suite::Entry;
+use crate::verdict::Status;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::files;
+use super::options::{self, Report};
+use super::place::Place;
+use super::reports::Reports;
+use super::target::Remote;
+
+/// Plays scenarios against a host and judges the conversation.
+///
+/// Without a target the embedded reference host is played, in memory and in virtual time.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Scenario files and folders; the suite that the binary carries unless given
+    paths: Vec<PathBuf>,
+
+    /// Play against the host at this URL (ws:// or wss://; path and query pass through)
+    #[arg(long, help_heading = "Target")]
+    url: Option<String>,
+    /// Start this command and play against it: `{port}` becomes a free port, otherwise the first ws:// URL it prints is taken
+    #[arg(long, conflicts_with = "url", help_heading = "Target")]
+    command: Option<String>,
+    /// Run this command to restart the host, for scenarios that need it
+    #[arg(long, value_name = "COMMAND", help_heading = "Target")]
+    restart_command: Option<String>,
+    /// Play the embedded host over real loopback sockets
+    #[arg(long, conflicts_with_all = ["url", "command"], help_heading = "Target")]
+    loopback: bool,
+    /// Send this header with the WebSocket handshake, `Name: value` (repeatable)
+    #[arg(long, value_parser = options::header, help_heading = "Target")]
+    header: Vec<(String, String)>,
+    /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
+    #[arg(long, help_heading = "Target")]
+    token: Option<String>,
+    /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
+    #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
+    authenticate: Vec<(String, String)>,
+
+    /// Speak this protocol version only
+    #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Selection")]
+    spec: Option<Version>,
+    /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host)
+    #[arg(long, value_parser = ["core", "agent", "all"], help_heading = "Selection")]
+    profile: Vec<String>,
+    /// Play scenarios of this id; `area/` and `*` work too (repeatable)
+    #[arg(long, help_heading = "Selection")]
+    id: Vec<String>,
+    /// Play scenarios with this tag (repeatable)
+    #[arg(long, help_heading = "Selection")]
+    tag: Vec<String>,
+    /// Play scenarios that exercise this requirement (repeatable)
+    #[arg(long, help_heading = "Selection")]
+    requirement: Vec<String>,
+    /// Play scenarios that may harm the host, too
+    #[arg(long, help_heading = "Selection")]
+    aggressive: bool,
+
+    /// How many scenarios are played at once over sockets
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
+    jobs: u16,
+    /// How long each wait may take
+    #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Playing")]
+    timeout: Duration,
+    /// Play every scenario this many times
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
+    repeat: u16,
+    /// Make every id from this seed, as an earlier run did
+    #[arg(long, help_heading = "Playing")]
+    seed: Option<u64>,
+    /// Say what would be played and sent, and send nothing
+    #[arg(long, help_heading = "Playing")]
+    dry_run: bool,
+
+    /// Count broken SHOULD rules as failures
+    #[arg(long, help_heading = "Judging")]
+    strict: bool,
+    /// Known failures, each with its reason; one that no longer fails is a failure itself
+    #[arg(long, value_name = "FILE", help_heading = "Judging")]
+    baseline: Option<PathBuf>,
+    /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
+    #[arg(long, value_name = "KIND=FILE", value_parser = options::report, help_heading = "Judging")]
+    report: Vec<Report>,
+    /// Say nothing about scenarios that passed or were skipped
+    #[arg(long, short, help_heading = "Judging")]
+    quiet: bool,
+}
+
+/// After this many scenarios without a single handshake the rest is not played: the target would
+/// only be asked the same again.
+const FUSE: u32 = 16;
+
+/// What is played against.
+enum Target {
+    /// The reference host, in memory.
+    Embedded,
+    /// The reference host, each scenario with one of its own on a loopback port.
+    Loopback,
+    /// A host outside.
+    Remote(Arc<Remote>),
+}
+
+impl Run {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let suite = files::suite(&self.paths)?;
+        if !suite.broken.is_empty() {
+            context.error(&files::mistakes(context, &suite.broken));
+            let count = files::count(&suite.broken);
+            return Err(Stop::usage(format!(
+                "{count} mistakes in scenario files; nothing was played"
+            )));
+        }
+        let selection = Selection {
+            ids: self.id.clone(),
+            tags: self.tag.clone(),
+            requirements: self.requirement.clone(),
+        };
+        let entries = selection.of(&suite).map_err(Stop::usage)?;
+        let baseline = match &self.baseline {
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+                Baseline::parse(&name, &text, &suite).map_err(Stop::usage)?
+            }
+            None => Baseline::default(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        runtime.block_on(self.play(context, &entries, baseline))
+    }
+
+    async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
+        let target = self.target().await?;
+        let outcome = self.played(context, entries, baseline, &target).await;
+        if let Target::Remote(remote) = &target {
+            remote.stop().await;
+        }
+        outcome
+    }
+
+    async fn target(&self) -> Result<Target, Stop> {
+        let mut headers = self.header.clone();
+        if let Some(token) = &self.token {
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
+        let restart = self.restart_command.clone();
+        Ok(match (&self.url, &self.command) {
+            (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
+                return Err(Stop::usage(format!(
+                    "expected a URL that begins with `ws://` or `wss://`, found `{url}`"
+                )));
+            }
+            (Some(url), _) => Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart))),
+            (_, Some(command)) => {
+                Target::Remote(Arc::new(Remote::start(command, headers, restart).await?))
+            }
+            _ if self.loopback => Target::Loopback,
+            _ => Target::Embedded,
+        })
+    }
+
+    async fn played(
+        &self,
+        context: &Context,
+        entries: &[&Entry],
+        mut baseline: Baseline,
+        target: &Target,
+    ) -> Outcome {
+        let offers: Vec<String> = match self.spec {
+            Some(version) => vec![version.to_string()],
+            None => Protocol::known().iter().map(Version::to_string).collect(),
+        };
+        let newest = self.spec.or(Protocol::known().first().copied());
+        let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let found = match target {
+            Target::Remote(remote) if !self.dry_run => {
+                probe(&remote.endpoint, &remote.shown(), &offers, self.timeout)
+                    .await
+                    .map_err(Stop::unreachable)?
+            }
+            _ => Found { version: Some(newest), name: None },
+        };
+        let version = found.version.unwrap_or(newest);
+        let planned = plan(entries, &self.abilities(target, version));
+        let seed = self.seed.unwrap_or(match target {
+            // The embedded host is the same every time; so is the run.
+            Target::Embedded | Target::Loopback => 1,
+            Target::Remote(_) => context.seed,
+        });
+        let header = self.header_of(context, target, &found, version, seed, &offers);
+        if self.dry_run {
+            context.say(&super::list::dry_run(&header, &planned));
+            return Ok(Code::Ok);
+        }
+        let mut reports = self.reports(context, &header, planned.len())?;
+        let began = Instant::now();
+        let interrupted = self.rounds(target, &planned, &header, &mut baseline, &mut reports).await;
+        reports.close(began.elapsed(), baseline, interrupted)
+    }
+
+    fn reports<'a>(
+        &self,
+        context: &'a Context,
+        header: &Header,
+        planned: usize,
+    ) -> Result<Reports<'a>, Stop> {
+        let mut secrets: Vec<String> =
+            self.authenticate.iter().map(|(_, token)| token.clone()).collect();
+        secrets.extend(self.token.clone());
+        let scenarios = planned * usize::from(self.repeat);
+        Reports::open(context, &self.report, secrets, self.strict, self.quiet, header, scenarios)
+    }
+
+    fn abilities(&self, target: &Target, version: Version) -> Abilities {
+        let embedded = !matches!(target, Target::Remote(_));
+        let profiles = match (self.profile.is_empty(), embedded) {
+            (false, _) => self.profile.clone(),
+            (true, true) => vec!["all".to_owned()],
+            (true, false) => vec!["core".to_owned()],
+        };
+        Abilities {
+            version,
+            profiles,
+            embedded,
+            restarts: match target {
+                Target::Remote(remote) => remote.restarts(),
+                _ => true,
+            },
+            aggressive: self.aggressive || embedded,
+        }
+    }
+
+    fn header_of(
+        &self,
+        context: &Context,
+        target: &Target,
+        found: &Found,
+        version: Version,
+        seed: u64,
+        offers: &[String],
+    ) -> Header {
+        let shared = matches!(target, Target::Remote(_));
+        // In memory nothing happens at any real time: a fixed one makes the run repeatable.
+        let epoch = match target {
+            Target::Embedded => Duration::from_millis(Config::default().epoch_ms),
+            _ => context.epoch,
+        };
+        Header {
+            format: FORMAT,
+            harness: env!("CARGO_PKG_VERSION").to_owned(),
+            seed,
+            target: match target {
+                Target::Embedded => "embedded".to_owned(),
+                Target::Loopback => "embedded, over loopback".to_owned(),
+                Target::Remote(remote) => remote.shown(),
+            },
+            host: found.name.clone(),
+            version: version.to_string(),
+            // What the host chose is what its scenarios are about; only handshakes offer more.
+            offers: found
+                .version
+                .map_or_else(|| offers.to_vec(), |version| vec![version.to_string()]),
+            started: iso8601(epoch),
+            epoch_us: u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX),
+            limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            shared,
+            authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
+        }
+    }
+
+    /// Plays everything. Returns whether the user cut it short.
+    async fn rounds(
+        &self,
+        target: &Target,
+        planned: &[Planned],
+        header: &Header,
+        baseline: &mut Baseline,
+        reports: &mut Reports<'_>,
+    ) -> bool {
+        let stopped = interrupts();
+        let mut queue = VecDeque::new();
+        for round in 0..self.repeat {
+            for planned in planned {
+                let id = &planned.entry.scenario.id;
+                let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
+                queue.push_back((name, planned.clone()));
+            }
+        }
+        let mut fuse = Fuse::default();
+        let mut playing: JoinSet<(CaseReport, bool)> = JoinSet::new();
+        let mut number = 0;
+        loop {
+            while playing.len() < usize::from(self.jobs) && !queue.is_empty() {
+                let Some((name, Planned { entry, skip })) = queue.pop_front() else {
+                    break;
+                };
+                let case = number;
+                number += 1;
+                let unplayed = match skip {
+                    Some(reason) => Some((Status::Skip, reason)),
+                    None if *stopped.borrow() => Some((Status::Error, "interrupted".to_owned())),
+                    None => fuse.blown().map(|reason| (Status::Untested, reason)),
+                };
+                if let Some((status, reason)) = unplayed {
+                    reports.case(CaseReport::unplayed(case, &entry, status, reason), baseline);
+                    continue;
+                }
+                let setup = self.setup(&entry, name, header);
+                let recorder = reports.begin(case, &entry, &setup.name);
+                let play = Play::new(setup, header.shared, recorder);
+                if matches!(target, Target::Embedded) {
+                    let verdict = embedded(play, &entry, header.seed);
+                    reports.case(CaseReport::of(case, &entry, &verdict), baseline);
+                    tokio::task::yield_now().await;
+                } else {
+                    let stop = stopped.clone();
+                    match self.place(target, &entry, header).await {
+                        Ok(place) => playing.spawn(async move {
+                            let verdict = place.play(play, stop).await;
+                            (CaseReport::of(case, &entry, &verdict), verdict.shook_hands)
+                        }),
+                        Err(error) => {
+                            reports.fault(&format!("no loopback port for a host: {error}"));
+                            return false;
+                        }
+                    };
+                }
+            }
+            match playing.join_next().await {
+                Some(Ok((report, shook_hands))) => {
+                    fuse.saw(shook_hands);
+                    reports.case(report, baseline);
+                }
+                Some(Err(error)) => reports.fault(&format!("a scenario's task died: {error}")),
+                None if queue.is_empty() => break,
+                None => {}
+            }
+        }
+        *stopped.borrow()
+    }
+
+    fn setup(&self, entry: &Entry, name: String, header: &Header) -> Setup {
+        Setup {
+            scenario: Arc::clone(&entry.scenario),
+            version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
+            offers: header.offers.clone(),
+            seed: header.seed,
+            name,
+            epoch: Duration::from_micros(header.epoch_us),
+            limit: self.timeout,
+            authenticate: self.authenticate.clone(),
+        }
+    }
+
+    async fn place(
+        &self,
+        target: &Target,
+        entry: &Entry,
+        header: &Header,
+    ) -> std::io::Result<Place> {
+        match target {
+            Target::Remote(remote) => Ok(Place::Remote(Arc::clone(remote))),
+            _ => {
+                let epoch = Duration::from_micros(header.epoch_us);
+                Place::own(Box::new(RefHost::new(config(entry, header.seed, epoch)))).await
+            }
+        }
+    }
+}
+
+/// Turns true when the user interrupts.
+fn interrupts() -> watch::Receiver<bool> {
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            let _ = stop.send(true);
+        }
+        // Kept until the run ends: a closed channel would look like a signal.
+        stop.closed().await;
+    });
+    stopped
+}
+
+/// Says when it is no use to go on.
+#[derive(Debug, Default)]
+struct Fuse {
+    without: u32,
+    ever: bool,
+}
+
+impl Fuse {
+    fn saw(&mut self, shook_hands: bool) {
+        self.ever |= shook_hands;
+        self.without += u32::from(!shook_hands);
+    }
+
+    fn blown(&self) -> Option<String> {
+        (!self.ever && self.without >= FUSE)
+            .then(|| format!("not played: no handshake succeeded in {} scenarios", self.without))
+    }
+}
+
+/// Plays a scenario on a reference host of its own.
+fn embedded(play: Play, entry: &Entry, seed: u64) -> Verdict {
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    sim::play(play, &mut RefHost::new(config(entry, seed, epoch)))
+}
+
+/// The settings of a reference host for a scenario.
+pub(super) fn config(entry: &Entry, seed: u64, epoch: Duration) -> Config {
+    let mut config = Config {
+        seed,
+        epoch_ms: u64::try_from(epoch.as_millis()).unwrap_or_default(),
+        ..Config::default()
+    };
+    for (name, value) in &entry.scenario.host {
+        if name == "replayCapacity" {
+            config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
+        }
+    }
+    config
+}

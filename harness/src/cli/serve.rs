@@ -1,0 +1,104 @@
+//! `ahp-harness serve`: the reference host on a loopback port.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use tokio::net::TcpListener;
+
+use crate::host::Host;
+use crate::host::engine::{Config, RefHost};
+use crate::host::fault::{FAULTS, Fault};
+use crate::host::liar::{Liar, LiarHost};
+use crate::host::null::{Null, NullHost};
+use crate::scenario::source::did_you_mean;
+use crate::transport::serve::serve;
+use crate::wire::version::Version;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::options;
+
+/// Serves the reference host, to try a client against it or the harness against a broken host.
+///
+/// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Where to listen; loopback addresses only, port 0 for a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Plant this fault (repeatable); `ahp-harness list faults` names them
+    #[arg(long, conflicts_with_all = ["null", "liar"])]
+    fault: Vec<String>,
+    /// Serve a host that does nothing: mute, closing, refusing, empty, echo or aborting
+    #[arg(long, conflicts_with = "liar")]
+    null: Option<String>,
+    /// Serve a host that shakes hands properly and lies from then on
+    #[arg(long)]
+    liar: Option<String>,
+    /// Support this protocol version (repeatable; all that are known unless given)
+    #[arg(long, value_name = "VERSION", value_parser = options::version)]
+    spec: Vec<Version>,
+    /// How many envelopes are kept for clients that reconnect
+    #[arg(long, default_value_t = 10_000)]
+    replay: usize,
+}
+
+impl Serve {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        if !self.listen.ip().is_loopback() {
+            let address = self.listen;
+            return Err(Stop::usage(format!(
+                "expected a loopback address, found `{address}` (hint: the reference host asks nobody for a password)"
+            )));
+        }
+        let host = self.host(context)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        runtime.block_on(async {
+            let listener = TcpListener::bind(self.listen).await.map_err(|error| {
+                Stop::usage(format!("cannot listen on {}: {error}", self.listen))
+            })?;
+            let address = listener.local_addr().unwrap_or(self.listen);
+            let (_served, _task) = serve(listener, host);
+            context.say(&format!("ws://{address}\n"));
+            let _ = tokio::signal::ctrl_c().await;
+            Ok(Code::Ok)
+        })
+    }
+
+    fn host(&self, context: &Context) -> Result<Box<dyn Host + Send>, Stop> {
+        if let Some(name) = &self.null {
+            let names: Vec<_> = Null::ALL.iter().map(|null| null.name()).collect();
+            let null = Null::ALL.iter().copied().find(|null| null.name() == name);
+            let null = null.ok_or_else(|| unknown("null host", name, &names))?;
+            return Ok(Box::new(NullHost::new(null)));
+        }
+        let mut config = Config {
+            replay_capacity: self.replay,
+            seed: context.seed,
+            epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),
+            ..Config::default()
+        };
+        if !self.spec.is_empty() {
+            config.versions = self.spec.clone();
+        }
+        if let Some(name) = &self.liar {
+            let names: Vec<_> = Liar::ALL.iter().map(|liar| liar.name()).collect();
+            let liar = Liar::ALL.iter().copied().find(|liar| liar.name() == name);
+            let liar = liar.ok_or_else(|| unknown("liar", name, &names))?;
+            return Ok(Box::new(LiarHost::new(liar)));
+        }
+        let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
+        for name in &self.fault {
+            let fault = Fault::by_name(name).ok_or_else(|| unknown("fault", name, &names))?;
+            config.faults.push(fault);
+        }
+        Ok(Box::new(RefHost::new(config)))
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> Stop {
+    Stop::usage(format!("no {what} is called `{name}` (hint: {})", did_you_mean(name, known)))
+}

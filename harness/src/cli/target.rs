@@ -1,0 +1,264 @@
+//! The host that a run is played against: embedded, at a URL, or started by a command.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use crate::run::driver::Restart;
+use crate::transport::websocket::Endpoint;
+
+use super::exit::Stop;
+
+/// How long a command may take until it listens.
+const STARTING: Duration = Duration::from_secs(30);
+/// How long a process group may take to end before it is killed.
+const ENDING: Duration = Duration::from_secs(3);
+/// Between two tries whether somebody listens.
+const POLL: Duration = Duration::from_millis(50);
+
+/// A host outside this process.
+pub struct Remote {
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    process: Mutex<Option<Process>>,
+    command: Option<String>,
+    restart_command: Option<String>,
+}
+
+/// A command that we started, with everything it started.
+struct Process {
+    child: Child,
+    group: Option<rustix::process::Pid>,
+}
+
+impl Remote {
+    /// A host that listens already.
+    pub fn at(url: String, headers: Vec<(String, String)>, restart: Option<String>) -> Remote {
+        Remote {
+            endpoint: Endpoint { url, headers },
+            process: Mutex::new(None),
+            command: None,
+            restart_command: restart,
+        }
+    }
+
+    /// Starts a host and waits until it listens.
+    ///
+    /// # Errors
+    /// The command could not be started, ended, or listened nowhere in time.
+    pub async fn start(
+        command: &str,
+        headers: Vec<(String, String)>,
+        restart: Option<String>,
+    ) -> Result<Remote, Stop> {
+        let (command, url) = with_port(command)?;
+        let (process, url) = launch(&command, url).await.map_err(Stop::unreachable)?;
+        Ok(Remote {
+            endpoint: Endpoint { url, headers },
+            process: Mutex::new(Some(process)),
+            command: Some(command),
+            restart_command: restart,
+        })
+    }
+
+    /// Whether it can be restarted.
+    pub fn restarts(&self) -> bool {
+        self.command.is_some() || self.restart_command.is_some()
+    }
+
+    /// The URL without what may be secret: the query, and the user's part.
+    pub fn shown(&self) -> String {
+        shown(&self.endpoint.url)
+    }
+
+    /// Ends what we started.
+    pub async fn stop(&self) {
+        if let Some(process) = self.process.lock().await.take() {
+            process.end().await;
+        }
+    }
+
+    async fn again(&self) -> Result<(), String> {
+        if let Some(command) = &self.restart_command {
+            let status = shell(command).stdin(Stdio::null()).stdout(Stdio::null()).status().await;
+            match status {
+                Ok(status) if status.success() => {}
+                Ok(status) => return Err(format!("`{command}` ended with {status}")),
+                Err(error) => return Err(format!("`{command}` could not be started: {error}")),
+            }
+            return listens(&self.endpoint.url).await;
+        }
+        let Some(command) = &self.command else {
+            return Err("there is no command that restarts it".to_owned());
+        };
+        let mut held = self.process.lock().await;
+        if let Some(process) = held.take() {
+            process.end().await;
+        }
+        let (process, _) = launch(command, Some(self.endpoint.url.clone())).await?;
+        *held = Some(process);
+        Ok(())
+    }
+}
+
+impl Restart for Remote {
+    fn restart(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(self.again())
+    }
+}
+
+impl Process {
+    /// Asks the whole group to end, and kills what is left of it.
+    async fn end(mut self) {
+        use rustix::process::{Signal, kill_process_group};
+
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+        let _ = timeout(ENDING, self.child.wait()).await;
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.kill().await;
+    }
+}
+
+/// A URL that can be shown.
+pub fn shown(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let bare = &url[..end];
+    match (bare.find("://"), bare.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => {
+            format!("{}{}", &bare[..scheme + 3], &bare[at + 1..])
+        }
+        _ => bare.to_owned(),
+    }
+}
+
+/// Puts a free port into the command.
+fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
+    if !command.contains("{port}") {
+        return Ok((command.to_owned(), None));
+    }
+    // The port is free when we look; the host takes it a moment later.
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map_err(|error| Stop::fault(format!("no free port: {error}")))?
+        .port();
+    let command = command.replace("{port}", &port.to_string());
+    Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
+}
+
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
+}
+
+/// Starts the command in a process group of its own. Without a URL the first `ws://` on its
+/// standard output is taken.
+async fn launch(command: &str, url: Option<String>) -> Result<(Process, String), String> {
+    let mut child = shell(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("`{command}` could not be started: {error}"))?;
+    let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id as i32));
+    let output = child.stdout.take();
+    let mut process = Process { child, group };
+    let found = timeout(STARTING, async {
+        let mut lines = output.map(|output| BufReader::new(output).lines());
+        let url = match (url, &mut lines) {
+            (Some(url), _) => url,
+            (None, Some(lines)) => loop {
+                match lines.next_line().await {
+                    Ok(Some(line)) => {
+                        if let Some(url) = url_in(&line) {
+                            break url;
+                        }
+                    }
+                    _ => return Err(format!("`{command}` ended without printing a `ws://` URL")),
+                }
+            },
+            (None, None) => return Err("its output cannot be read".to_owned()),
+        };
+        // Nobody reads the rest, and a full pipe would stop the host.
+        if let Some(mut lines) = lines {
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        }
+        tokio::select! {
+            listening = listens(&url) => listening?,
+            status = process.child.wait() => {
+                let status = status.map(|status| status.to_string()).unwrap_or_default();
+                return Err(format!("`{command}` ended before it listened: {status}"));
+            }
+        }
+        Ok(url)
+    })
+    .await;
+    match found {
+        Ok(Ok(url)) => Ok((process, url)),
+        Ok(Err(reason)) => {
+            process.end().await;
+            Err(reason)
+        }
+        Err(_) => {
+            process.end().await;
+            Err(format!("`{command}` listened nowhere within {STARTING:?}"))
+        }
+    }
+}
+
+/// The first `ws://` URL of a line.
+fn url_in(line: &str) -> Option<String> {
+    let start = line.find("ws://").or_else(|| line.find("wss://"))?;
+    let rest = &line[start..];
+    let end = rest.find(|c: char| c.is_whitespace() || "\"'<>)]".contains(c)).unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
+
+/// Waits until somebody takes connections there.
+async fn listens(url: &str) -> Result<(), String> {
+    let bare = shown(url);
+    let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);
+    let address = address.split('/').next().unwrap_or(address);
+    let address = match address.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
+        _ => format!("{address}:80"),
+    };
+    let tried = timeout(STARTING, async {
+        while tokio::net::TcpStream::connect(&address).await.is_err() {
+            sleep(POLL).await;
+        }
+    });
+    tried.await.map_err(|_| format!("nothing listened at {address} within {STARTING:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_urls_without_secrets() {
+        assert_eq!(shown("ws://u:p@h:1/a?tkn=x"), "ws://h:1/a");
+        assert_eq!(shown("ws://h:1"), "ws://h:1");
+    }
+
+    #[test]
+    fn finds_urls_in_output() {
+        assert_eq!(
+            url_in("listening on ws://127.0.0.1:1/x now").as_deref(),
+            Some("ws://127.0.0.1:1/x")
+        );
+        assert_eq!(url_in("\"wss://h\"").as_deref(), Some("wss://h"));
+        assert_eq!(url_in("http://h"), None);
+    }
+}

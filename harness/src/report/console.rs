@@ -1,0 +1,192 @@
+//! The run for the person who started it: progress, failures, and what it comes to.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::ledger::Ledger;
+use crate::verdict::Status;
+
+use super::draw::{self, Style};
+use super::event::{CaseReport, FailureReport, FindingLine, Header};
+use super::summary::{Summary, row, word};
+
+/// Renders a run as text, piece by piece.
+#[derive(Clone, Debug)]
+pub struct Console {
+    style: Style,
+    /// The file of the transcript, where there is one.
+    transcript: Option<String>,
+}
+
+impl Console {
+    /// A console that knows where the transcript is kept.
+    pub fn new(style: Style, transcript: Option<String>) -> Console {
+        Console { style, transcript }
+    }
+
+    /// What is said before the first scenario.
+    pub fn header(&self, header: &Header, scenarios: usize) -> String {
+        let host = header.host.as_ref().map(|host| format!(" ({host})")).unwrap_or_default();
+        format!(
+            "ahp-harness {}: {scenarios} scenarios, protocol {}, host {}{host}, seed {}\n",
+            header.harness, header.version, header.target, header.seed
+        )
+    }
+
+    /// One line as a scenario ends.
+    pub fn progress(&self, case: &CaseReport) -> String {
+        let detail = match case.status {
+            Status::Pass => format!("{} observed", case.observations),
+            _ => case.reason.lines().next().unwrap_or_default().to_owned(),
+        };
+        format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
+    }
+
+    /// A failure in full: the author's line, what was expected, what came, the rule, the lines.
+    pub fn failure(&self, case: &CaseReport) -> String {
+        let Some(report) = &case.failure else {
+            return String::new();
+        };
+        let help = format!("{}\n{}", self.rule(&report.rule), self.lines(&report.transcript));
+        let title = format!("{} {}: {}\n", self.tag(case.status), case.scenario, case.title);
+        match &case.drawn {
+            Some(failure) => {
+                format!("{title}{}", draw::failure(&case.sources, failure, help, self.style))
+            }
+            None => format!("{title}{}", plain(report, &help)),
+        }
+    }
+
+    fn rule(&self, id: &str) -> String {
+        match Ledger::get().find(id) {
+            Some(rule) => {
+                format!("{id} ({}, since {}): {}", word(rule.weight), rule.since, rule.statement)
+            }
+            None => id.to_owned(),
+        }
+    }
+
+    fn lines(&self, lines: &[u64]) -> String {
+        let Some(file) = &self.transcript else {
+            return "transcript: not kept (hint: `--report jsonl=run.jsonl` keeps it)".to_owned();
+        };
+        match lines {
+            [] => format!("transcript: {file}"),
+            lines => {
+                let places: Vec<_> = lines.iter().map(|line| format!("{file}:{line}")).collect();
+                format!("transcript: {}", places.join(", "))
+            }
+        }
+    }
+
+    /// What the always-on checks found.
+    pub fn findings(&self, summary: &Summary) -> String {
+        let mut out = String::new();
+        for (check, total) in &summary.checks {
+            let Some(worst) = total.worst else { continue };
+            let doc = row(check).map_or("", |row| row.doc);
+            let _ = writeln!(
+                out,
+                "{} {check}: {} of {} observations\n      {doc}",
+                self.tag(worst),
+                total.findings,
+                total.observations
+            );
+            for (scenario, finding) in &total.shown {
+                let _ = writeln!(out, "      - {}", self.finding(scenario, finding));
+            }
+            let more = total.findings.saturating_sub(total.shown.len() as u64);
+            if more > 0 {
+                let _ = writeln!(out, "      - and {more} more");
+            }
+        }
+        out
+    }
+
+    fn finding(&self, scenario: &str, finding: &FindingLine) -> String {
+        let mut text = format!(
+            "[{}] {}\n        in {scenario}, {}",
+            finding.weight.broken().word(),
+            finding.message,
+            self.lines(&finding.transcript)
+        );
+        for line in finding.diff.iter().flat_map(|diff| diff.lines()) {
+            let _ = write!(text, "\n        {line}");
+        }
+        text
+    }
+
+    /// What the run comes to.
+    pub fn summary(&self, summary: &Summary, took: Duration) -> String {
+        let order = [
+            (Status::Pass, "passed"),
+            (Status::Fail, "failed"),
+            (Status::Warn, "warned"),
+            (Status::Note, "noted"),
+            (Status::Known, "known"),
+            (Status::Untested, "untested"),
+            (Status::Error, "not judged"),
+            (Status::Skip, "skipped"),
+        ];
+        let counts: Vec<_> = order
+            .iter()
+            .map(|(status, word)| (summary.count(*status), word))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        let observations: u64 = summary.checks.values().map(|total| total.observations).sum();
+        let mut out = format!(
+            "{} scenarios in {:.2} s: {}\n{} always-on checks, {observations} observations: {} held, {} broken",
+            summary.total(),
+            took.as_secs_f64(),
+            counts.join(", "),
+            summary.checks.len(),
+            summary.checks_with(Status::Pass),
+            summary.checks_with(Status::Fail),
+        );
+        for (status, word) in [(Status::Warn, "warned"), (Status::Note, "noted")] {
+            let count = summary.checks_with(status);
+            if count > 0 {
+                let _ = write!(out, ", {count} {word}");
+            }
+        }
+        let idle: Vec<_> = summary
+            .checks
+            .iter()
+            .filter(|(_, total)| total.status() == Status::Untested)
+            .map(|(check, _)| check.as_str())
+            .collect();
+        if !idle.is_empty() {
+            let _ = write!(out, ", {} not exercised ({})", idle.len(), idle.join(", "));
+        }
+        if let Some(file) = &self.transcript {
+            let _ = write!(out, "\ntranscript: {file}");
+        }
+        out.push('\n');
+        out
+    }
+
+    fn tag(&self, status: Status) -> String {
+        let colour = match status {
+            Status::Pass => "32",
+            Status::Fail | Status::Error => "1;31",
+            Status::Warn | Status::Untested => "33",
+            Status::Note | Status::Known => "36",
+            Status::Skip => "2",
+        };
+        let word = format!("{:>8}", status.word());
+        if self.style.colour { format!("\u{1b}[{colour}m{word}\u{1b}[0m") } else { word }
+    }
+}
+
+fn plain(report: &FailureReport, help: &str) -> String {
+    format!(
+        "  {}\n  at {}:{}:{}: {}\n  {}\n",
+        report.message,
+        report.file,
+        report.line,
+        report.column,
+        report.label,
+        help.replace('\n', "\n  ")
+    )
+}

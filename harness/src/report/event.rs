@@ -1,0 +1,227 @@
+//! The events of a run: plain data, in the form in which they are written.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::failure::Failure;
+use crate::run::play::Verdict;
+use crate::run::suite::Entry;
+use crate::scenario::source::Source;
+use crate::verdict::{CheckReport, Status, Weight};
+
+/// The format of `run.jsonl` that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// What is known before the first scenario.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Header {
+    /// The format of the file.
+    pub format: u32,
+    /// Version of the harness.
+    pub harness: String,
+    /// The seed of every id, to play the same run again.
+    pub seed: u64,
+    /// What was played against: `embedded`, or a URL without its secrets.
+    pub target: String,
+    /// How the host calls itself, where it said so.
+    pub host: Option<String>,
+    /// The protocol version that the run is about.
+    pub version: String,
+    /// The versions that clients offered.
+    pub offers: Vec<String>,
+    /// When it began, as an ISO 8601 text.
+    pub started: String,
+    /// The same in microseconds since 1970.
+    pub epoch_us: u64,
+    /// How long a wait could take, in milliseconds.
+    pub limit_ms: u64,
+    /// Whether others could use the host at the same time.
+    pub shared: bool,
+    /// The resources that tokens were pushed for.
+    pub authenticated: Vec<String>,
+}
+
+/// A scenario that begins.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CaseStart {
+    /// Its number in the run.
+    pub case: u32,
+    /// Its id.
+    pub scenario: String,
+    /// The name that its ids are made from; tells repetitions apart.
+    pub name: String,
+    /// The texts it was made of, the file first.
+    pub sources: Vec<SourceText>,
+}
+
+/// One file of a scenario.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SourceText {
+    /// Its path.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A scenario that has ended, or was not played.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CaseReport {
+    /// Its number in the run.
+    pub case: u32,
+    /// Its id.
+    pub scenario: String,
+    /// What it shows.
+    pub title: String,
+    /// Its file.
+    pub file: String,
+    /// The requirements it exercises.
+    pub proves: Vec<String>,
+    /// How it ended.
+    pub status: Status,
+    /// Why, in one line; empty for a pass.
+    pub reason: String,
+    /// The weight of the rule that held or failed.
+    pub weight: Weight,
+    /// How many of its expectations held.
+    pub observations: u64,
+    /// How long it took, in milliseconds of the case's own time.
+    pub took_ms: u64,
+    /// What was not met, where it stands.
+    pub failure: Option<FailureReport>,
+    /// What there is to say besides.
+    pub notes: Vec<String>,
+    /// What the always-on checks saw.
+    pub checks: Vec<CheckLine>,
+    /// The texts it was made of, for drawing; not written twice.
+    #[serde(skip)]
+    pub sources: Vec<Source>,
+    /// The failure with its places, for drawing; written in parts.
+    #[serde(skip)]
+    pub drawn: Option<Failure>,
+}
+
+/// Where and how an expectation was not met.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FailureReport {
+    /// The file: the scenario's or a fragment's.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
+    /// What was wrong.
+    pub message: String,
+    /// What the author's line is told.
+    pub label: String,
+    /// The requirement that is named first.
+    pub rule: String,
+    /// The lines of the transcript.
+    pub transcript: Vec<u64>,
+}
+
+/// What one always-on check saw in a scenario.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CheckLine {
+    /// The check.
+    pub check: String,
+    /// How often its rule was put to the test.
+    pub observations: u64,
+    /// Where it was broken.
+    pub findings: Vec<FindingLine>,
+    /// Findings left out.
+    pub left_out: u64,
+}
+
+/// One rule seen broken.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FindingLine {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// What is wrong.
+    pub message: String,
+    /// The lines of the transcript that prove it.
+    pub transcript: Vec<u64>,
+    /// The difference of the states involved.
+    pub diff: Option<String>,
+}
+
+impl From<&CheckReport> for CheckLine {
+    fn from(report: &CheckReport) -> CheckLine {
+        let finding = |finding: &crate::verdict::Finding| FindingLine {
+            weight: finding.weight,
+            message: finding.message.clone(),
+            transcript: finding.lines.clone(),
+            diff: finding.diff.clone(),
+        };
+        CheckLine {
+            check: report.check.to_owned(),
+            observations: report.observations,
+            findings: report.findings.iter().map(finding).collect(),
+            left_out: report.left_out,
+        }
+    }
+}
+
+impl CaseReport {
+    /// The report of a scenario that was played.
+    pub fn of(case: u32, entry: &Entry, verdict: &Verdict) -> CaseReport {
+        let scenario = &entry.scenario;
+        let first = scenario.proves.first().cloned().unwrap_or_default();
+        let failure = verdict.failure.as_ref().map(|failure| {
+            let source = entry.sources.get(failure.span.file as usize).or(entry.sources.first());
+            let (line, column) = source.map_or((1, 1), |s| s.position(failure.span.start));
+            FailureReport {
+                file: source.map(|source| source.name.clone()).unwrap_or_default(),
+                line,
+                column,
+                message: failure.message.clone(),
+                label: failure.label.clone(),
+                rule: failure.rule.clone().unwrap_or(first),
+                transcript: failure.lines.clone(),
+            }
+        });
+        CaseReport {
+            case,
+            scenario: scenario.id.clone(),
+            title: scenario.title.clone(),
+            file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
+            proves: scenario.proves.clone(),
+            status: verdict.status,
+            reason: verdict.reason.clone(),
+            weight: verdict.weight,
+            observations: verdict.observations,
+            took_ms: u64::try_from(verdict.took.as_millis()).unwrap_or(u64::MAX),
+            failure,
+            notes: verdict.notes.clone(),
+            checks: verdict
+                .checks
+                .iter()
+                .filter(|check| check.observations > 0 || !check.findings.is_empty())
+                .map(CheckLine::from)
+                .collect(),
+            sources: entry.sources.to_vec(),
+            drawn: verdict.failure.clone(),
+        }
+    }
+
+    /// The report of a scenario that was not played or not judged.
+    pub fn unplayed(case: u32, entry: &Entry, status: Status, reason: String) -> CaseReport {
+        let scenario = &entry.scenario;
+        CaseReport {
+            case,
+            scenario: scenario.id.clone(),
+            title: scenario.title.clone(),
+            file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
+            proves: scenario.proves.clone(),
+            status,
+            reason,
+            weight: Weight::Note,
+            observations: 0,
+            took_ms: 0,
+            failure: None,
+            notes: Vec::new(),
+            checks: Vec::new(),
+            sources: entry.sources.to_vec(),
+            drawn: None,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `run.jsonl`: the whole run as lines of JSON, written as it happens, header to footer.
+//!
+//! Lines with `run` are about the run (`header`, `case`, `result`, `footer`); all others are events
+//! of the transcript, in the capture format with the number of their scenario. A file without a
+//! footer was cut off. Frames are kept to the letter, but for the secrets of the run.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::run::play::Recorder;
+use crate::transcript::{Event, line};
+
+/// What stands in the place of a secret.
+pub const REDACTED: &str = "«redacted»";
+/// Shorter texts than this are no secrets: redacting them would garble everything.
+const MIN_SECRET: usize = 4;
+
+/// Writes a run. Cheap to clone; all clones write to the same place.
+#[derive(Clone)]
+pub struct RunWriter {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    out: Box<dyn Write + Send>,
+    secrets: Vec<String>,
+    line: u64,
+    buffer: String,
+    error: Option<io::Error>,
+}
+
+impl RunWriter {
+    /// Writes to `out`, with every one of `secrets` replaced.
+    pub fn new(out: Box<dyn Write + Send>, secrets: Vec<String>) -> RunWriter {
+        let secrets = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET).collect();
+        let inner = Inner { out, secrets, line: 0, buffer: String::new(), error: None };
+        RunWriter { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// Writes a line about the run, of the given kind.
+    pub fn about(&self, kind: &str, content: &impl Serialize) {
+        let mut value = serde_json::to_value(content).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.insert("run".to_owned(), json!(kind));
+        }
+        self.with(|inner| {
+            inner.buffer.push_str(&value.to_string());
+            inner.buffer.push('\n');
+            inner.put();
+        });
+    }
+
+    /// Brings everything to its place.
+    ///
+    /// # Errors
+    /// The first thing that went wrong since the beginning.
+    pub fn finish(&self) -> io::Result<()> {
+        self.with(|inner| {
+            let flushed = inner.out.flush();
+            inner.error.take().map_or(flushed, Err)
+        })
+    }
+
+    /// A recorder for one scenario.
+    pub fn recorder(&self, case: u32) -> Box<dyn Recorder> {
+        Box::new(CaseRecorder { writer: self.clone(), case })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+        act(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Inner {
+    fn put(&mut self) {
+        for secret in &self.secrets {
+            if self.buffer.contains(secret.as_str()) {
+                self.buffer = self.buffer.replace(secret.as_str(), REDACTED);
+            }
+        }
+        if let Err(error) = self.out.write_all(self.buffer.as_bytes()) {
+            self.error.get_or_insert(error);
+        }
+        self.buffer.clear();
+        self.line += 1;
+    }
+}
+
+struct CaseRecorder {
+    writer: RunWriter,
+    case: u32,
+}
+
+impl Recorder for CaseRecorder {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        self.writer.with(|inner| {
+            line::write(&mut inner.buffer, Some(self.case), at, client, event);
+            inner.put();
+            inner.line
+        })
+    }
+}

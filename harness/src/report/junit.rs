@@ -1,0 +1,121 @@
+//! JUnit: a test case for each scenario, and one for each always-on check over the run.
+
+use std::io::Write;
+
+use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
+
+use crate::verdict::Status;
+
+use super::event::CaseReport;
+use super::summary::{CheckTotal, Summary, row, word};
+
+/// Collects scenarios and writes the file.
+#[derive(Debug, Default)]
+pub struct Junit {
+    cases: Vec<TestCase>,
+}
+
+impl Junit {
+    /// Adds a scenario.
+    pub fn add(&mut self, case: &CaseReport) {
+        let took = Duration::milliseconds(i64::try_from(case.took_ms).unwrap_or(i64::MAX));
+        let name = clean(&case.scenario);
+        let area = case.scenario.split('/').next().unwrap_or_default();
+        let mut built = match case.status {
+            Status::Pass | Status::Warn | Status::Note => TestCaseBuilder::success(&name, took),
+            Status::Fail => TestCaseBuilder::failure(&name, took, "fail", &clean(&case.reason)),
+            Status::Untested => {
+                let message = format!("not exercised: {}", case.reason);
+                TestCaseBuilder::failure(&name, took, "untested", &clean(&message))
+            }
+            Status::Error => TestCaseBuilder::error(&name, took, "error", &clean(&case.reason)),
+            Status::Skip | Status::Known => {
+                TestCaseBuilder::skipped_with_cause(&name, case.status.word(), &clean(&case.reason))
+            }
+        };
+        let place = match &case.failure {
+            Some(failure) => format!("{}:{}", failure.file, failure.line),
+            None => case.file.clone(),
+        };
+        built.set_classname(&format!("scenarios.{area}")).set_filepath(&clean(&place));
+        let detail = detail(case);
+        if case.status != Status::Pass && !detail.is_empty() {
+            built.set_system_out(&clean(&detail));
+        }
+        self.cases.push(built.build());
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// What went wrong with writing.
+    pub fn write(self, summary: &Summary, out: &mut dyn Write) -> Result<(), String> {
+        let mut scenarios = TestSuite::new("scenarios");
+        scenarios.add_testcases(self.cases);
+        let mut checks = TestSuite::new("always-on checks");
+        checks.add_testcases(summary.checks.iter().map(|(check, total)| check_case(check, total)));
+        let report = ReportBuilder::new().add_testsuite(scenarios).add_testsuite(checks).build();
+        let mut bytes = Vec::new();
+        report.write_xml(&mut bytes).map_err(|error| error.to_string())?;
+        out.write_all(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+fn detail(case: &CaseReport) -> String {
+    let mut lines = Vec::new();
+    if let Some(failure) = &case.failure {
+        lines.push(format!(
+            "{}:{}:{}: {}",
+            failure.file, failure.line, failure.column, failure.message
+        ));
+        lines.push(failure.label.clone());
+        lines.push(format!("requirement: {}", failure.rule));
+        lines.push(format!("transcript lines: {:?}", failure.transcript));
+    }
+    lines.extend(case.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+fn check_case(check: &str, total: &CheckTotal) -> TestCase {
+    let said: Vec<_> = total
+        .shown
+        .iter()
+        .map(|(scenario, finding)| {
+            format!(
+                "[{}] {scenario}: {} (lines {:?})",
+                word(finding.weight),
+                finding.message,
+                finding.transcript
+            )
+        })
+        .collect();
+    let said = clean(&said.join("\n"));
+    let message = clean(&total.shown.first().map(|(_, f)| f.message.clone()).unwrap_or_default());
+    let mut built = match total.status() {
+        Status::Fail => TestCaseBuilder::failure(check, Duration::ZERO, "fail", &message),
+        Status::Untested => TestCaseBuilder::skipped_with_cause(
+            check,
+            "untested",
+            "not exercised: nothing was observed",
+        ),
+        _ => TestCaseBuilder::success(check, Duration::ZERO),
+    };
+    built.set_classname("checks");
+    let doc = row(check).map_or("", |row| row.doc);
+    built.set_system_out(&clean(&format!(
+        "{doc}\n{} observations, {} findings\n{said}",
+        total.observations, total.findings
+    )));
+    built.build()
+}
+
+/// Text that XML can hold: a host may have sent anything.
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c < ' ' || matches!(c, '\u{7f}' | '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}

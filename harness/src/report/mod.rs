@@ -1,0 +1,19 @@
+//! What a run has to say, as folds over its events.
+//!
+//! A run is a [`event::Header`], a [`event::CaseReport`] for each scenario as it ends, and a
+//! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
+//! else, so `judge` can make them again from a file.
+//!
+//! Knows: `run` (verdicts), `verdict`, `ledger`. Never knows: sockets, arguments.
+//!
+//! Start at [`event`].
+
+#[cfg(feature = "cli")]
+pub mod console;
+#[cfg(feature = "cli")]
+pub mod draw;
+pub mod event;
+pub mod jsonl;
+#[cfg(feature = "cli")]
+pub mod junit;
+pub mod summary;

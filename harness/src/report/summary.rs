@@ -1,0 +1,137 @@
+//! What a run comes to: how many of what, each check over all scenarios, and the exit code.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::oracle::{CHECKS, CheckRow};
+use crate::verdict::{Status, Weight};
+
+use super::event::{CaseReport, CheckLine, FindingLine};
+
+/// The fold over a run's scenarios.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Scenarios by status.
+    pub counts: BTreeMap<Status, u64>,
+    /// The always-on checks, by id.
+    pub checks: BTreeMap<String, CheckTotal>,
+    /// Whether warnings count as failures.
+    pub strict: bool,
+}
+
+/// One always-on check over a whole run.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CheckTotal {
+    /// How often its rule was put to the test.
+    pub observations: u64,
+    /// How many findings there were, those left out included.
+    pub findings: u64,
+    /// The worst of them.
+    pub worst: Option<Status>,
+    /// The first few, each with its scenario.
+    pub shown: Vec<(String, FindingLine)>,
+}
+
+/// Findings of one check that a report shows in full.
+const SHOWN: usize = 5;
+
+impl Summary {
+    /// A summary of nothing, with every check there is.
+    pub fn new(strict: bool) -> Summary {
+        let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
+        Summary { strict, checks: CHECKS.iter().map(none).collect(), ..Summary::default() }
+    }
+
+    /// Adds a scenario.
+    pub fn add(&mut self, case: &CaseReport) {
+        *self.counts.entry(case.status).or_default() += 1;
+        self.add_checks(&case.scenario, &case.checks);
+    }
+
+    /// Adds what the always-on checks saw; `place` says where.
+    pub fn add_checks(&mut self, scenario: &str, checks: &[CheckLine]) {
+        for line in checks {
+            let total = self.checks.entry(line.check.clone()).or_default();
+            total.observations += line.observations;
+            total.findings += line.findings.len() as u64 + line.left_out;
+            for finding in &line.findings {
+                let status = finding.weight.broken();
+                let worse = total.worst.is_none_or(|worst| severity(status) > severity(worst));
+                if worse {
+                    total.worst = Some(status);
+                }
+                // The worst are shown first, in the order they came.
+                let place = total
+                    .shown
+                    .iter()
+                    .position(|(_, shown)| shown.weight < finding.weight)
+                    .unwrap_or(total.shown.len());
+                total.shown.insert(place, (scenario.to_owned(), finding.clone()));
+                total.shown.truncate(SHOWN);
+            }
+        }
+    }
+
+    /// How many scenarios ended with a status.
+    pub fn count(&self, status: Status) -> u64 {
+        self.counts.get(&status).copied().unwrap_or_default()
+    }
+
+    /// How many scenarios there were.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// How many checks ended with a status: the worst finding, a pass, or nothing observed.
+    pub fn checks_with(&self, status: Status) -> u64 {
+        self.checks.values().filter(|total| total.status() == status).count() as u64
+    }
+
+    /// Whether the run is a failure.
+    pub fn failed(&self) -> bool {
+        let bad = |status| self.count(status) > 0;
+        let check = |status| self.checks.values().any(|total| total.worst == Some(status));
+        bad(Status::Fail)
+            || bad(Status::Untested)
+            || bad(Status::Error)
+            || check(Status::Fail)
+            || self.strict && (bad(Status::Warn) || check(Status::Warn))
+    }
+}
+
+impl CheckTotal {
+    /// What the check comes to over the run.
+    pub fn status(&self) -> Status {
+        match (self.worst, self.observations) {
+            (Some(worst), _) => worst,
+            (None, 0) => Status::Untested,
+            (None, _) => Status::Pass,
+        }
+    }
+}
+
+/// How bad a status is, for finding the worst.
+fn severity(status: Status) -> u8 {
+    match status {
+        Status::Fail => 3,
+        Status::Warn => 2,
+        Status::Note => 1,
+        _ => 0,
+    }
+}
+
+/// The row of a check.
+pub fn row(check: &str) -> Option<&'static CheckRow> {
+    CHECKS.iter().find(|row| row.id == check)
+}
+
+/// A weight in a word.
+pub fn word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Must => "MUST",
+        Weight::Essential => "essential",
+        Weight::Should => "SHOULD",
+        Weight::Note => "note",
+    }
+}

@@ -1,0 +1,100 @@
+//! What a case created on the host, and how it is taken away again.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::scenario::bind::Template;
+use crate::scenario::source::Span;
+use crate::wire::channel::ROOT;
+use crate::wire::message::Message;
+
+use super::case::Case;
+use super::task::{Act, Keep, PeerId, Task, Want};
+
+/// Methods that create something, the member that names it, and the method that takes it away.
+/// Chats go with their session, but a moved one would not.
+const CREATORS: &[(&str, &str, &str)] = &[
+    ("createTerminal", "channel", "disposeTerminal"),
+    ("createSession", "channel", "disposeSession"),
+];
+
+/// Most things a case keeps track of.
+const MAX_CREATED: usize = 1_000;
+
+/// What the case asked the host to create and has not asked it to dispose of.
+#[derive(Debug, Default)]
+pub struct Created(BTreeSet<(&'static str, String)>);
+
+impl Created {
+    /// A request of the case's own making goes out.
+    pub fn asked(&mut self, method: &str, params: &Value) {
+        for (create, member, dispose) in CREATORS {
+            let Some(name) = params[*member].as_str() else {
+                continue;
+            };
+            if method == *create && self.0.len() < MAX_CREATED {
+                self.0.insert((dispose, name.to_owned()));
+            }
+            if method == *dispose {
+                self.0.remove(&(*dispose, name.to_owned()));
+            }
+        }
+    }
+
+    /// A frame of the scenario's own writing goes out; it may create something too.
+    pub fn sent(&mut self, message: &Message) {
+        if let Some(method) = message.method() {
+            self.asked(method, message.params());
+        }
+    }
+
+    /// The host was restarted; what a persistent one still has is found by asking for it again.
+    pub fn forget(&mut self) {}
+
+    /// What is left to dispose of: methods and channels.
+    pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
+        self.0.iter()
+    }
+}
+
+impl Case {
+    /// The tasks that take away what the case created: over a client that has shaken hands, or a
+    /// connection of its own.
+    pub(super) fn cleaning(&mut self) -> Vec<Task> {
+        let left: Vec<_> = self.created.left().cloned().collect();
+        if left.is_empty() {
+            return Vec::new();
+        }
+        let span = Span::default();
+        let request = |peer: PeerId, method: &str, params: Value, want| Act::Request {
+            peer,
+            method: method.to_owned(),
+            params: Template::fixed(span, params),
+            want,
+            exact: false,
+            keep: Keep::default(),
+        };
+        let mut acts = Vec::new();
+        let ready = self.peers.iter().position(|peer| peer.connected && peer.initialized);
+        let peer = match ready {
+            Some(peer) => peer,
+            None if !self.shook_hands() => return Vec::new(),
+            None => {
+                let peer = self.add_peer("cleaner");
+                let params = json!({
+                    "channel": ROOT,
+                    "protocolVersions": self.setup.offers,
+                    "clientId": self.client_id(peer),
+                });
+                acts.push(Act::Connect(peer));
+                acts.push(request(peer, "initialize", params, Want::Result(None)));
+                peer
+            }
+        };
+        for (method, channel) in left {
+            acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
+        }
+        acts.into_iter().map(|act| Task { step: None, within: None, act }).collect()
+    }
+}

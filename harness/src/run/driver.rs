@@ -1,0 +1,126 @@
+//! Moves frames between a play and a host over sockets: the only asynchronous loop of a run.
+//!
+//! One task holds all connections of a scenario and polls them itself, so that a frame takes no
+//! detour through a queue. What is decided is decided in [`Play`]; here is only when.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::transcript::ConnId;
+use crate::transport::websocket::{Endpoint, Link, LinkEvent};
+
+use super::case::Output;
+use super::play::{Play, Verdict};
+
+/// How the host is restarted, where it can be.
+pub trait Restart: Sync {
+    /// Restarts it and comes back when it listens again.
+    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+}
+
+/// How long a closing handshake may take before the socket is dropped.
+const CLOSING: Duration = Duration::from_millis(250);
+
+/// Plays to the end, or until `stop` turns true.
+pub async fn play(
+    mut play: Play,
+    endpoint: &Endpoint,
+    restart: Option<&dyn Restart>,
+    mut stop: watch::Receiver<bool>,
+) -> Verdict {
+    let began = Instant::now();
+    let mut links = Links::default();
+    play.begin(Duration::ZERO);
+    let mut stopping = false;
+    loop {
+        while let Some(output) = play.poll_output(began.elapsed()) {
+            match output {
+                Output::Open { conn, .. } => {
+                    links.open.insert(conn, Link::connect(endpoint));
+                }
+                Output::Send { conn, seen } => {
+                    if let Some(link) = links.open.get_mut(&conn) {
+                        link.send(&seen.frame);
+                    }
+                }
+                Output::Close { conn, graceful } => {
+                    let link = links.open.remove(&conn);
+                    if let (Some(link), true) = (link, graceful) {
+                        links.closing.push(tokio::spawn(link.close(CLOSING)));
+                    }
+                }
+                Output::Restart => {
+                    links.open.clear();
+                    let outcome = match restart {
+                        Some(host) => host.restart().await,
+                        None => Err("there is no command that restarts it".to_owned()),
+                    };
+                    play.restarted(began.elapsed(), outcome);
+                }
+            }
+        }
+        let Some(due) = play.next_timeout().filter(|_| !play.is_over()) else {
+            break;
+        };
+        tokio::select! {
+            biased;
+            (conn, event) = links.next() => match event {
+                LinkEvent::Opened => play.opened(began.elapsed(), conn),
+                LinkEvent::Frame(frame) => play.frame(began.elapsed(), conn, frame),
+                LinkEvent::Ended { code, reason } => {
+                    links.open.remove(&conn);
+                    play.closed(began.elapsed(), conn, code, &reason);
+                }
+            },
+            () = sleep_until(began + due) => play.timeout(began.elapsed()),
+            _ = stop.changed(), if !stopping => {
+                stopping = true;
+                play.interrupt(began.elapsed());
+            }
+        }
+    }
+    for closing in links.closing {
+        let _ = closing.await;
+    }
+    play.finish()
+}
+
+/// The connections of a scenario.
+#[derive(Default)]
+struct Links {
+    open: BTreeMap<ConnId, Link>,
+    closing: Vec<tokio::task::JoinHandle<()>>,
+    /// Where the last event came from: the next look begins after it, so that no connection can
+    /// starve the others.
+    last: ConnId,
+}
+
+impl Links {
+    async fn next(&mut self) -> (ConnId, LinkEvent) {
+        poll_fn(|cx| {
+            let after = ConnId(self.last.0.wrapping_add(1));
+            let order: Vec<ConnId> = self
+                .open
+                .range(after..)
+                .chain(self.open.range(..after))
+                .map(|(id, _)| *id)
+                .collect();
+            for conn in order {
+                let Some(link) = self.open.get_mut(&conn) else {
+                    continue;
+                };
+                if let Poll::Ready(event) = link.poll(cx) {
+                    self.last = conn;
+                    return Poll::Ready((conn, event));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

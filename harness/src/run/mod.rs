@@ -1,0 +1,29 @@
+//! From a scenario to a verdict: plan, play, judge.
+//!
+//! [`case`] plays one scenario: it is told what happened and answers what to do. [`play`] wraps it:
+//! every frame, both ways, goes through there into the transcript, the oracle and the case.
+//! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
+//! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
+//!
+//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`]). Never knows: how results are shown.
+//!
+//! Start at [`play`].
+
+pub mod barrier;
+pub mod baseline;
+pub mod case;
+pub mod cleanup;
+#[cfg(feature = "cli")]
+pub mod driver;
+pub mod expand;
+pub mod failure;
+pub mod mailbox;
+pub mod mint;
+pub mod plan;
+pub mod play;
+#[cfg(feature = "cli")]
+pub mod probe;
+pub mod replay;
+pub mod sim;
+pub mod suite;
+pub mod task;

@@ -1,0 +1,184 @@
+//! Which scenarios are played, and why the others are not.
+
+use crate::scenario::source::closest;
+use crate::wire::version::Version;
+
+use super::suite::{Entry, Suite};
+
+/// What the user asked for. Empty lists ask for everything.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Ids, or beginnings of ids that end with `/`, or with `*` anywhere.
+    pub ids: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Requirements that a scenario has to cite.
+    pub requirements: Vec<String>,
+}
+
+/// What the target can do.
+#[derive(Clone, Debug)]
+pub struct Abilities {
+    /// The version that was negotiated.
+    pub version: Version,
+    /// The profiles asked for.
+    pub profiles: Vec<String>,
+    /// Whether the host is the embedded one, whose settings a scenario may choose.
+    pub embedded: bool,
+    /// Whether the host can be restarted.
+    pub restarts: bool,
+    /// Whether scenarios that may harm the host are played.
+    pub aggressive: bool,
+}
+
+/// A scenario and whether it is played.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The scenario.
+    pub entry: Entry,
+    /// Why it is not played.
+    pub skip: Option<String>,
+}
+
+/// A selection that matches nothing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SelectionError {
+    /// One of its parts.
+    #[error("no scenario matches {option} `{value}`{hint}")]
+    NoMatch {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// All of it together.
+    #[error(
+        "no scenario matches everything that was asked for\n(hint: each part matches some, but none matches all of them)"
+    )]
+    Empty,
+}
+
+/// Whether a scenario fits one value of an option.
+type Matches = fn(&Entry, &str) -> bool;
+
+impl Selection {
+    /// The scenarios that match every part.
+    ///
+    /// # Errors
+    /// A part that matches nothing, since that is a mistake and not an empty success.
+    pub fn of<'a>(&self, suite: &'a Suite) -> Result<Vec<&'a Entry>, SelectionError> {
+        let parts: [(&'static str, &[String], Matches); 3] = [
+            ("--id", &self.ids, |entry, id| glob(id, &entry.scenario.id)),
+            ("--tag", &self.tags, |entry, tag| entry.scenario.tags.iter().any(|t| t == tag)),
+            ("--requirement", &self.requirements, |entry, id| {
+                entry.scenario.proves.iter().any(|proved| proved == id)
+            }),
+        ];
+        for (option, values, matches) in parts {
+            for value in values {
+                if !suite.entries.iter().any(|entry| matches(entry, value)) {
+                    let hint = hint(option, value, suite);
+                    return Err(SelectionError::NoMatch { option, value: value.clone(), hint });
+                }
+            }
+        }
+        let chosen = |entry: &&Entry| {
+            parts.iter().all(|(_, values, matches)| {
+                values.is_empty() || values.iter().any(|value| matches(entry, value))
+            })
+        };
+        let entries: Vec<_> = suite.entries.iter().filter(chosen).collect();
+        if entries.is_empty() { Err(SelectionError::Empty) } else { Ok(entries) }
+    }
+}
+
+fn hint(option: &str, value: &str, suite: &Suite) -> String {
+    let names: Vec<&str> = suite
+        .entries
+        .iter()
+        .flat_map(|entry| match option {
+            "--id" => vec![entry.scenario.id.as_str()],
+            "--tag" => entry.scenario.tags.iter().map(String::as_str).collect(),
+            _ => entry.scenario.proves.iter().map(String::as_str).collect(),
+        })
+        .collect();
+    match closest(value, names) {
+        Some(close) => format!("\n(hint: did you mean `{close}`?)"),
+        None => "\n(hint: `ahp-harness list` shows them all)".to_owned(),
+    }
+}
+
+/// Whether a name matches: exactly, or with `*` for any part; `a/` stands for `a/*`.
+fn glob(pattern: &str, name: &str) -> bool {
+    let pattern = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.to_owned() };
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut exact = true;
+    for part in parts {
+        exact = part.is_empty();
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    exact && pattern.contains('*') || rest.is_empty()
+}
+
+/// Says of each scenario whether the target can play it.
+pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
+    entries
+        .iter()
+        .map(|entry| Planned { entry: (*entry).clone(), skip: skip(entry, abilities) })
+        .collect()
+}
+
+fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
+    use crate::scenario::verbs::Verb;
+
+    let scenario = &entry.scenario;
+    let profile = &scenario.profile;
+    if !scenario.spec.includes(abilities.version) {
+        return Some(format!("not a rule of protocol {}", abilities.version));
+    }
+    if !abilities.profiles.iter().any(|asked| asked == profile || asked == "all") {
+        return Some(format!(
+            "profile `{profile}` was not asked for (hint: `--profile {profile}`)"
+        ));
+    }
+    if scenario.aggressive && !abilities.aggressive {
+        return Some("may harm the host (hint: `--aggressive` plays it)".to_owned());
+    }
+    if !scenario.host.is_empty() && !abilities.embedded {
+        let settings: Vec<_> =
+            scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        return Some(format!("needs a host with {}", settings.join(", ")));
+    }
+    let restarts = scenario.steps.iter().any(|step| step.verb == Verb::Restart);
+    if restarts && !abilities.restarts {
+        return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_names() {
+        let check =
+            |pattern, name, expected| assert_eq!(glob(pattern, name), expected, "{pattern} {name}");
+        check("turns/a", "turns/a", true);
+        check("turns/a", "turns/ab", false);
+        check("turns/", "turns/ab", true);
+        check("*/a", "turns/a", true);
+        check("*/a", "turns/ab", false);
+        check("turns/*-b", "turns/a-b", true);
+        check("*", "x", true);
+        check("b*", "a", false);
+    }
+}

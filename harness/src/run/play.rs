@@ -1,0 +1,247 @@
+//! The one way a frame takes: into the transcript, past the oracle, to the case.
+//!
+//! A [`Play`] is fed by the simulation, by the driver over sockets, and by `judge` from a file; the
+//! same transcript gives the same [`Verdict`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ledger::Ledger;
+use crate::oracle::{Options, Oracle};
+use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::verdict::{CheckReport, Status, Weight};
+use crate::wire::frame::Frame;
+
+use super::case::{Case, Output, Setup};
+use super::failure::Failure;
+
+/// Keeps the transcript, wherever that is.
+pub trait Recorder: Send {
+    /// Takes one event and says on which line it stands, counted from 1.
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64;
+}
+
+/// Keeps nothing and counts.
+#[derive(Debug, Default)]
+pub struct Counting(u64);
+
+impl Recorder for Counting {
+    fn record(&mut self, _at: Duration, _client: &str, _event: &Event) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+/// How a scenario ended.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Its status.
+    pub status: Status,
+    /// Why, in one line; empty for a pass.
+    pub reason: String,
+    /// What was not met.
+    pub failure: Option<Failure>,
+    /// The weight of the rule that failed or held.
+    pub weight: Weight,
+    /// How many of its expectations were put to the test and held.
+    pub observations: u64,
+    /// What there is to say besides.
+    pub notes: Vec<String>,
+    /// What the always-on checks saw.
+    pub checks: Vec<CheckReport>,
+    /// Whether a handshake succeeded.
+    pub shook_hands: bool,
+    /// How long it took, in the case's own time.
+    pub took: Duration,
+}
+
+/// A scenario being played and judged.
+pub struct Play {
+    case: Case,
+    oracle: Oracle,
+    recorder: Box<dyn Recorder>,
+    clients: BTreeMap<ConnId, String>,
+    live: BTreeSet<ConnId>,
+    began: Duration,
+    now: Duration,
+}
+
+impl Play {
+    /// A play that has not begun. `shared` says that others may use the host at the same time.
+    pub fn new(setup: Setup, shared: bool, recorder: Box<dyn Recorder>) -> Play {
+        let options = Options { foreign: shared, ..Options::default() };
+        Play {
+            case: Case::new(setup),
+            oracle: Oracle::new(options),
+            recorder,
+            clients: BTreeMap::new(),
+            live: BTreeSet::new(),
+            began: Duration::ZERO,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// Starts playing.
+    pub fn begin(&mut self, now: Duration) {
+        self.began = self.at(now);
+        self.now = self.began;
+        self.case.begin(self.began);
+    }
+
+    /// The next thing to do, until there is none. Frames are recorded on their way.
+    pub fn poll_output(&mut self, now: Duration) -> Option<Output> {
+        let at = self.at(now);
+        let output = self.case.poll_output()?;
+        match &output {
+            Output::Open { conn, client } => {
+                self.clients.insert(*conn, client.clone());
+            }
+            Output::Send { conn, seen } => {
+                self.record(at, *conn, Event::Sent(Arc::clone(seen)));
+            }
+            Output::Close { conn, .. } => {
+                let reason = String::new();
+                self.live.remove(conn);
+                self.record(at, *conn, Event::Closed { by: Side::Client, code: None, reason });
+            }
+            Output::Restart => {}
+        }
+        Some(output)
+    }
+
+    /// When [`timeout`](Self::timeout) is due.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        self.case.next_timeout()
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_over(&self) -> bool {
+        self.case.is_over()
+    }
+
+    /// A connection stands.
+    pub fn opened(&mut self, now: Duration, conn: ConnId) {
+        let at = self.at(now);
+        let client = self.clients.get(&conn).cloned().unwrap_or_default();
+        self.live.insert(conn);
+        self.record(at, conn, Event::Open { client });
+        self.case.handle_opened(at, conn);
+    }
+
+    /// A frame came.
+    pub fn frame(&mut self, now: Duration, conn: ConnId, frame: Frame) {
+        self.seen(now, conn, Arc::new(Seen::new(frame)));
+    }
+
+    /// A frame came, already decoded. What comes on a connection that the client has ended is
+    /// nobody's any more.
+    pub fn seen(&mut self, now: Duration, conn: ConnId, seen: Arc<Seen>) {
+        let at = self.at(now);
+        if !self.live.contains(&conn) {
+            return;
+        }
+        let line = self.record(at, conn, Event::Received(Arc::clone(&seen)));
+        self.case.handle_frame(at, conn, line, &seen);
+    }
+
+    /// A connection ended, not by us, or could not be opened.
+    pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
+        let at = self.at(now);
+        self.live.remove(&conn);
+        let event = Event::Closed { by: Side::Host, code, reason: reason.to_owned() };
+        let line = self.record(at, conn, event);
+        let reason = match (code, reason) {
+            (Some(code), "") => format!("closed by the host with code {code}"),
+            (Some(code), reason) => format!("closed by the host with code {code}: {reason}"),
+            (None, "") => "closed by the host".to_owned(),
+            (None, reason) => reason.to_owned(),
+        };
+        self.case.handle_closed(at, conn, line, &reason);
+    }
+
+    /// The host was restarted, or could not be.
+    pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
+        let at = self.at(now);
+        if outcome.is_ok() {
+            self.live.clear();
+            self.record(at, ConnId::default(), Event::Restarted);
+        }
+        self.case.handle_restarted(at, outcome);
+    }
+
+    /// It is `now`.
+    pub fn timeout(&mut self, now: Duration) {
+        self.at(now);
+    }
+
+    /// The user wants to stop.
+    pub fn interrupt(&mut self, now: Duration) {
+        let at = self.at(now);
+        self.case.interrupt(at);
+    }
+
+    /// Judges what was played.
+    pub fn finish(self) -> Verdict {
+        let shook_hands = self.case.shook_hands();
+        let scenario = Arc::clone(&self.case.setup().scenario);
+        let failure = self.case.failure().cloned();
+        let rule = failure.as_ref().and_then(|failure| failure.rule.clone());
+        let weight = match rule {
+            Some(rule) => weight_of([&rule]),
+            None => weight_of(&scenario.proves),
+        };
+        let (status, reason) = match &failure {
+            Some(failure) if failure.setup || !shook_hands => {
+                (Status::Untested, failure.message.clone())
+            }
+            Some(failure) => (weight.broken(), failure.message.clone()),
+            None if self.case.was_interrupted() => (Status::Error, "interrupted".to_owned()),
+            None if !shook_hands => (Status::Untested, "no handshake succeeded".to_owned()),
+            None if self.case.observations() == 0 => {
+                (Status::Untested, "nothing was observed".to_owned())
+            }
+            None => (Status::Pass, String::new()),
+        };
+        Verdict {
+            status,
+            reason,
+            failure,
+            weight,
+            observations: self.case.observations(),
+            notes: self.case.notes().to_vec(),
+            checks: self.oracle.finish(),
+            shook_hands,
+            took: self.now.saturating_sub(self.began),
+        }
+    }
+
+    /// Takes the time of an input. What was due before it happens first and at its own time, so
+    /// that a late timer and a transcript read from a file come to the same. Times are kept to
+    /// the microsecond, in memory as in the file.
+    fn at(&mut self, now: Duration) -> Duration {
+        let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        self.now = self.now.max(Duration::from_micros(micros));
+        while let Some(due) = self.case.next_timeout().filter(|due| *due <= self.now) {
+            self.case.handle_timeout(due);
+            if self.case.next_timeout() == Some(due) {
+                break;
+            }
+        }
+        self.now
+    }
+
+    fn record(&mut self, at: Duration, conn: ConnId, event: Event) -> u64 {
+        let client = self.clients.get(&conn).map_or("", String::as_str);
+        let line = self.recorder.record(at, client, &event);
+        self.oracle.observe(&Entry { line, at, conn, event });
+        line
+    }
+}
+
+/// The greatest weight among the requirements.
+fn weight_of<'a>(ids: impl IntoIterator<Item = &'a String>) -> Weight {
+    let ledger = Ledger::get();
+    let weights = ids.into_iter().filter_map(|id| ledger.find(id)).map(|row| row.weight);
+    weights.max().unwrap_or(Weight::Note)
+}

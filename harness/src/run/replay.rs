@@ -1,0 +1,381 @@
+//! A transcript played again from its file: the same way, the same verdicts, no host.
+//!
+//! In a `run.jsonl` every scenario is played again with what the host said in the file; what the
+//! scenario sends has to be what the file says it sent. Other captures have no scenarios: only
+//! the always-on checks look at them.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::oracle::{Options, Oracle};
+use crate::report::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
+use crate::report::jsonl::REDACTED;
+use crate::report::summary::Summary;
+use crate::scenario::load::{Files, load};
+use crate::transcript::line::{self, Line};
+use crate::transcript::{ConnId, Entry, Event, Side};
+use crate::verdict::Status;
+use crate::wire::version::Version;
+
+use super::case::{Output, Setup};
+use super::play::{Play, Recorder};
+use super::suite;
+
+/// What a file came to.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// The scenarios, in the order in which they ended.
+    pub cases: Vec<CaseReport>,
+    /// The fold over them.
+    pub summary: Summary,
+    /// How long the transcript is.
+    pub took: Duration,
+    /// What is odd about the file.
+    pub notes: Vec<String>,
+    /// Where the verdicts are not those of the file.
+    pub differences: Vec<String>,
+}
+
+/// A file that cannot be judged.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{line}: {reason}")]
+pub struct ReplayError {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Judges a file, line by line.
+///
+/// # Errors
+/// The first line that cannot be read.
+pub fn judge(
+    input: impl BufRead,
+    assume: Option<Version>,
+    strict: bool,
+) -> Result<Judged, ReplayError> {
+    let mut replay = Replay {
+        judged: Judged { summary: Summary::new(strict), ..Judged::default() },
+        assume,
+        header: None,
+        cases: BTreeMap::new(),
+        foreign: None,
+        ended: false,
+    };
+    let mut number = 0;
+    for text in input.lines() {
+        number += 1;
+        let error = |reason: String| ReplayError { line: number, reason };
+        let text = text.map_err(|cause| error(cause.to_string()))?;
+        if !text.trim().is_empty() {
+            replay.line(number, &text).map_err(error)?;
+        }
+    }
+    if number == 0 {
+        return Err(ReplayError { line: 1, reason: "the file is empty".to_owned() });
+    }
+    Ok(replay.finish())
+}
+
+struct Replay {
+    judged: Judged,
+    assume: Option<Version>,
+    header: Option<Header>,
+    cases: BTreeMap<u32, Replayed>,
+    foreign: Option<Foreign>,
+    /// Whether the run's footer was read.
+    ended: bool,
+}
+
+impl Replay {
+    fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
+        // Lines about the run are few; the cheap look keeps frames from being parsed twice.
+        if text.contains("\"run\":\"") {
+            let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            if let Some(kind) = value["run"].as_str().map(str::to_owned) {
+                return self.about(&kind, value);
+            }
+        }
+        let line = line::read(text).map_err(|error| error.to_string())?;
+        self.judged.took = self.judged.took.max(line.at);
+        match line.case {
+            Some(case) => {
+                let found = self.cases.get_mut(&case);
+                let found =
+                    found.ok_or_else(|| format!("case {case} did not begin before this line"))?;
+                found.line(number, line);
+            }
+            None => {
+                let assume = self.assume;
+                self.foreign.get_or_insert_with(|| Foreign::new(assume)).line(number, line);
+            }
+        }
+        Ok(())
+    }
+
+    fn about(&mut self, kind: &str, value: Value) -> Result<(), String> {
+        let wrong = |error: serde_json::Error| format!("not a `{kind}` line of a run: {error}");
+        match kind {
+            "header" => {
+                let header: Header = serde_json::from_value(value).map_err(wrong)?;
+                if header.format != FORMAT {
+                    return Err(format!(
+                        "expected a run of format {FORMAT}, found {} (hint: it was written by ahp-harness {})",
+                        header.format, header.harness
+                    ));
+                }
+                self.header = Some(header);
+            }
+            "case" => {
+                let start: CaseStart = serde_json::from_value(value).map_err(wrong)?;
+                let header =
+                    self.header.as_ref().ok_or("expected a `header` line before this one")?;
+                self.cases.insert(start.case, Replayed::new(&start, header)?);
+            }
+            "result" => {
+                let report: CaseReport = serde_json::from_value(value).map_err(wrong)?;
+                self.result(report);
+            }
+            "footer" => self.ended = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, recorded: CaseReport) {
+        let Some(replayed) = self.cases.remove(&recorded.case) else {
+            // It was not played: there is nothing to judge.
+            self.judged.summary.add(&recorded);
+            self.judged.cases.push(recorded);
+            return;
+        };
+        let (mut report, odd) = replayed.finish(&recorded);
+        let interrupted = recorded.status == Status::Error;
+        let known = recorded.status == Status::Known && report.status != Status::Pass;
+        if interrupted || known {
+            report.status = recorded.status;
+            report.reason.clone_from(&recorded.reason);
+        }
+        let place = &recorded.scenario;
+        if report.status != recorded.status {
+            let difference = format!(
+                "{place}: {} in the file, {} now",
+                recorded.status.word(),
+                report.status.word()
+            );
+            self.judged.differences.push(difference);
+        }
+        let findings = |report: &CaseReport| -> usize {
+            report.checks.iter().map(|check| check.findings.len()).sum()
+        };
+        if !interrupted && findings(&report) != findings(&recorded) {
+            let difference = format!(
+                "{place}: {} findings in the file, {} now",
+                findings(&recorded),
+                findings(&report)
+            );
+            self.judged.differences.push(difference);
+        }
+        if !interrupted {
+            self.judged.differences.extend(odd.into_iter().map(|odd| format!("{place}: {odd}")));
+        }
+        self.judged.summary.add(&report);
+        self.judged.cases.push(report);
+    }
+
+    fn finish(mut self) -> Judged {
+        for (_, replayed) in std::mem::take(&mut self.cases) {
+            self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
+        }
+        if self.header.is_some() && !self.ended {
+            self.judged.notes.push("the file has no footer: the run was cut off".to_owned());
+        }
+        if let Some(foreign) = self.foreign {
+            let lines: Vec<CheckLine> =
+                foreign.oracle.finish().iter().map(CheckLine::from).collect();
+            self.judged.summary.add_checks("the capture", &lines);
+        }
+        self.judged
+    }
+}
+
+/// A capture without scenarios.
+struct Foreign {
+    oracle: Oracle,
+    conns: BTreeMap<String, ConnId>,
+    next: u32,
+}
+
+impl Foreign {
+    fn new(assume: Option<Version>) -> Foreign {
+        let options = Options { assume_version: assume, foreign: true, ..Options::default() };
+        Foreign { oracle: Oracle::new(options), conns: BTreeMap::new(), next: 0 }
+    }
+
+    fn line(&mut self, number: u64, line: Line) {
+        let known = self.conns.get(&line.conn).copied();
+        let conn = match (known, &line.event) {
+            (Some(conn), event) if !matches!(event, Event::Open { .. }) => conn,
+            _ => {
+                let conn = ConnId(self.next);
+                self.next += 1;
+                self.conns.insert(line.conn.clone(), conn);
+                conn
+            }
+        };
+        self.oracle.observe(&Entry { line: number, at: line.at, conn, event: line.event });
+    }
+}
+
+/// A scenario being played from the file.
+struct Replayed {
+    id: String,
+    entry: suite::Entry,
+    play: Play,
+    at_line: Arc<Mutex<Place>>,
+    conns: BTreeMap<String, ConnId>,
+    odd: Vec<String>,
+}
+
+/// The line that the next event of the play stands on, and the frame that it has to be.
+#[derive(Debug, Default)]
+struct Place {
+    line: u64,
+}
+
+struct FromFile(Arc<Mutex<Place>>);
+
+impl Recorder for FromFile {
+    fn record(&mut self, _at: Duration, _client: &str, _event: &Event) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).line
+    }
+}
+
+/// The texts that the file carries.
+struct Texts<'a>(&'a CaseStart);
+
+impl Files for Texts<'_> {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let found = self.0.sources.iter().find(|source| source.name == path);
+        found.map(|source| source.text.clone()).ok_or_else(|| "not in the file".to_owned())
+    }
+}
+
+impl Replayed {
+    fn new(start: &CaseStart, header: &Header) -> Result<Replayed, String> {
+        let first = start.sources.first().ok_or("a case without its text")?;
+        let loaded = load(&first.name, &first.text, &Texts(start));
+        let scenario = match (loaded.scenario, loaded.errors.first()) {
+            (Some(scenario), None) => Arc::new(scenario),
+            (_, error) => {
+                let reason = error.map(ToString::to_string).unwrap_or_default();
+                return Err(format!(
+                    "`{}` is no scenario to this version of the harness: {reason}",
+                    start.scenario
+                ));
+            }
+        };
+        let version = header.version.parse().map_err(|error| format!("{error}"))?;
+        let redacted = |resource: &String| (resource.clone(), REDACTED.to_owned());
+        let setup = Setup {
+            scenario: Arc::clone(&scenario),
+            version,
+            offers: header.offers.clone(),
+            seed: header.seed,
+            name: start.name.clone(),
+            epoch: Duration::from_micros(header.epoch_us),
+            limit: Duration::from_millis(header.limit_ms),
+            authenticate: header.authenticated.iter().map(redacted).collect(),
+        };
+        let at_line = Arc::new(Mutex::new(Place::default()));
+        let recorder = Box::new(FromFile(Arc::clone(&at_line)));
+        let mut play = Play::new(setup, header.shared, recorder);
+        play.begin(Duration::ZERO);
+        Ok(Replayed {
+            id: start.scenario.clone(),
+            entry: suite::Entry { scenario, sources: loaded.sources.into() },
+            play,
+            at_line,
+            conns: BTreeMap::new(),
+            odd: Vec::new(),
+        })
+    }
+
+    fn line(&mut self, number: u64, line: Line) {
+        self.at_line.lock().unwrap_or_else(PoisonError::into_inner).line = number;
+        let at = line.at;
+        match line.event {
+            Event::Sent(seen) => match self.next_sent(at) {
+                Some(Output::Send { seen: ours, .. }) => {
+                    let same = ours.frame == seen.frame || seen.frame.display().contains(REDACTED);
+                    if !same {
+                        self.odd
+                            .push(format!("line {number}: the scenario sends another frame now"));
+                    }
+                }
+                _ => self.odd.push(format!("line {number}: the scenario sends nothing here now")),
+            },
+            Event::Closed { by: Side::Client, .. } => {
+                if !matches!(self.next_sent(at), Some(Output::Close { .. })) {
+                    self.odd.push(format!("line {number}: the scenario closes nothing here now"));
+                }
+            }
+            event => {
+                self.drain(at);
+                self.host(at, &line.conn, event);
+            }
+        }
+    }
+
+    fn host(&mut self, at: Duration, client: &str, event: Event) {
+        if matches!(event, Event::Restarted) {
+            self.play.restarted(at, Ok(()));
+            return;
+        }
+        let Some(conn) = self.conns.get(client).copied() else {
+            self.odd.push(format!("`{client}` has no connection now"));
+            return;
+        };
+        match event {
+            Event::Open { .. } => self.play.opened(at, conn),
+            Event::Received(seen) => self.play.seen(at, conn, seen),
+            Event::Closed { code, reason, .. } => self.play.closed(at, conn, code, &reason),
+            Event::Sent(_) | Event::Restarted => {}
+        }
+    }
+
+    /// The next output that a line stands for; openings have none until they succeed.
+    fn next_sent(&mut self, at: Duration) -> Option<Output> {
+        loop {
+            match self.play.poll_output(at)? {
+                Output::Open { conn, client } => {
+                    self.conns.insert(client, conn);
+                }
+                Output::Restart => {}
+                output => return Some(output),
+            }
+        }
+    }
+
+    /// Takes what needs no line; anything else should have had one.
+    fn drain(&mut self, at: Duration) {
+        while let Some(output) = self.next_sent(at) {
+            let what = if matches!(output, Output::Send { .. }) { "sends" } else { "closes" };
+            self.odd.push(format!("the scenario {what} something that the file does not have"));
+        }
+    }
+
+    fn finish(mut self, recorded: &CaseReport) -> (CaseReport, Vec<String>) {
+        while let Some(due) = self.play.next_timeout().filter(|_| !self.play.is_over()) {
+            self.play.timeout(due);
+            self.drain(due);
+        }
+        let verdict = self.play.finish();
+        (CaseReport::of(recorded.case, &self.entry, &verdict), self.odd)
+    }
+}

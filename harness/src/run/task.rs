@@ -1,0 +1,255 @@
+//! The small acts that steps are made of: each sends something, waits for something, or both.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::scenario::bind::Template;
+use crate::scenario::pattern::Pattern;
+use crate::scenario::source::Span;
+use crate::wire::message::Message;
+
+/// A client of the case, by its place in [`Case`](super::case::Case).
+pub type PeerId = usize;
+
+/// What a request has to lead to.
+#[derive(Clone, Debug)]
+pub enum Want {
+    /// A result; with a pattern, one that looks like it.
+    Result(Option<Pattern>),
+    /// A result whose snapshot's state looks like this.
+    State(Pattern),
+    /// An error that looks like this.
+    Error(Pattern),
+    /// That the host closes the connection.
+    Closed,
+    /// Any answer at all: cleaning up judges nothing.
+    Anything,
+}
+
+/// What becomes of a result besides being matched.
+#[derive(Clone, Debug, Default)]
+pub struct Keep {
+    /// The name that the result, or the snapshot's state, is bound to.
+    pub bind: Option<String>,
+    /// The name that the default chat of a session's snapshot is bound to, where it has one.
+    pub default_chat: Option<String>,
+}
+
+/// What has to become of a dispatched action.
+#[derive(Clone, Debug)]
+pub enum Settle {
+    /// It comes back accepted, in an envelope that looks like this.
+    Accept(Pattern),
+    /// It comes back with a `rejectionReason`, in an envelope that looks like this.
+    Reject(Pattern),
+    /// Nothing comes back up to a barrier.
+    Ignored,
+    /// It is not accepted: rejected, or nothing comes back up to a barrier.
+    Refused,
+}
+
+/// Which messages a step looks for.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Where the step stands.
+    pub span: Span,
+    /// The type of an action.
+    pub action: Option<String>,
+    /// The method of a notification.
+    pub method: Option<String>,
+    /// The channel, once filled in.
+    pub channel: Option<Value>,
+    /// What the params have to look like.
+    pub params: Option<Pattern>,
+    /// Whether objects may have other members.
+    pub exact: bool,
+}
+
+impl Filter {
+    /// Whether the message is of the kind that the filter is about, whatever its params.
+    pub fn is_about(&self, message: &Message) -> bool {
+        let params = message.params();
+        let action = message.method() == Some("action");
+        let method = match (&self.method, &self.action) {
+            (Some(method), _) => message.method() == Some(method),
+            (None, Some(wanted)) => action && params["action"]["type"] == wanted.as_str(),
+            (None, None) => true,
+        };
+        method && self.channel.as_ref().is_none_or(|channel| params["channel"] == *channel)
+    }
+
+    /// What the filter is about, for a message: "`chat/delta`".
+    pub fn what(&self) -> String {
+        match (&self.action, &self.method) {
+            (Some(name), _) | (None, Some(name)) => format!("`{name}`"),
+            (None, None) => "a message".to_owned(),
+        }
+    }
+}
+
+/// How a filter is held against what arrives.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// The first that matches.
+    First,
+    /// The very next.
+    Next,
+}
+
+/// One small act, with the step it belongs to.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The step's place in the scenario; `None` while cleaning up.
+    pub step: Option<usize>,
+    /// How long its wait may take, where the step says so.
+    pub within: Option<Duration>,
+    /// The act.
+    pub act: Act,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Opens a connection and waits until it stands.
+    Connect(PeerId),
+    /// Sends a request and waits for its answer.
+    Request {
+        /// Who sends it.
+        peer: PeerId,
+        /// The method.
+        method: String,
+        /// The params.
+        params: Template,
+        /// What has to come of it.
+        want: Want,
+        /// Whether objects of the answer may have other members.
+        exact: bool,
+        /// What becomes of the result.
+        keep: Keep,
+    },
+    /// Waits until a session has a default chat, and binds it.
+    DefaultChat {
+        /// A client that is subscribed to the session.
+        peer: PeerId,
+        /// The session.
+        session: Template,
+        /// The name that the chat is bound to.
+        bind: String,
+    },
+    /// Sends `reconnect` and waits for its answer.
+    Reconnect {
+        /// Who comes back.
+        peer: PeerId,
+        /// The channels to resume.
+        subscriptions: Option<Template>,
+        /// The number last seen.
+        last_seen: Option<Template>,
+        /// What has to come of it.
+        want: Want,
+        /// What becomes of the result.
+        keep: Keep,
+    },
+    /// Sends a notification.
+    Notify {
+        /// Who sends it.
+        peer: PeerId,
+        /// The method.
+        method: String,
+        /// The params.
+        params: Template,
+    },
+    /// Dispatches an action and waits for what has to become of it.
+    Dispatch {
+        /// Who dispatches it.
+        peer: PeerId,
+        /// The channel.
+        channel: Template,
+        /// The action.
+        action: Template,
+        /// Its `clientSeq`, where the step says so.
+        seq: Option<Template>,
+        /// What has to become of it.
+        settle: Option<Settle>,
+        /// The name that the `clientSeq` is bound to.
+        bind: Option<String>,
+    },
+    /// Waits for a message.
+    Await {
+        /// Who has to see it.
+        peer: PeerId,
+        /// Which one.
+        filter: Filter,
+        /// The channel, to be filled in.
+        channel: Option<Template>,
+        /// How it is looked for.
+        mode: Mode,
+    },
+    /// Watches that a message does not come.
+    Watch {
+        /// Who must not see it.
+        peer: PeerId,
+        /// Which one.
+        filter: Filter,
+        /// The channel, to be filled in.
+        channel: Option<Template>,
+    },
+    /// Waits until everything sent before has arrived everywhere.
+    Barrier {
+        /// Who marks it.
+        peer: PeerId,
+        /// The channel, to be filled in.
+        channel: Option<Template>,
+    },
+    /// Looks at a client's own state.
+    Mirror {
+        /// Whose.
+        peer: PeerId,
+        /// The channel.
+        channel: Template,
+        /// What it has to look like.
+        state: Pattern,
+        /// Whether objects may have other members.
+        exact: bool,
+    },
+    /// Sends a frame as it is.
+    Send {
+        /// Who sends it.
+        peer: PeerId,
+        /// What it is.
+        frame: RawFrame,
+    },
+    /// Waits for the response to a frame sent as it is.
+    Answer {
+        /// Who has to see it.
+        peer: PeerId,
+        /// Its id.
+        id: Pattern,
+        /// What it has to be; `None`: that there is none.
+        want: Option<Want>,
+    },
+    /// Ends a connection.
+    Hang {
+        /// Whose.
+        peer: PeerId,
+        /// Whether with a closing handshake.
+        graceful: bool,
+    },
+    /// Waits until the host closes a connection.
+    AwaitClosed(PeerId),
+    /// Restarts the host.
+    Restart,
+}
+
+/// A frame that the scenario writes itself.
+#[derive(Clone, Debug)]
+pub enum RawFrame {
+    /// The text of the frame.
+    Text(Template),
+    /// A JSON value.
+    Json(Template),
+    /// The bytes of a binary frame.
+    Binary(Template),
+    /// A `ping` padded to this many bytes.
+    Padded(u64),
+}

@@ -1,0 +1,289 @@
+//! Names and values: what `${…}` stands for, and filling it in.
+//!
+//! A [`Template`] is a value with holes. A text that is one hole takes the bound value as it is; a
+//! hole inside a text takes its text form.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::node::{Content, Node};
+use super::source::Span;
+
+/// A value with holes, and where each stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    /// The whole value's place.
+    pub span: Span,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    Value(Value),
+    Text(Vec<Piece>),
+    List(Vec<Template>),
+    Map(Vec<(String, Template)>),
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Piece {
+    /// Text as it is.
+    Plain(String),
+    /// `${name}`: what the name is bound to.
+    Use(String),
+    /// `${new name}`: a fresh id, bound to the name.
+    New(String),
+    /// `${now}`: the driver's clock as an ISO 8601 text.
+    Now,
+}
+
+/// What fills holes that no step bound.
+pub trait Mint {
+    /// A fresh id that nobody else uses.
+    fn fresh(&mut self) -> String;
+    /// The clock as an ISO 8601 text.
+    fn now(&self) -> String;
+}
+
+/// What names are bound to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bindings(BTreeMap<String, Value>);
+
+impl Bindings {
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// Binds a name, whatever it was bound to.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// Every binding, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0.iter()
+    }
+}
+
+impl Template {
+    /// Reads a node as a template.
+    pub fn of(node: &Node) -> Template {
+        let shape = match &node.content {
+            Content::Scalar(Value::String(text)) => match pieces(text) {
+                plain if plain.iter().all(|piece| matches!(piece, Piece::Plain(_))) => {
+                    Shape::Value(Value::String(joined(&plain)))
+                }
+                parts => Shape::Text(parts),
+            },
+            Content::Scalar(value) => Shape::Value(value.clone()),
+            Content::List(items) => Shape::List(items.iter().map(Template::of).collect()),
+            Content::Map(members) => Shape::Map(
+                members.iter().map(|m| (m.key.clone(), Template::of(&m.value))).collect(),
+            ),
+        };
+        Template { span: node.span, shape }
+    }
+
+    /// A template of a fixed value, for steps that a shorter one stands for.
+    pub fn fixed(span: Span, value: Value) -> Template {
+        Template { span, shape: Shape::Value(value) }
+    }
+
+    /// A template that is one hole.
+    pub fn hole(span: Span, name: &str) -> Template {
+        Template { span, shape: Shape::Text(vec![Piece::Use(name.to_owned())]) }
+    }
+
+    /// A template of members.
+    pub fn map(span: Span, members: Vec<(String, Template)>) -> Template {
+        Template { span, shape: Shape::Map(members) }
+    }
+
+    /// A template that is the driver's clock.
+    pub fn now(span: Span) -> Template {
+        Template { span, shape: Shape::Text(vec![Piece::Now]) }
+    }
+
+    /// Its members, with their holes; none where it is no mapping.
+    pub fn members(&self) -> &[(String, Template)] {
+        match &self.shape {
+            Shape::Map(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// A text with more text after it.
+    pub fn followed_by(&self, more: &str) -> Template {
+        let mut parts = match &self.shape {
+            Shape::Text(parts) => parts.clone(),
+            Shape::Value(Value::String(text)) => vec![Piece::Plain(text.clone())],
+            _ => vec![Piece::Plain(self.spelled().to_string())],
+        };
+        parts.push(Piece::Plain(more.to_owned()));
+        Template { span: self.span, shape: Shape::Text(parts) }
+    }
+
+    /// Fills the holes. A name that is not bound gives its own spelling: the loader has refused
+    /// such a file, and an unmatched text fails visibly.
+    pub fn fill(&self, bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
+        match &self.shape {
+            Shape::Value(value) => value.clone(),
+            Shape::Text(parts) => fill_text(parts, bindings, mint),
+            Shape::List(items) => items.iter().map(|item| item.fill(bindings, mint)).collect(),
+            Shape::Map(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.fill(bindings, mint)))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    /// Calls `visit` for each hole, in order, with its place.
+    pub fn holes(&self, visit: &mut dyn FnMut(Span, &Piece)) {
+        match &self.shape {
+            Shape::Value(_) => {}
+            Shape::Text(parts) => parts.iter().for_each(|piece| visit(self.span, piece)),
+            Shape::List(items) => items.iter().for_each(|item| item.holes(visit)),
+            Shape::Map(members) => members.iter().for_each(|(_, value)| value.holes(visit)),
+        }
+    }
+
+    /// The value with its holes as they are spelled, for a person.
+    pub fn spelled(&self) -> Value {
+        match &self.shape {
+            Shape::Value(value) => value.clone(),
+            Shape::Text(parts) => Value::String(parts.iter().map(Piece::spelled).collect()),
+            Shape::List(items) => items.iter().map(Template::spelled).collect(),
+            Shape::Map(members) => Value::Object(
+                members.iter().map(|(key, value)| (key.clone(), value.spelled())).collect(),
+            ),
+        }
+    }
+}
+
+impl Piece {
+    fn spelled(&self) -> String {
+        match self {
+            Piece::Plain(text) => text.clone(),
+            Piece::Use(name) => format!("${{{name}}}"),
+            Piece::New(name) => format!("${{new {name}}}"),
+            Piece::Now => "${now}".to_owned(),
+        }
+    }
+}
+
+/// Takes a text apart. `$$` is a literal `$`; a `${` that nothing closes is text.
+pub fn pieces(text: &str) -> Vec<Piece> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix("$$") {
+            plain.push('$');
+            rest = after;
+        } else if let Some((name, after)) = rest.strip_prefix("${").and_then(|r| r.split_once('}'))
+        {
+            if !plain.is_empty() {
+                parts.push(Piece::Plain(std::mem::take(&mut plain)));
+            }
+            parts.push(hole(name.trim()));
+            rest = after;
+        } else {
+            plain.push('$');
+            rest = &rest[1..];
+        }
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() || parts.is_empty() {
+        parts.push(Piece::Plain(plain));
+    }
+    parts
+}
+
+fn hole(name: &str) -> Piece {
+    match name.strip_prefix("new ") {
+        Some(fresh) => Piece::New(fresh.trim().to_owned()),
+        None if name == "now" => Piece::Now,
+        None => Piece::Use(name.to_owned()),
+    }
+}
+
+fn joined(parts: &[Piece]) -> String {
+    parts.iter().map(|piece| if let Piece::Plain(text) = piece { text } else { "" }).collect()
+}
+
+fn fill_text(parts: &[Piece], bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
+    if let [piece] = parts {
+        return fill_piece(piece, bindings, mint);
+    }
+    let mut text = String::new();
+    for piece in parts {
+        match fill_piece(piece, bindings, mint) {
+            Value::String(part) => text.push_str(&part),
+            other => text.push_str(&other.to_string()),
+        }
+    }
+    Value::String(text)
+}
+
+fn fill_piece(piece: &Piece, bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
+    match piece {
+        Piece::Plain(text) => Value::String(text.clone()),
+        Piece::Now => Value::String(mint.now()),
+        Piece::Use(name) => match bindings.get(name) {
+            Some(value) => value.clone(),
+            None => Value::String(piece.spelled()),
+        },
+        Piece::New(name) => {
+            let value = Value::String(mint.fresh());
+            bindings.set(name, value.clone());
+            value
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::node::read;
+    use super::super::source::Source;
+    use super::*;
+
+    struct Counter(u32);
+
+    impl Mint for Counter {
+        fn fresh(&mut self) -> String {
+            self.0 += 1;
+            format!("id-{}", self.0)
+        }
+        fn now(&self) -> String {
+            "2026-01-01T00:00:00Z".to_owned()
+        }
+    }
+
+    fn check(text: &str, expected: Value) {
+        let (node, errors) = read(&Source::new("t", text), 0);
+        assert_eq!(errors, []);
+        let mut bindings = Bindings::default();
+        bindings.set("n", json!(7));
+        bindings.set("s", json!("x"));
+        let filled = Template::of(&node.unwrap()).fill(&mut bindings, &mut Counter(0));
+        assert_eq!(filled, expected, "{text}");
+    }
+
+    #[test]
+    fn fills_holes() {
+        check("a: ${n}", json!({"a": 7}));
+        check("a: '${s}-${n}'", json!({"a": "x-7"}));
+        check("['${new u}', '${u}', '${new v}']", json!(["id-1", "id-1", "id-2"]));
+        check("a: '$$literal ${now}'", json!({"a": "$literal 2026-01-01T00:00:00Z"}));
+        check("a: 'half ${ open'", json!({"a": "half ${ open"}));
+    }
+}

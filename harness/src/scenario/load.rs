@@ -1,0 +1,198 @@
+//! Files in, scenarios and mistakes out; fragments are read where they are included.
+
+use super::node::{self, Node};
+use super::parse::{Includes, Parsed, Scenario, scenario};
+use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
+
+/// Where files are read from. Paths use `/` everywhere.
+pub trait Files {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// Why it could not be read, for the author.
+    fn read(&self, path: &str) -> Result<String, String>;
+}
+
+/// A file that was read, with everything that is wrong with it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The file and, after it, the fragments it includes, in the order that [`Span::file`] counts.
+    pub sources: Vec<Source>,
+    /// The scenario; `None` for a fragment, or where nothing could be made of the text.
+    pub scenario: Option<Scenario>,
+    /// Whether the file is a fragment.
+    pub fragment: bool,
+    /// What is wrong with it, in the order of the text.
+    pub errors: Vec<ScenarioError>,
+}
+
+/// Reads one file and what it includes.
+pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
+    let source = Source::new(path, text);
+    let (root, mut errors) = node::read(&source, 0);
+    let mut loader = Loader { files, sources: vec![source], open: vec![0] };
+    let parsed = root.and_then(|root| scenario(&root, &mut loader, &mut errors));
+    let sources = loader.sources;
+    let (scenario, fragment) = match parsed {
+        Some(Parsed::Scenario(scenario)) => (Some(*scenario), false),
+        Some(Parsed::Fragment) => (None, true),
+        None => (None, false),
+    };
+    if let Some(scenario) = &scenario {
+        misplaced(scenario, path, &mut errors);
+    }
+    errors.sort_by_key(|error| (error.span.file, error.span.start));
+    errors.dedup();
+    Loaded { sources, scenario, fragment, errors }
+}
+
+/// The id of a scenario is the end of its path, so that a name in a report finds the file.
+fn misplaced(scenario: &Scenario, path: &str, errors: &mut Vec<ScenarioError>) {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
+    if !ends && !scenario.id.is_empty() {
+        let path = stem.to_owned();
+        let kind = ScenarioErrorKind::MisplacedScenario { id: scenario.id.clone(), path };
+        errors.push(ScenarioError { span: scenario.span, kind });
+    }
+}
+
+struct Loader<'a> {
+    files: &'a dyn Files,
+    sources: Vec<Source>,
+    /// The file being read, innermost last, as indices into `sources`.
+    open: Vec<usize>,
+}
+
+impl Includes for Loader<'_> {
+    fn enter(&mut self, path: &str, at: Span, errors: &mut Vec<ScenarioError>) -> Option<Node> {
+        let from = self.open.last().and_then(|index| self.sources.get(*index));
+        let path = joined(from.map_or("", |source| &source.name), path);
+        let chain: Vec<_> = self
+            .open
+            .iter()
+            .filter_map(|index| Some(self.sources.get(*index)?.name.as_str()))
+            .collect();
+        if chain.contains(&path.as_str()) {
+            let chain = chain.join(", ");
+            let kind = ScenarioErrorKind::IncludeCycle { path, chain };
+            errors.push(ScenarioError { span: at, kind });
+            return None;
+        }
+        let text = match self.files.read(&path) {
+            Ok(text) => text,
+            Err(reason) => {
+                let kind = ScenarioErrorKind::Unreadable { path, reason };
+                errors.push(ScenarioError { span: at, kind });
+                return None;
+            }
+        };
+        let source = Source::new(path, text);
+        let index = self.sources.len();
+        let (root, mistakes) = node::read(&source, index as u32);
+        self.sources.push(source);
+        errors.extend(mistakes);
+        if root.is_some() {
+            self.open.push(index);
+        }
+        root
+    }
+
+    fn leave(&mut self) {
+        self.open.pop();
+    }
+}
+
+/// A path named from a file: `../x` and `./x` are resolved, so that one file has one name.
+fn joined(from: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "." | "" => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    struct Folder(BTreeMap<&'static str, &'static str>);
+
+    impl Files for Folder {
+        fn read(&self, path: &str) -> Result<String, String> {
+            self.0.get(path).map(|text| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+        }
+    }
+
+    const HEAD: &str = "scenario: a/b\ntitle: t\nproves: [envelope.serverseq.monotonic]\n";
+
+    fn mistakes(text: &str) -> Vec<String> {
+        let files = Folder(BTreeMap::from([
+            ("x/cycle.yaml", "fragment: f\nsteps: [{include: cycle.yaml}]"),
+            ("x/open.yaml", "fragment: f\nsteps: [{open: A}]"),
+        ]));
+        let loaded = load("x/a/b.yaml", text, &files);
+        let show = |error: &ScenarioError| {
+            let source = &loaded.sources[error.span.file as usize];
+            let (line, column) = source.position(error.span.start);
+            format!("{}:{line}:{column} {error}", source.name)
+        };
+        loaded.errors.iter().map(show).collect()
+    }
+
+    #[test]
+    fn takes_fragments_in() {
+        let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - closed: A\n");
+        assert_eq!(mistakes(&text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn draws_every_mistake_where_it_is() {
+        let text = format!(
+            "{HEAD}colour: red\nsteps:\n  - include: ../none.yaml\n  - include: ../cycle.yaml\n  \
+             - expectt: {{ at: A }}\n  - expect: {{ at: B, within: 5 }}\n  - barrier: [A, A]\n  \
+             - request: {{ by: A }}\n  - snapshot: {{ of: '${{s}}', state: {{ $is: 1 }} }}\n  \
+             - never: {{ at: A, typ: x }}\n"
+        );
+        let found = mistakes(&text);
+        let wanted = [
+            ":4:1 a scenario has no `colour`",
+            ":6:14 `x/none.yaml` could not be read",
+            ":8:5 a step has no `expectt`",
+            "did you mean `expect`?",
+            ":9:19 no client is called `B`",
+            ":9:30 expected a duration with a unit, found `5`",
+            ":10:14 expected the name of one client",
+            ":11:5 `request` needs `method`",
+            "`${s}` is not bound",
+            "`$is` is no operator",
+            ":13:5 nothing ends this `never`",
+            "`never` has no `typ`",
+            "`x/cycle.yaml` includes itself",
+        ];
+        for part in wanted {
+            assert!(found.iter().any(|line| line.contains(part)), "{part}\n{found:#?}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_could_not_fail() {
+        let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n"));
+        assert!(found[0].contains("could not fail"), "{found:?}");
+        let found = mistakes("scenario: a/c\ntitle: t\nproves: [no.such]\nsteps: [{closed: A}]");
+        assert!(found.iter().any(|line| line.contains("no requirement is called")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("its file says `x/a/b`")), "{found:?}");
+    }
+}

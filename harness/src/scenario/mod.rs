@@ -1,0 +1,20 @@
+//! The scenario language: YAML in, a checked list of steps out. It never runs anything.
+//!
+//! A file becomes a tree in which every node knows where it stands ([`node`]); the tables of
+//! [`verbs`] say which steps and members there are; [`parse`] holds a tree against them and reports
+//! every mistake at once; [`pattern`] and [`bind`] are what steps compare and fill in; [`render`]
+//! prints a scenario for a person.
+//!
+//! Knows: `wire`, `ledger`, `agent::script`. Never knows: clients, hosts, transcripts.
+//!
+//! Start at [`verbs`].
+
+pub mod bind;
+pub mod load;
+pub mod node;
+pub mod parse;
+pub mod pattern;
+pub mod render;
+pub mod schema;
+pub mod source;
+pub mod verbs;

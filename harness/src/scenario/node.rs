@@ -1,0 +1,319 @@
+//! YAML as a tree in which every node knows where it stands.
+//!
+//! Stricter than YAML: no tags, anchors, aliases, complex keys or several documents, and no word
+//! that YAML 1.1 takes for a boolean. JSON is YAML, so it goes through here as well.
+
+use granit_parser::{Event, Parser, ScalarStyle};
+use serde_json::Value;
+
+use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A scalar: null, a boolean, a number or a text.
+    Scalar(Value),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in the order of the file.
+    Map(Vec<Member>),
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// The value.
+    pub value: Node,
+}
+
+/// Depth at which a file is refused: far above any scenario, far below the stack.
+const MAX_DEPTH: usize = 100;
+
+impl Node {
+    /// The text of a string scalar.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.content {
+            Content::Scalar(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members of a mapping.
+    pub fn as_map(&self) -> Option<&[Member]> {
+        match &self.content {
+            Content::Map(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// The items of a sequence.
+    pub fn as_list(&self) -> Option<&[Node]> {
+        match &self.content {
+            Content::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The value of a member of a mapping.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.as_map()?.iter().find(|member| member.key == key).map(|member| &member.value)
+    }
+
+    /// The plain JSON value, without places.
+    pub fn to_value(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => items.iter().map(Node::to_value).collect(),
+            Content::Map(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|member| (member.key.clone(), member.value.to_value()))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// What the node is, for a message: "a list", "the text `x`".
+    pub fn describe(&self) -> String {
+        match &self.content {
+            Content::Scalar(Value::Null) => "nothing".to_owned(),
+            Content::Scalar(Value::String(text)) => format!("the text `{text}`"),
+            Content::Scalar(value) => format!("`{value}`"),
+            Content::List(_) => "a list".to_owned(),
+            Content::Map(_) => "a mapping".to_owned(),
+        }
+    }
+}
+
+/// Reads one document. The tree holds what could be read, the list every mistake found.
+pub fn read(source: &Source, file: u32) -> (Option<Node>, Vec<ScenarioError>) {
+    let mut reader = Reader { file, errors: Vec::new(), open: Vec::new(), root: None };
+    for next in Parser::new_from_str(&source.text) {
+        match next {
+            Ok((event, span)) => reader.event(event, span),
+            Err(error) => {
+                let at = error.marker().byte_offset().unwrap_or(0) as u32;
+                let span = Span { file, start: at, end: at + 1 };
+                reader.fail(span, ScenarioErrorKind::Yaml(error.info()));
+                return (None, reader.errors);
+            }
+        }
+        if reader.open.len() > MAX_DEPTH {
+            return (None, reader.errors);
+        }
+    }
+    (reader.root, reader.errors)
+}
+
+/// A collection whose end has not been read.
+struct Open {
+    node: Node,
+    /// The key that waits for its value.
+    key: Option<(String, Span)>,
+}
+
+struct Reader {
+    file: u32,
+    errors: Vec<ScenarioError>,
+    open: Vec<Open>,
+    root: Option<Node>,
+}
+
+impl Reader {
+    fn fail(&mut self, span: Span, kind: ScenarioErrorKind) {
+        self.errors.push(ScenarioError { span, kind });
+    }
+
+    fn forbid(&mut self, span: Span, what: &'static str, hint: &'static str) {
+        self.fail(span, ScenarioErrorKind::Forbidden { what, hint });
+    }
+
+    fn event(&mut self, event: Event<'_>, span: granit_parser::Span) {
+        let range = span.byte_range().unwrap_or(0..0);
+        let span = Span { file: self.file, start: range.start as u32, end: range.end as u32 };
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.decorated(span, anchor, tag.is_some());
+                let value = self.scalar(&text, style, span);
+                self.put(Node { span, content: Content::Scalar(value) });
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.decorated(span, anchor, tag.is_some());
+                self.begin(span, Content::List(Vec::new()));
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.decorated(span, anchor, tag.is_some());
+                self.begin(span, Content::Map(Vec::new()));
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                self.forbid(span, "aliases", "write the value out, or use `include`");
+                self.put(Node { span, content: Content::Scalar(Value::Null) });
+            }
+            Event::DocumentStart(..) if self.root.is_some() => {
+                self.forbid(span, "further documents", "one file holds one scenario");
+            }
+            _ => {}
+        }
+    }
+
+    fn decorated(&mut self, span: Span, anchor: usize, tagged: bool) {
+        if anchor != 0 {
+            self.forbid(span, "anchors", "write the value out, or use `include`");
+        }
+        if tagged {
+            self.forbid(span, "tags", "quote the value to make it a text");
+        }
+    }
+
+    fn begin(&mut self, span: Span, content: Content) {
+        if self.open.len() == MAX_DEPTH {
+            self.forbid(span, "values nested a hundred deep", "build the value in steps");
+        }
+        self.open.push(Open { node: Node { span, content }, key: None });
+    }
+
+    fn end(&mut self, span: Span) {
+        if let Some(mut closed) = self.open.pop() {
+            closed.node.span.end = span.end.max(closed.node.span.end);
+            self.put(closed.node);
+        }
+    }
+
+    /// Hands a finished node to the collection it stands in.
+    fn put(&mut self, node: Node) {
+        let Some(owner) = self.open.last_mut() else {
+            self.root.get_or_insert(node);
+            return;
+        };
+        match &mut owner.node.content {
+            Content::List(items) => items.push(node),
+            Content::Map(members) => match owner.key.take() {
+                Some((key, key_span)) => members.push(Member { key, key_span, value: node }),
+                None => self.key(node),
+            },
+            Content::Scalar(_) => {}
+        }
+    }
+
+    fn key(&mut self, node: Node) {
+        let span = node.span;
+        let key = match node.content {
+            Content::Scalar(Value::String(text)) => text,
+            Content::Scalar(Value::Null) => "null".to_owned(),
+            Content::Scalar(value) => value.to_string(),
+            _ => {
+                self.forbid(span, "complex keys", "a key is a word or a quoted text");
+                String::new()
+            }
+        };
+        let Some(owner) = self.open.last_mut() else {
+            return;
+        };
+        let twice = match &owner.node.content {
+            Content::Map(members) => members.iter().any(|member| member.key == key),
+            _ => false,
+        };
+        owner.key = Some((key.clone(), span));
+        if twice {
+            self.fail(span, ScenarioErrorKind::DuplicateKey { key });
+        }
+    }
+
+    /// Resolves a scalar by YAML 1.2's core schema; only plain ones are anything but text.
+    fn scalar(&mut self, text: &str, style: ScalarStyle, span: Span) -> Value {
+        if style != ScalarStyle::Plain {
+            return Value::String(text.to_owned());
+        }
+        match text {
+            "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+            "true" | "True" | "TRUE" => return Value::Bool(true),
+            "false" | "False" | "FALSE" => return Value::Bool(false),
+            _ => {}
+        }
+        let lower = text.to_ascii_lowercase();
+        if matches!(lower.as_str(), "on" | "off" | "y" | "n" | "yes" | "no") {
+            self.fail(span, ScenarioErrorKind::BooleanWord { word: text.to_owned() });
+        }
+        number(text).unwrap_or_else(|| Value::String(text.to_owned()))
+    }
+}
+
+/// A number as JSON writes them; anything else (hexadecimal, `1_000`, `.5`) stays a text.
+fn number(text: &str) -> Option<Value> {
+    let first = text.bytes().next()?;
+    if !(first == b'-' || first.is_ascii_digit()) {
+        return None;
+    }
+    serde_json::from_str::<serde_json::Number>(text).ok().map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(text: &str, expected: Value) {
+        let (node, errors) = read(&Source::new("t.yaml", text), 0);
+        assert_eq!(errors, [], "{text}");
+        assert_eq!(node.unwrap().to_value(), expected, "{text}");
+    }
+
+    #[test]
+    fn reads_yaml_and_json() {
+        check("a: 1\nb: [x, 'y', null]", json!({"a": 1, "b": ["x", "y", null]}));
+        check(r#"{"a": {"b": true}, "c": -1.5e3}"#, json!({"a": {"b": true}, "c": -1500.0}));
+        check("v: 1.0.0\nw: 0x1F\nx: '1'", json!({"v": "1.0.0", "w": "0x1F", "x": "1"}));
+        check("t: |\n  a\n  b\n", json!({"t": "a\nb\n"}));
+    }
+
+    fn check_error(text: &str, expected: &str, line: usize, column: usize) {
+        let source = Source::new("t.yaml", text);
+        let (_, errors) = read(&source, 0);
+        let error = errors.first().unwrap_or_else(|| panic!("{text}: no mistake found"));
+        assert!(error.to_string().contains(expected), "{text}: {error}");
+        assert_eq!(source.position(error.span.start), (line, column), "{text}");
+    }
+
+    #[test]
+    fn refuses_what_other_tools_read_differently() {
+        check_error("a: yes", "`yes` is a boolean", 1, 4);
+        check_error("on: 1", "`on` is a boolean", 1, 1);
+        check_error("a: 1\na: 2", "`a` stands here twice", 2, 1);
+        check_error("a: &x 1\nb: *x", "anchors", 1, 7);
+        check_error("a: !t 1", "tags", 1, 7);
+        check_error("? [a]\n: 1", "complex keys", 1, 3);
+        check_error("a: 1\n---\nb: 2", "further documents", 2, 1);
+        check_error("a: [1", "not readable as YAML", 1, 4);
+    }
+
+    #[test]
+    fn goes_on_after_a_mistake() {
+        let (node, errors) = read(&Source::new("t.yaml", "a: yes\nb: no\nb: 1"), 0);
+        assert_eq!(errors.len(), 3);
+        assert!(node.is_some());
+    }
+
+    #[test]
+    fn knows_where_values_stand() {
+        let text = "a:\n  - b: deep\n";
+        let (node, _) = read(&Source::new("t.yaml", text), 0);
+        let node = node.unwrap();
+        let deep = node.get("a").unwrap().as_list().unwrap()[0].get("b").unwrap();
+        assert_eq!(&text[deep.span.start as usize..deep.span.end as usize], "deep");
+    }
+}

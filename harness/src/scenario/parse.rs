@@ -1,0 +1,652 @@
+//! A tree held against the tables of the language: a scenario, and every mistake in it at once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::ledger::Ledger;
+use crate::wire::version::Version;
+
+use super::bind::{Piece, Template};
+use super::node::{Content, Member, Node};
+use super::pattern::{Name, Pattern};
+use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
+use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, Verb};
+
+/// A scenario, ready to be planned.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its id, such as `reconnect/replays-what-was-missed`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The requirements it exercises; the first is the one its failure is named after.
+    pub proves: Vec<String>,
+    /// The versions it holds for.
+    pub spec: SpecRange,
+    /// The profile it belongs to.
+    pub profile: String,
+    /// Words to select it by.
+    pub tags: Vec<String>,
+    /// The agent's script, without its first line; empty where the agent only echoes.
+    pub agent: String,
+    /// Its clients.
+    pub clients: Vec<String>,
+    /// The settings it needs of the host.
+    pub host: Vec<(String, u64)>,
+    /// Whether it may harm the host.
+    pub aggressive: bool,
+    /// How long each wait may take, where it differs from the run's limit.
+    pub within: Option<Duration>,
+    /// What happens, includes played in.
+    pub steps: Vec<Step>,
+    /// Where the id stands.
+    pub span: Span,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub verb: Verb,
+    /// Where the verb stands.
+    pub span: Span,
+    /// Its members, in the order of the verb's row.
+    pub members: Vec<(&'static str, Span, Given)>,
+}
+
+/// The value of a step's member.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// Names of clients, or texts.
+    Names(Vec<String>),
+    /// A text, or a name to bind.
+    Text(String),
+    /// A flag.
+    Flag(bool),
+    /// A duration.
+    Duration(Duration),
+    /// A number of things.
+    Count(u64),
+    /// A value with holes.
+    Template(Template),
+    /// What a value has to look like.
+    Pattern(Pattern),
+}
+
+/// The versions a scenario holds for: all bounds at once.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SpecRange {
+    bounds: Vec<(Bound, Version)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Bound {
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+    Exactly,
+}
+
+impl SpecRange {
+    /// Reads bounds such as `>=0.9.0 <1.0.0`; a bare version is exactly that one.
+    pub fn read(text: &str) -> Option<SpecRange> {
+        let bound = |word: &str| {
+            let signs = [
+                (">=", Bound::AtLeast),
+                (">", Bound::Above),
+                ("<=", Bound::AtMost),
+                ("<", Bound::Below),
+                ("=", Bound::Exactly),
+                ("", Bound::Exactly),
+            ];
+            let (rest, bound) =
+                signs.iter().find_map(|(sign, bound)| Some((word.strip_prefix(sign)?, *bound)))?;
+            Some((bound, rest.parse().ok()?))
+        };
+        let bounds: Option<Vec<_>> = text.split_whitespace().map(bound).collect();
+        bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
+    }
+
+    /// Whether the scenario holds for a version.
+    pub fn includes(&self, version: Version) -> bool {
+        self.bounds.iter().all(|(bound, limit)| match bound {
+            Bound::AtLeast => version >= *limit,
+            Bound::Above => version > *limit,
+            Bound::AtMost => version <= *limit,
+            Bound::Below => version < *limit,
+            Bound::Exactly => version == *limit,
+        })
+    }
+}
+
+impl Step {
+    fn given(&self, name: &str) -> Option<&Given> {
+        self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
+    }
+
+    /// Where a member stands; the verb itself where it is not given.
+    pub fn place(&self, name: &str) -> Span {
+        self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
+    }
+
+    /// The clients of a member, or none.
+    pub fn clients(&self, name: &str) -> &[String] {
+        match self.given(name) {
+            Some(Given::Names(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The text of a member.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.given(name)? {
+            Given::Text(text) => Some(text),
+            Given::Names(names) => names.first().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// Whether a flag is given and true.
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.given(name), Some(Given::Flag(true)))
+    }
+
+    /// The duration of a member.
+    pub fn duration(&self, name: &str) -> Option<Duration> {
+        match self.given(name)? {
+            Given::Duration(duration) => Some(*duration),
+            _ => None,
+        }
+    }
+
+    /// The number of a member.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        match self.given(name)? {
+            Given::Count(count) => Some(*count),
+            _ => None,
+        }
+    }
+
+    /// The template of a member.
+    pub fn template(&self, name: &str) -> Option<&Template> {
+        match self.given(name)? {
+            Given::Template(template) => Some(template),
+            _ => None,
+        }
+    }
+
+    /// The pattern of a member.
+    pub fn pattern(&self, name: &str) -> Option<&Pattern> {
+        match self.given(name)? {
+            Given::Pattern(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// Whether the step is an expectation that can fail.
+    pub fn asserts(&self) -> bool {
+        let row = self.verb.row();
+        let wants = |name: &str| row.fields.iter().any(|field| field.name == name && field.wants);
+        row.asserts || self.members.iter().any(|(name, ..)| wants(name))
+    }
+}
+
+/// Where the fragments come from that a file includes.
+pub trait Includes {
+    /// The tree of a fragment, named from the file that is being read; from here on that file is
+    /// the fragment. `None` when it cannot be had, which is reported to `errors`.
+    fn enter(&mut self, path: &str, at: Span, errors: &mut Vec<ScenarioError>) -> Option<Node>;
+    /// The file that included it is being read again.
+    fn leave(&mut self);
+}
+
+/// What a file turned out to be.
+pub enum Parsed {
+    /// A scenario.
+    Scenario(Box<Scenario>),
+    /// A fragment, to be included.
+    Fragment,
+}
+
+/// Reads a tree as a scenario. Mistakes go to `errors`; a scenario with mistakes is only good for
+/// showing them.
+pub fn scenario(
+    root: &Node,
+    includes: &mut dyn Includes,
+    errors: &mut Vec<ScenarioError>,
+) -> Option<Parsed> {
+    let Some(members) = root.as_map() else {
+        wrong_form(errors, root, "a mapping that begins with `scenario: <area>/<slug>`");
+        return None;
+    };
+    if root.get("fragment").is_some() {
+        known_keys("a fragment", members, FRAGMENT, root.span, errors);
+        return Some(Parsed::Fragment);
+    }
+    known_keys("a scenario", members, SCENARIO, root.span, errors);
+    let mut parser = Parser { includes, errors, clients: vec!["A".to_owned()] };
+    Some(Parsed::Scenario(Box::new(parser.scenario(root))))
+}
+
+struct Parser<'a> {
+    includes: &'a mut dyn Includes,
+    errors: &'a mut Vec<ScenarioError>,
+    clients: Vec<String>,
+}
+
+impl Parser<'_> {
+    fn fail(&mut self, span: Span, kind: ScenarioErrorKind) {
+        self.errors.push(ScenarioError { span, kind });
+    }
+
+    fn scenario(&mut self, root: &Node) -> Scenario {
+        let text = |key: &str| root.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+        self.header_forms(root);
+        if let Some(node) = root.get("clients") {
+            self.clients = texts(node);
+        }
+        let agent = root.get("agent").map(texts).unwrap_or_default().join("\n");
+        self.check_agent(root.get("agent"), &agent);
+        let mut scenario = Scenario {
+            id: text("scenario"),
+            title: text("title"),
+            proves: root.get("proves").map(texts).unwrap_or_default(),
+            spec: self.spec(root.get("spec")),
+            profile: match root.get("profile").and_then(Node::as_str) {
+                Some(profile) => profile.to_owned(),
+                None if agent.trim().is_empty() => "core".to_owned(),
+                None => "agent".to_owned(),
+            },
+            tags: root.get("tags").map(texts).unwrap_or_default(),
+            agent,
+            clients: self.clients.clone(),
+            host: self.settings(root.get("host")),
+            aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
+            within: root.get("within").and_then(|node| self.duration(node)),
+            steps: Vec::new(),
+            span: root.get("scenario").map_or(root.span, |node| node.span),
+        };
+        self.requirements(root.get("proves"));
+        if let Some(steps) = root.get("steps") {
+            scenario.steps = self.steps(steps);
+            self.names(&scenario);
+            self.expectations(&scenario, steps.span);
+        }
+        scenario
+    }
+
+    fn header_forms(&mut self, root: &Node) {
+        for field in SCENARIO {
+            let Some(node) = root.get(field.name) else {
+                continue;
+            };
+            let fits = match field.form {
+                Form::Text => node.as_str().is_some(),
+                Form::Texts => !texts(node).is_empty(),
+                Form::Flag => matches!(node.to_value(), serde_json::Value::Bool(_)),
+                Form::Steps => node.as_list().is_some(),
+                _ => true,
+            };
+            if !fits {
+                wrong_form(self.errors, node, expected(field.form));
+            }
+        }
+        if let Some(node) = root.get("profile")
+            && !matches!(node.as_str(), Some("core" | "agent"))
+        {
+            wrong_form(self.errors, node, "`core` or `agent`");
+        }
+    }
+
+    fn spec(&mut self, node: Option<&Node>) -> SpecRange {
+        let Some(node) = node else {
+            return SpecRange::default();
+        };
+        let range = node.as_str().and_then(SpecRange::read);
+        if range.is_none() {
+            wrong_form(self.errors, node, "versions such as `\">=0.9.0\"` or `\">=0.9.0 <1.0.0\"`");
+        }
+        range.unwrap_or_default()
+    }
+
+    fn settings(&mut self, node: Option<&Node>) -> Vec<(String, u64)> {
+        let mut settings = Vec::new();
+        for member in node.and_then(Node::as_map).unwrap_or_default() {
+            if !SETTINGS.contains(&member.key.as_str()) {
+                let kind = ScenarioErrorKind::UnknownKey {
+                    owner: "`host`".to_owned(),
+                    key: member.key.clone(),
+                    hint: did_you_mean(&member.key, SETTINGS),
+                };
+                self.fail(member.key_span, kind);
+            }
+            match member.value.to_value().as_u64() {
+                Some(value) => settings.push((member.key.clone(), value)),
+                None => wrong_form(self.errors, &member.value, "a number"),
+            }
+        }
+        settings
+    }
+
+    fn requirements(&mut self, node: Option<&Node>) {
+        let Some(node) = node else { return };
+        let items = node.as_list().unwrap_or(std::slice::from_ref(node));
+        for item in items {
+            if let Some(id) = item.as_str() {
+                self.requirement(id, item.span);
+            }
+        }
+    }
+
+    fn requirement(&mut self, id: &str, span: Span) {
+        let ledger = Ledger::get();
+        if ledger.find(id).is_some() {
+            return;
+        }
+        let hint = match ledger.closest(id) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => "`ahp-harness list requirements` lists them all".to_owned(),
+        };
+        self.fail(span, ScenarioErrorKind::UnknownRequirement { id: id.to_owned(), hint });
+    }
+
+    fn check_agent(&mut self, node: Option<&Node>, script: &str) {
+        let Some(node) = node else { return };
+        self.script(script, node.span);
+    }
+
+    fn script(&mut self, script: &str, span: Span) {
+        let text = format!("{}\n{script}", crate::agent::script::HEADER);
+        if let Some(Err(error)) = crate::agent::script::find(&text) {
+            self.fail(span, ScenarioErrorKind::AgentScript(error.to_string()));
+        }
+    }
+
+    fn steps(&mut self, node: &Node) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for item in node.as_list().unwrap_or_default() {
+            let Some([Member { key, key_span, value }]) = item.as_map() else {
+                wrong_form(
+                    self.errors,
+                    item,
+                    "a step: one verb with its members, such as `barrier: A`",
+                );
+                continue;
+            };
+            let Some(row) = VERBS.iter().find(|row| row.name == key) else {
+                let names: Vec<_> = VERBS.iter().map(|row| row.name).collect();
+                let kind = ScenarioErrorKind::UnknownKey {
+                    owner: "a step".to_owned(),
+                    key: key.clone(),
+                    hint: did_you_mean(key, &names),
+                };
+                self.fail(*key_span, kind);
+                continue;
+            };
+            let step = self.step(row.verb, *key_span, value);
+            if step.verb == Verb::Include {
+                steps.extend(self.included(&step));
+            } else {
+                steps.push(step);
+            }
+        }
+        steps
+    }
+
+    fn included(&mut self, step: &Step) -> Vec<Step> {
+        let Some(path) = step.text("file") else {
+            return Vec::new();
+        };
+        let place = step.place("file");
+        let Some(tree) = self.includes.enter(path, place, self.errors) else {
+            return Vec::new();
+        };
+        match tree.as_map() {
+            Some(members) => known_keys("a fragment", members, FRAGMENT, tree.span, self.errors),
+            None => wrong_form(self.errors, &tree, "a fragment: `fragment` and `steps`"),
+        }
+        let steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
+        self.includes.leave();
+        steps
+    }
+
+    fn step(&mut self, verb: Verb, span: Span, value: &Node) -> Step {
+        let row = verb.row();
+        let mut members = Vec::new();
+        match (&value.content, row.short) {
+            (Content::Map(given), _) => {
+                known_keys(&format!("`{}`", row.name), given, row.fields, span, self.errors);
+                for field in row.fields {
+                    let Some(member) = given.iter().find(|member| member.key == field.name) else {
+                        continue;
+                    };
+                    if let Some(value) = self.value(field, &member.value) {
+                        members.push((field.name, member.value.span, value));
+                    }
+                }
+            }
+            (Content::Scalar(serde_json::Value::Null), _)
+                if row.fields.iter().all(|field| !field.required) => {}
+            (_, Some(short)) => {
+                if let Some(field) = row.fields.iter().find(|field| field.name == short)
+                    && let Some(given) = self.value(field, value)
+                {
+                    members.push((field.name, value.span, given));
+                }
+            }
+            _ => wrong_form(self.errors, value, &format!("the members of `{}`", row.name)),
+        }
+        let step = Step { verb, span, members };
+        self.exclusive(&step);
+        step
+    }
+
+    /// Wishes that contradict each other.
+    fn exclusive(&mut self, step: &Step) {
+        const WISHES: [&str; 10] = [
+            "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
+            "snapshot", "none",
+        ];
+        let given: Vec<_> =
+            WISHES.iter().copied().filter(|name| step.given(name).is_some()).collect();
+        if let [first, second, ..] = given[..] {
+            self.fail(step.place(second), ScenarioErrorKind::Exclusive { first, second });
+        }
+        if step.verb == Verb::Turn
+            && let Some(script) = step.text("script")
+        {
+            self.script(script, step.place("script"));
+        }
+        if let Some(rule) = step.text("rule") {
+            self.requirement(rule, step.place("rule"));
+        }
+    }
+
+    fn value(&mut self, field: &Field, node: &Node) -> Option<Given> {
+        let given = match field.form {
+            Form::Client | Form::Clients => {
+                let names = texts(node);
+                for name in &names {
+                    self.client(name, node.span);
+                }
+                let fits = !names.is_empty() && (field.form == Form::Clients || names.len() == 1);
+                fits.then_some(Given::Names(names))
+            }
+            Form::Binds | Form::Text => node.as_str().map(|text| Given::Text(text.to_owned())),
+            Form::Texts => Some(Given::Names(texts(node))),
+            Form::Flag => node.to_value().as_bool().map(Given::Flag),
+            Form::Duration => return self.duration(node).map(Given::Duration),
+            Form::Count => node.to_value().as_u64().map(Given::Count),
+            Form::Template => Some(Given::Template(Template::of(node))),
+            Form::Pattern => {
+                // `true` asks for the outcome alone, whatever it looks like.
+                let pattern = match node.to_value() {
+                    serde_json::Value::Bool(true) if field.wants => Pattern::anything(node.span),
+                    _ => Pattern::of(node, self.errors),
+                };
+                Some(Given::Pattern(pattern))
+            }
+            Form::Steps | Form::Settings => None,
+        };
+        if given.is_none() {
+            wrong_form(self.errors, node, expected(field.form));
+        }
+        given
+    }
+
+    fn duration(&mut self, node: &Node) -> Option<Duration> {
+        let value = node.to_value();
+        if value.is_number() {
+            let found = value.to_string();
+            self.fail(node.span, ScenarioErrorKind::DurationWithoutUnit { found });
+            return None;
+        }
+        let duration = value.as_str().and_then(read_duration);
+        if duration.is_none() {
+            wrong_form(self.errors, node, expected(Form::Duration));
+        }
+        duration
+    }
+
+    fn client(&mut self, name: &str, span: Span) {
+        if self.clients.iter().any(|client| client == name) {
+            return;
+        }
+        let known: Vec<_> = self.clients.iter().map(String::as_str).collect();
+        let kind = ScenarioErrorKind::UnknownClient { name: name.to_owned(), known: list(&known) };
+        self.fail(span, kind);
+    }
+
+    /// Walks the steps in order and reports names that are used before they are bound.
+    fn names(&mut self, scenario: &Scenario) {
+        let mut bound: BTreeSet<String> = ["version".to_owned()].into();
+        for client in &scenario.clients {
+            bound.insert(format!("{client}.id"));
+            bound.insert(format!("{client}.seq"));
+        }
+        let mut unbound = Vec::new();
+        for step in &scenario.steps {
+            let mut visit = |span: Span, name: Name<'_>| match name {
+                Name::Hole(Piece::Use(name)) if !bound.contains(name) => {
+                    unbound.push((span, name.clone(), bound.iter().cloned().collect::<Vec<_>>()));
+                }
+                Name::Hole(Piece::New(name)) => {
+                    bound.insert(name.clone());
+                }
+                Name::Bound(name) => {
+                    bound.insert(name.to_owned());
+                }
+                Name::Hole(_) => {}
+            };
+            for (_, _, given) in &step.members {
+                match given {
+                    Given::Template(template) => {
+                        template.holes(&mut |span, piece| visit(span, Name::Hole(piece)));
+                    }
+                    Given::Pattern(pattern) => pattern.names(&mut visit),
+                    _ => {}
+                }
+            }
+            if step.verb == Verb::Open {
+                bound.insert(step.text("session").unwrap_or("session").to_owned());
+                bound.insert(step.text("chat").unwrap_or("chat").to_owned());
+            }
+            if let Some(name) = step.text("as") {
+                bound.insert(name.to_owned());
+            }
+        }
+        for (span, name, bound) in unbound {
+            let names: Vec<_> = bound.iter().map(String::as_str).collect();
+            self.fail(span, ScenarioErrorKind::Unbound { name, bound: list(&names) });
+        }
+    }
+
+    fn expectations(&mut self, scenario: &Scenario, span: Span) {
+        let first_line = Span { end: span.start + 1, ..span };
+        if !scenario.steps.iter().any(Step::asserts) {
+            self.fail(first_line, ScenarioErrorKind::ExpectsNothing);
+        }
+        let last_barrier = scenario.steps.iter().rposition(|step| step.verb == Verb::Barrier);
+        for (index, step) in scenario.steps.iter().enumerate() {
+            if step.verb == Verb::Never && last_barrier.is_none_or(|barrier| barrier < index) {
+                self.fail(step.span, ScenarioErrorKind::NeverWithoutBarrier);
+            }
+        }
+    }
+}
+
+fn wrong_form(errors: &mut Vec<ScenarioError>, node: &Node, expected: &str) {
+    let kind =
+        ScenarioErrorKind::WrongForm { expected: expected.to_owned(), found: node.describe() };
+    errors.push(ScenarioError { span: node.span, kind });
+}
+
+fn expected(form: Form) -> &'static str {
+    match form {
+        Form::Client => "the name of one client",
+        Form::Clients => "a client or a list of them, such as `[A, B]`",
+        Form::Binds => "a name",
+        Form::Text => "a text",
+        Form::Texts => "a text or a list of texts",
+        Form::Flag => "`true` or `false`",
+        Form::Duration => "a duration such as `250ms`, `2s` or `1m`",
+        Form::Count => "a number of things",
+        Form::Template => "a value",
+        Form::Pattern => "a pattern",
+        Form::Steps => "a list of steps",
+        Form::Settings => "a mapping of settings",
+    }
+}
+
+/// The texts of a list, or of a node that is one; a block of text counts as its lines.
+fn texts(node: &Node) -> Vec<String> {
+    let one = |node: &Node| node.as_str().map(str::to_owned);
+    match &node.content {
+        Content::List(items) => items.iter().filter_map(one).collect(),
+        _ => one(node).map(|text| text.trim_end().to_owned()).into_iter().collect(),
+    }
+}
+
+fn known_keys(
+    owner: &str,
+    members: &[Member],
+    fields: &[Field],
+    span: Span,
+    errors: &mut Vec<ScenarioError>,
+) {
+    let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+    for member in members {
+        if !names.contains(&member.key.as_str()) {
+            let kind = ScenarioErrorKind::UnknownKey {
+                owner: owner.to_owned(),
+                key: member.key.clone(),
+                hint: did_you_mean(&member.key, &names),
+            };
+            errors.push(ScenarioError { span: member.key_span, kind });
+        }
+    }
+    for field in fields.iter().filter(|field| field.required) {
+        if !members.iter().any(|member| member.key == field.name) {
+            let kind = ScenarioErrorKind::MissingKey {
+                owner: owner.to_owned(),
+                key: field.name.to_owned(),
+                doc: field.doc.to_owned(),
+            };
+            let at = Span { end: span.end.min(span.start + 1).max(span.start), ..span };
+            errors.push(ScenarioError { span: at, kind });
+        }
+    }
+}
+
+/// Reads a duration such as `250ms`, `2s` or `1m`.
+pub fn read_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u64 = text.get(..split)?.parse().ok()?;
+    match text.get(split..)? {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! The JSON Schema of scenario files, read off the tables, for editors.
+
+use serde_json::{Map, Value, json};
+
+use super::pattern::OPERATORS;
+use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, VerbRow};
+
+/// The schema, as it is checked in beside the scenarios.
+pub fn text() -> String {
+    let mut text = serde_json::to_string_pretty(&schema()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn schema() -> Value {
+    let mut definitions = Map::new();
+    definitions.insert("pattern".to_owned(), pattern());
+    for row in VERBS {
+        definitions.insert(row.name.to_owned(), verb(row));
+    }
+    let steps: Vec<Value> = VERBS
+        .iter()
+        .map(|row| {
+            let reference = json!({"$ref": format!("#/$defs/{}", row.name)});
+            json!({
+                "type": "object",
+                "properties": {row.name: reference},
+                "required": [row.name],
+                "additionalProperties": false,
+            })
+        })
+        .collect();
+    definitions.insert("step".to_owned(), json!({"oneOf": steps}));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "AHP scenario",
+        "oneOf": [object(SCENARIO, "A scenario."), object(FRAGMENT, "Steps to include.")],
+        "$defs": definitions,
+    })
+}
+
+fn verb(row: &VerbRow) -> Value {
+    let full = object(row.fields, row.doc);
+    match row.short.and_then(|short| row.fields.iter().find(|field| field.name == short)) {
+        Some(field) => json!({"description": row.doc, "oneOf": [form(field), full]}),
+        None if row.fields.iter().all(|field| !field.required) => {
+            json!({"description": row.doc, "oneOf": [{"type": "null"}, full]})
+        }
+        None => full,
+    }
+}
+
+fn object(fields: &[Field], doc: &str) -> Value {
+    let required: Vec<_> =
+        fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| {
+            let mut value = form(field);
+            value["description"] = json!(field.doc);
+            (field.name.to_owned(), value)
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "description": doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn form(field: &Field) -> Value {
+    let text = json!({"type": "string"});
+    match field.form {
+        Form::Client | Form::Binds | Form::Text => text,
+        Form::Clients | Form::Texts => {
+            json!({"oneOf": [text, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
+        }
+        Form::Flag => json!({"type": "boolean"}),
+        Form::Duration => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
+        Form::Count => json!({"type": "integer", "minimum": 0}),
+        Form::Template => json!({}),
+        Form::Pattern => json!({"$ref": "#/$defs/pattern"}),
+        Form::Steps => json!({"type": "array", "items": {"$ref": "#/$defs/step"}}),
+        Form::Settings => {
+            let settings: Map<String, Value> = SETTINGS
+                .iter()
+                .map(|name| ((*name).to_owned(), json!({"type": "integer", "minimum": 0})))
+                .collect();
+            json!({"type": "object", "properties": settings, "additionalProperties": false})
+        }
+    }
+}
+
+fn pattern() -> Value {
+    let operators: Vec<String> =
+        OPERATORS.iter().map(|row| format!("{}: {}", row.name, row.doc)).collect();
+    json!({"description": format!("A value, or operators: {}", operators.join("; "))})
+}

@@ -1,0 +1,568 @@
+//! The tables of the language: every member of a scenario, every step and every member of a step.
+//!
+//! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
+
+/// What a member's value has to be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// The name of one client of the scenario.
+    Client,
+    /// One client or a list of them.
+    Clients,
+    /// A name that the step binds to what it got.
+    Binds,
+    /// A text without holes.
+    Text,
+    /// A list of texts, or one.
+    Texts,
+    /// `true` or `false`.
+    Flag,
+    /// A number with a unit, such as `250ms`.
+    Duration,
+    /// A number of things.
+    Count,
+    /// Any value, with `${…}` filled in.
+    Template,
+    /// What a value has to look like.
+    Pattern,
+    /// A list of steps.
+    Steps,
+    /// A mapping of settings.
+    Settings,
+}
+
+/// One member of a scenario or a step.
+#[derive(Debug)]
+pub struct Field {
+    /// Its key.
+    pub name: &'static str,
+    /// What its value has to be.
+    pub form: Form,
+    /// Whether it has to be there.
+    pub required: bool,
+    /// Whether it makes the step an expectation that can fail.
+    pub wants: bool,
+    /// What it says.
+    pub doc: &'static str,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Verb {
+    /// Opens connections without a handshake.
+    Connect,
+    /// Sends `initialize`.
+    Initialize,
+    /// The usual opening.
+    Open,
+    /// Sends a request and waits for its response.
+    Request,
+    /// Sends a notification.
+    Notify,
+    /// Dispatches an action.
+    Dispatch,
+    /// Starts a turn with the scenario's agent script.
+    Turn,
+    /// Subscribes to a channel.
+    Subscribe,
+    /// Unsubscribes.
+    Unsubscribe,
+    /// Waits for a message, passing over others.
+    Expect,
+    /// Demands that the very next message matches.
+    Next,
+    /// Demands that nothing matches until the next barrier.
+    Never,
+    /// Waits until everything sent before has arrived everywhere.
+    Barrier,
+    /// Reads a channel's state.
+    Snapshot,
+    /// Looks at what a client has made of a channel by itself.
+    Mirror,
+    /// Sends a frame as it is.
+    Send,
+    /// Waits for the response to a frame sent as it is.
+    Answer,
+    /// Cuts connections off.
+    Drop,
+    /// Comes back with `reconnect`.
+    Reconnect,
+    /// Waits until the host closes connections.
+    Closed,
+    /// Lets the agent go on from a `hold`.
+    Release,
+    /// Restarts the host.
+    Restart,
+    /// Plays the steps of another file.
+    Include,
+}
+
+/// One verb of the language.
+#[derive(Debug)]
+pub struct VerbRow {
+    /// The verb.
+    pub verb: Verb,
+    /// Its key in a step.
+    pub name: &'static str,
+    /// The member that a bare value stands for.
+    pub short: Option<&'static str>,
+    /// Whether every such step is an expectation that can fail.
+    pub asserts: bool,
+    /// Its members.
+    pub fields: &'static [Field],
+    /// What it does.
+    pub doc: &'static str,
+}
+
+const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
+    Field { name, form, required: false, wants: false, doc }
+}
+
+const fn needed(name: &'static str, form: Form, doc: &'static str) -> Field {
+    Field { required: true, ..field(name, form, doc) }
+}
+
+const fn wanted(name: &'static str, form: Form, doc: &'static str) -> Field {
+    Field { wants: true, ..field(name, form, doc) }
+}
+
+const RULE: Field = field("rule", Form::Text, "the requirement that this step alone proves");
+const WITHIN: Field =
+    field("within", Form::Duration, "how long to wait, instead of the run's limit");
+const BY: Field = needed("by", Form::Client, "the client that acts");
+const AT: Field = needed("at", Form::Clients, "the clients that have to see it, each for itself");
+const CHANNEL: Field = needed("channel", Form::Template, "the channel's URI");
+const RESULT: Field = wanted("result", Form::Pattern, "what the result has to look like");
+const ERROR: Field =
+    wanted("error", Form::Pattern, "that it fails, and what the error has to look like");
+const CLOSED: Field = wanted("closed", Form::Flag, "that the host closes the connection instead");
+const AS: Field = field("as", Form::Binds, "the name to bind the result to");
+const TYPE: Field = field("type", Form::Text, "the type of an action, such as `chat/delta`");
+const METHOD: Field =
+    field("method", Form::Text, "the method of a notification, such as `root/sessionAdded`");
+const ON: Field = field("channel", Form::Template, "the channel it has to be on");
+const WHERE: Field = field(
+    "where",
+    Form::Pattern,
+    "what the message's params have to look like: for an action the envelope, so `{ action: … }`",
+);
+const EXACT: Field = field("exact", Form::Flag, "objects may have no other members");
+
+/// Every verb.
+pub const VERBS: &[VerbRow] = &[
+    VerbRow {
+        verb: Verb::Connect,
+        name: "connect",
+        short: Some("by"),
+        asserts: false,
+        fields: &[needed("by", Form::Clients, "the clients that connect"), RULE],
+        doc: "opens connections and sends nothing on them",
+    },
+    VerbRow {
+        verb: Verb::Initialize,
+        name: "initialize",
+        short: Some("by"),
+        asserts: false,
+        fields: &[
+            needed("by", Form::Clients, "the clients that shake hands"),
+            field("versions", Form::Template, "the versions offered, instead of the run's own"),
+            field("subscribe", Form::Template, "the initial subscriptions"),
+            field(
+                "params",
+                Form::Template,
+                "further members of the params; they win over the usual ones",
+            ),
+            RESULT,
+            ERROR,
+            CLOSED,
+            AS,
+            WITHIN,
+            RULE,
+        ],
+        doc: "sends `initialize` and waits for the answer; an error fails the step unless `error` wants one",
+    },
+    VerbRow {
+        verb: Verb::Open,
+        name: "open",
+        short: Some("by"),
+        asserts: false,
+        fields: &[
+            needed("by", Form::Clients, "the clients; the first one creates the session"),
+            field(
+                "session",
+                Form::Binds,
+                "the name of the session, `session` unless given; one that is bound is joined",
+            ),
+            field("chat", Form::Binds, "the name of its default chat, `chat` unless given"),
+            field("config", Form::Template, "further members of `createSession`"),
+            field("root", Form::Flag, "subscribe to the root channel too, in the handshake"),
+            WITHIN,
+            RULE,
+        ],
+        doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat",
+    },
+    VerbRow {
+        verb: Verb::Request,
+        name: "request",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            needed("method", Form::Text, "the method"),
+            field(
+                "params",
+                Form::Template,
+                "the params; `channel` is the root channel unless given",
+            ),
+            RESULT,
+            ERROR,
+            CLOSED,
+            AS,
+            EXACT,
+            WITHIN,
+            RULE,
+        ],
+        doc: "sends a request and waits for its response; an error fails the step unless `error` wants one",
+    },
+    VerbRow {
+        verb: Verb::Notify,
+        name: "notify",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            needed("method", Form::Text, "the method"),
+            field("params", Form::Template, "the params"),
+            RULE,
+        ],
+        doc: "sends a notification",
+    },
+    VerbRow {
+        verb: Verb::Dispatch,
+        name: "dispatch",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            CHANNEL,
+            needed("action", Form::Template, "the action, with its `type`"),
+            field("clientSeq", Form::Template, "its `clientSeq`, instead of the client's next"),
+            wanted(
+                "accept",
+                Form::Pattern,
+                "that it comes back accepted, and what the envelope has to look like",
+            ),
+            wanted(
+                "reject",
+                Form::Pattern,
+                "that it comes back with a `rejectionReason`, and what the envelope has to look like",
+            ),
+            wanted("ignored", Form::Flag, "that nothing comes back for it up to a barrier"),
+            wanted(
+                "refused",
+                Form::Flag,
+                "that it is not accepted: rejected, or nothing comes back up to a barrier",
+            ),
+            AS,
+            WITHIN,
+            RULE,
+        ],
+        doc: "dispatches an action; without a wish the step does not wait",
+    },
+    VerbRow {
+        verb: Verb::Turn,
+        name: "turn",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
+            needed("id", Form::Template, "the turn's id"),
+            field("text", Form::Template, "the message before the script"),
+            field("script", Form::Text, "a script of its own, instead of the scenario's `agent`"),
+            field("members", Form::Template, "further members of the action"),
+            wanted(
+                "accept",
+                Form::Pattern,
+                "that it comes back accepted, and what the envelope has to look like",
+            ),
+            wanted("reject", Form::Pattern, "that it comes back with a `rejectionReason`"),
+            wanted(
+                "refused",
+                Form::Flag,
+                "that it is not accepted: rejected, or nothing comes back up to a barrier",
+            ),
+            WITHIN,
+            RULE,
+        ],
+        doc: "dispatches `chat/turnStarted` with a message that carries the agent's script",
+    },
+    VerbRow {
+        verb: Verb::Subscribe,
+        name: "subscribe",
+        short: None,
+        asserts: false,
+        fields: &[
+            needed("by", Form::Clients, "the clients that subscribe"),
+            CHANNEL,
+            field("params", Form::Template, "further members of the params"),
+            RESULT,
+            ERROR,
+            AS,
+            WITHIN,
+            RULE,
+        ],
+        doc: "subscribes to a channel and waits for the response",
+    },
+    VerbRow {
+        verb: Verb::Unsubscribe,
+        name: "unsubscribe",
+        short: None,
+        asserts: false,
+        fields: &[needed("by", Form::Clients, "the clients that unsubscribe"), CHANNEL, RULE],
+        doc: "unsubscribes from a channel; nothing answers it",
+    },
+    VerbRow {
+        verb: Verb::Expect,
+        name: "expect",
+        short: None,
+        asserts: true,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE],
+        doc: "waits for the first message that matches, and passes over what came before it",
+    },
+    VerbRow {
+        verb: Verb::Next,
+        name: "next",
+        short: None,
+        asserts: true,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE],
+        doc: "demands that the very next message on the channel matches",
+    },
+    VerbRow {
+        verb: Verb::Never,
+        name: "never",
+        short: None,
+        asserts: true,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, RULE],
+        doc: "demands that no message matches, from here to the next barrier",
+    },
+    VerbRow {
+        verb: Verb::Barrier,
+        name: "barrier",
+        short: Some("by"),
+        asserts: false,
+        fields: &[
+            BY,
+            field(
+                "channel",
+                Form::Template,
+                "the channel, `${chat}` where it is bound, else the root channel",
+            ),
+            WITHIN,
+            RULE,
+        ],
+        doc: "waits until everything that was sent before has arrived at every subscriber of the channel",
+    },
+    VerbRow {
+        verb: Verb::Snapshot,
+        name: "snapshot",
+        short: None,
+        asserts: true,
+        fields: &[
+            needed("of", Form::Template, "the channel's URI"),
+            field("by", Form::Client, "the client that asks; a fresh observer unless given"),
+            needed("state", Form::Pattern, "what the state has to look like"),
+            field("as", Form::Binds, "the name to bind the state to"),
+            EXACT,
+            WITHIN,
+            RULE,
+        ],
+        doc: "reads a channel's state from scratch",
+    },
+    VerbRow {
+        verb: Verb::Mirror,
+        name: "mirror",
+        short: None,
+        asserts: true,
+        fields: &[
+            AT,
+            needed("of", Form::Template, "the channel's URI"),
+            needed("state", Form::Pattern, "what the client's own state has to look like"),
+            EXACT,
+            RULE,
+        ],
+        doc: "looks at the state that a client made of its snapshot, the envelopes and its own pending actions",
+    },
+    VerbRow {
+        verb: Verb::Send,
+        name: "send",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            field("raw", Form::Template, "the text of the frame"),
+            field("json", Form::Template, "the frame as a JSON value"),
+            field("binary", Form::Template, "the bytes of a binary frame, as text"),
+            field("size", Form::Count, "a well-formed `ping` padded to this many bytes"),
+            RULE,
+        ],
+        doc: "sends a frame as it is, well-formed or not",
+    },
+    VerbRow {
+        verb: Verb::Answer,
+        name: "answer",
+        short: None,
+        asserts: true,
+        fields: &[
+            needed("at", Form::Client, "the client that has to see it"),
+            needed("id", Form::Pattern, "the id of the response"),
+            RESULT,
+            ERROR,
+            CLOSED,
+            field(
+                "none",
+                Form::Flag,
+                "that no response with this id comes before a later `ping` is answered",
+            ),
+            WITHIN,
+            RULE,
+        ],
+        doc: "waits for the response to a frame that was sent as it is",
+    },
+    VerbRow {
+        verb: Verb::Drop,
+        name: "drop",
+        short: Some("by"),
+        asserts: false,
+        fields: &[needed("by", Form::Clients, "the clients whose connections end"), RULE],
+        doc: "cuts connections off without a closing handshake; the clients keep what they know",
+    },
+    VerbRow {
+        verb: Verb::Reconnect,
+        name: "reconnect",
+        short: Some("by"),
+        asserts: false,
+        fields: &[
+            needed("by", Form::Clients, "the clients that come back"),
+            field(
+                "subscriptions",
+                Form::Template,
+                "the channels to resume, instead of those the client had",
+            ),
+            field(
+                "lastSeen",
+                Form::Template,
+                "the `lastSeenServerSeq`, instead of the client's own",
+            ),
+            wanted(
+                "replay",
+                Form::Pattern,
+                "that the result is a replay, and what it has to look like",
+            ),
+            wanted(
+                "snapshot",
+                Form::Pattern,
+                "that the result is snapshots, and what it has to look like",
+            ),
+            RESULT,
+            ERROR,
+            AS,
+            WITHIN,
+            RULE,
+        ],
+        doc: "opens a new connection and resumes on it with `reconnect`",
+    },
+    VerbRow {
+        verb: Verb::Closed,
+        name: "closed",
+        short: Some("at"),
+        asserts: true,
+        fields: &[AT, WITHIN, RULE],
+        doc: "waits until the host closes the connection",
+    },
+    VerbRow {
+        verb: Verb::Release,
+        name: "release",
+        short: Some("hold"),
+        asserts: false,
+        fields: &[
+            needed("hold", Form::Text, "the hold's name"),
+            field(
+                "by",
+                Form::Client,
+                "the client that releases it; the scenario's first unless given",
+            ),
+            field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
+            RULE,
+        ],
+        doc: "lets the agent go on from `hold NAME`, by a steering message `ahp-release: NAME`",
+    },
+    VerbRow {
+        verb: Verb::Restart,
+        name: "restart",
+        short: None,
+        asserts: false,
+        fields: &[WITHIN, RULE],
+        doc: "restarts the host; every connection ends",
+    },
+    VerbRow {
+        verb: Verb::Include,
+        name: "include",
+        short: Some("file"),
+        asserts: false,
+        fields: &[needed("file", Form::Text, "the fragment's path, from this file's folder")],
+        doc: "plays the steps of a fragment: a file of `fragment` (a title) and `steps`",
+    },
+];
+
+/// The members of a scenario file.
+pub const SCENARIO: &[Field] = &[
+    needed("scenario", Form::Text, "its id, `<area>/<slug>`, the end of its path"),
+    needed("title", Form::Text, "what it shows, in one sentence"),
+    needed("proves", Form::Texts, "the requirements it exercises"),
+    field("spec", Form::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
+    field("profile", Form::Text, "`core` or `agent`; `agent` where there is an agent script"),
+    field("tags", Form::Texts, "words to select it by"),
+    field("agent", Form::Texts, "the lines of the agent's script"),
+    field("clients", Form::Texts, "its clients, `A` unless given"),
+    field(
+        "host",
+        Form::Settings,
+        "settings of the host it needs, such as `{ replayCapacity: 4 }`; other hosts skip it",
+    ),
+    field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
+    field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),
+    needed("steps", Form::Steps, "what happens"),
+];
+
+/// The members of a fragment file.
+pub const FRAGMENT: &[Field] = &[
+    needed("fragment", Form::Text, "what it does, in one sentence"),
+    needed("steps", Form::Steps, "what happens"),
+];
+
+/// The settings that `host` may ask for.
+pub const SETTINGS: &[&str] = &["replayCapacity"];
+
+impl Verb {
+    /// The row of the verb.
+    pub fn row(self) -> &'static VerbRow {
+        // The rows stand in the order of the variants; a test holds them there.
+        &VERBS[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_verbs() {
+        for (index, row) in VERBS.iter().enumerate() {
+            assert_eq!(row.verb as usize, index, "{}", row.name);
+            if let Some(short) = row.short {
+                assert!(row.fields.iter().any(|field| field.name == short), "{}", row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Bytes between peers, and nothing else.
+//!
+//! [`websocket`] is a client's connection, [`serve`] puts a host engine on a port.
+//!
+//! Knows: `wire`, `transcript` (names of connections), the `Host` trait. Never knows: scenarios,
+//! rules, what a frame means.
+
+pub mod serve;
+pub mod websocket;

@@ -1,0 +1,188 @@
+//! A host engine on a port: every connection is a task, the engine is one more.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+use tokio_tungstenite::accept_async_with_config;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, frame::coding::CloseCode};
+
+use crate::host::{Host, Output};
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+
+use super::websocket::config;
+
+/// Frames that may wait for the engine; further ones wait in their sockets.
+const INBOX: usize = 1024;
+/// Frames that may wait for a client that does not read; then its connection ends.
+const OUTBOX: usize = 100_000;
+/// A wait that never ends, for an engine that waits for nothing.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// What reaches the engine.
+enum Inward {
+    Open(ConnId, mpsc::Sender<Outward>),
+    Frame(ConnId, Frame),
+    Closed(ConnId),
+    Restart(oneshot::Sender<()>),
+}
+
+/// What reaches a connection.
+enum Outward {
+    Frame(Frame),
+    Close(u16, String),
+}
+
+/// A host that is being served.
+#[derive(Clone)]
+pub struct Served {
+    inward: mpsc::Sender<Inward>,
+}
+
+impl Served {
+    /// Restarts the engine: every connection ends.
+    pub async fn restart(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.inward.send(Inward::Restart(done)).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+}
+
+/// Serves a host engine until the returned task is aborted or the runtime ends.
+pub fn serve(
+    listener: TcpListener,
+    host: Box<dyn Host + Send>,
+) -> (Served, tokio::task::JoinHandle<()>) {
+    let (inward, inbox) = mpsc::channel(INBOX);
+    let served = Served { inward: inward.clone() };
+    let task = tokio::spawn(async move {
+        tokio::join!(accept(listener, inward), engine(host, inbox));
+    });
+    (served, task)
+}
+
+async fn accept(listener: TcpListener, inward: mpsc::Sender<Inward>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    let mut next = 0;
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let conn = ConnId(next);
+                    next += 1;
+                    tasks.spawn(connection(conn, stream, inward.clone()));
+                }
+                // Out of descriptors, say: wait for some to come back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            },
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward>) {
+    let _ = stream.set_nodelay(true);
+    let Ok(mut socket) = accept_async_with_config(stream, Some(config())).await else {
+        return;
+    };
+    let (outward, mut outbox) = mpsc::channel(OUTBOX);
+    if inward.send(Inward::Open(conn, outward)).await.is_err() {
+        return;
+    }
+    loop {
+        tokio::select! {
+            out = outbox.recv() => match out {
+                Some(Outward::Frame(frame)) => {
+                    if socket.feed(message(frame)).await.is_err() {
+                        break;
+                    }
+                    // Whatever else waits goes out with it.
+                    while let Ok(Outward::Frame(frame)) = outbox.try_recv() {
+                        if socket.feed(message(frame)).await.is_err() {
+                            break;
+                        }
+                    }
+                    if socket.flush().await.is_err() {
+                        break;
+                    }
+                }
+                Some(Outward::Close(code, reason)) => {
+                    let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+                    let _ = socket.close(Some(frame)).await;
+                    break;
+                }
+                None => break,
+            },
+            came = socket.next() => match came {
+                Some(Ok(Message::Text(text))) => {
+                    let frame = Frame::Text(text.as_str().to_owned());
+                    if inward.send(Inward::Frame(conn, frame)).await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Binary(bytes))) => {
+                    let frame = Frame::Binary(bytes.to_vec());
+                    if inward.send(Inward::Frame(conn, frame)).await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Close(_))) | Some(Err(_)) | None => break,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
+    let _ = inward.send(Inward::Closed(conn)).await;
+}
+
+fn message(frame: Frame) -> Message {
+    match frame {
+        Frame::Text(text) => Message::text(text),
+        Frame::Binary(bytes) => Message::binary(bytes),
+    }
+}
+
+async fn engine(mut host: Box<dyn Host + Send>, mut inbox: mpsc::Receiver<Inward>) {
+    let began = Instant::now();
+    let mut clients: BTreeMap<ConnId, mpsc::Sender<Outward>> = BTreeMap::new();
+    loop {
+        let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
+        tokio::select! {
+            inward = inbox.recv() => match inward {
+                Some(Inward::Open(conn, client)) => {
+                    clients.insert(conn, client);
+                    host.handle_open(began.elapsed(), conn);
+                }
+                Some(Inward::Frame(conn, frame)) => host.handle_frame(began.elapsed(), conn, &frame),
+                Some(Inward::Closed(conn)) => {
+                    if clients.remove(&conn).is_some() {
+                        host.handle_close(began.elapsed(), conn);
+                    }
+                }
+                Some(Inward::Restart(done)) => {
+                    clients.clear();
+                    host.restart(began.elapsed());
+                    let _ = done.send(());
+                }
+                None => return,
+            },
+            () = sleep_until(began + due) => host.handle_timeout(began.elapsed()),
+        }
+        while let Some(output) = host.poll_output() {
+            let (conn, outward) = match output {
+                Output::Send { conn, frame } => (conn, Outward::Frame(frame)),
+                Output::Close { conn, code, reason } => (conn, Outward::Close(code, reason)),
+            };
+            let full = clients.get(&conn).is_some_and(|client| client.try_send(outward).is_err());
+            if full {
+                clients.remove(&conn);
+                host.handle_close(began.elapsed(), conn);
+            }
+        }
+    }
+}

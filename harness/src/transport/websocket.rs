@@ -1,0 +1,199 @@
+//! A client's WebSocket connection, polled by hand so that one task can hold many without a queue
+//! between.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Sink, Stream};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use crate::wire::frame::Frame;
+
+/// Where a host listens, and what is said to it before the first frame.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoint {
+    /// `ws://` or `wss://`, with path and query as given.
+    pub url: String,
+    /// Further headers of the handshake.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Largest message taken from a host.
+pub const MAX_MESSAGE: usize = 32 << 20;
+/// Size of the read buffer: a connection costs 5 KiB with it, and 129 KiB with the default.
+const READ_BUFFER: usize = 4096;
+/// Frames taken in between two looks at whether the other side takes ours.
+const WRITE_BUFFER: usize = 0;
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub enum LinkEvent {
+    /// It stands.
+    Opened,
+    /// A frame came.
+    Frame(Frame),
+    /// It ended, or could not be opened.
+    Ended {
+        /// The close code, where the other side gave one.
+        code: Option<u16>,
+        /// Why.
+        reason: String,
+    },
+}
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Socket, Error>> + Send>>;
+
+/// A connection, from the first attempt to its end.
+pub struct Link {
+    state: State,
+    /// Frames that the other side has not taken.
+    queue: VecDeque<Message>,
+    unflushed: bool,
+}
+
+enum State {
+    Connecting(Connecting),
+    Open(Box<Socket>),
+    Ended,
+}
+
+/// The settings of both sides.
+pub fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE))
+}
+
+impl Link {
+    /// Begins to connect.
+    pub fn connect(endpoint: &Endpoint) -> Link {
+        let endpoint = endpoint.clone();
+        let future = async move {
+            let mut request = endpoint.url.as_str().into_client_request()?;
+            for (name, value) in &endpoint.headers {
+                let name: HeaderName = name.parse().map_err(tungstenite_http)?;
+                let value: HeaderValue = value.parse().map_err(tungstenite_http)?;
+                request.headers_mut().append(name, value);
+            }
+            let (socket, _) = connect_async_with_config(request, Some(config()), true).await?;
+            Ok(socket)
+        };
+        Link {
+            state: State::Connecting(Box::pin(future)),
+            queue: VecDeque::new(),
+            unflushed: false,
+        }
+    }
+
+    /// Queues a frame.
+    pub fn send(&mut self, frame: &Frame) {
+        self.queue.push_back(match frame {
+            Frame::Text(text) => Message::text(text.as_str()),
+            Frame::Binary(bytes) => Message::binary(bytes.clone()),
+        });
+    }
+
+    /// Ends the connection with a closing handshake, within `limit`.
+    pub async fn close(mut self, limit: Duration) {
+        if let State::Open(socket) = &mut self.state {
+            let _ = tokio::time::timeout(limit, socket.close(None)).await;
+        }
+    }
+
+    /// The next thing that happens. Frames that wait to go out go out meanwhile.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        match &mut self.state {
+            State::Connecting(future) => match future.as_mut().poll(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(socket)) => {
+                    self.state = State::Open(Box::new(socket));
+                    Poll::Ready(LinkEvent::Opened)
+                }
+                Poll::Ready(Err(error)) => {
+                    self.state = State::Ended;
+                    Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
+                }
+            },
+            State::Open(_) => match self.poll_open(cx) {
+                Poll::Ready(ended @ LinkEvent::Ended { .. }) => {
+                    self.state = State::Ended;
+                    Poll::Ready(ended)
+                }
+                other => other,
+            },
+            State::Ended => Poll::Pending,
+        }
+    }
+
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        let State::Open(socket) = &mut self.state else {
+            return Poll::Pending;
+        };
+        let mut socket = Pin::new(socket.as_mut());
+        // A write that fails is not yet the end: what the host said before it closed is still to
+        // be read, and reading tells how it closed.
+        while !self.queue.is_empty()
+            && matches!(socket.as_mut().poll_ready(cx), Poll::Ready(Ok(())))
+        {
+            if let Some(message) = self.queue.pop_front() {
+                let _ = socket.as_mut().start_send(message);
+                self.unflushed = true;
+            }
+        }
+        if self.unflushed && socket.as_mut().poll_flush(cx).is_ready() {
+            self.unflushed = false;
+        }
+        loop {
+            return match socket.as_mut().poll_next(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Some(Ok(Message::Text(text)))) => {
+                    Poll::Ready(LinkEvent::Frame(Frame::Text(text.as_str().to_owned())))
+                }
+                Poll::Ready(Some(Ok(Message::Binary(bytes)))) => {
+                    Poll::Ready(LinkEvent::Frame(Frame::Binary(bytes.to_vec())))
+                }
+                Poll::Ready(Some(Ok(Message::Close(close)))) => Poll::Ready(LinkEvent::Ended {
+                    code: close.as_ref().map(|close| close.code.into()),
+                    reason: close.map(|close| close.reason.as_str().to_owned()).unwrap_or_default(),
+                }),
+                // Pings are answered by the library.
+                Poll::Ready(Some(Ok(_))) => continue,
+                Poll::Ready(Some(Err(error))) => {
+                    Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
+                }
+                Poll::Ready(None) => {
+                    Poll::Ready(LinkEvent::Ended { code: None, reason: String::new() })
+                }
+            };
+        }
+    }
+}
+
+fn tungstenite_http(error: impl Into<tokio_tungstenite::tungstenite::http::Error>) -> Error {
+    Error::HttpFormat(error.into())
+}
+
+/// An error of the transport, in the words of somebody who only knows the URL.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::Http(response) => {
+            format!("expected HTTP 101 (WebSocket), the host answered {}", response.status())
+        }
+        Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            "connection refused: nothing listens there".to_owned()
+        }
+        Error::Capacity(error) => format!("the host sent too much in one message: {error}"),
+        other => other.to_string(),
+    }
+}
