@@ -37,5 +37,7 @@ pub mod run;
 
 pub mod report;
 
+pub mod arb;
+
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::report::console::Console;
-use crate::run::replay;
+use crate::report::replay;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 

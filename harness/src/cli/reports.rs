@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::report::baseline::Baseline;
 use crate::report::console::Console;
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
 use crate::report::summary::Summary;
-use crate::run::baseline::Baseline;
 use crate::run::play::{Counting, Recorder};
 use crate::run::suite::Entry;
 use crate::verdict::Status;

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::host::engine::{Config, RefHost};
+use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
-use crate::run::baseline::Baseline;
 use crate::run::case::Setup;
 use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Planned, Selection, plan};

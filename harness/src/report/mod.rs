@@ -4,10 +4,13 @@
 //! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
 //! else, so `judge` can make them again from a file.
 //!
-//! Knows: `run` (verdicts), `verdict`, `ledger`. Never knows: sockets, arguments.
+//! [`baseline`] settles known failures, [`replay`] makes a run again from its file.
+//!
+//! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!
 //! Start at [`event`].
 
+pub mod baseline;
 #[cfg(feature = "cli")]
 pub mod console;
 #[cfg(feature = "cli")]
@@ -16,4 +19,5 @@ pub mod event;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
+pub mod replay;
 pub mod summary;

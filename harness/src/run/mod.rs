@@ -10,7 +10,6 @@
 //! Start at [`play`].
 
 pub mod barrier;
-pub mod baseline;
 pub mod case;
 pub mod cleanup;
 #[cfg(feature = "cli")]
@@ -23,7 +22,6 @@ pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]
 pub mod probe;
-pub mod replay;
 pub mod sim;
 pub mod suite;
 pub mod task;

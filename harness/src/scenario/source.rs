@@ -218,10 +218,16 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// More names than this are no help in a sentence.
+const MANY: usize = 30;
+
 /// A hint for a name that is not among `known`: the closest one, or all of them.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match closest(name, known.iter().copied()) {
         Some(close) => format!("did you mean `{close}`?"),
+        None if known.len() > MANY => {
+            format!("there are {}, `ahp-harness list` names them", known.len())
+        }
         None => format!("there are {}", list(known)),
     }
 }

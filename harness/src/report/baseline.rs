@@ -11,13 +11,13 @@
 use std::collections::BTreeMap;
 
 use crate::oracle::CHECKS;
-use crate::report::event::CaseReport;
-use crate::report::summary::Summary;
+use crate::run::suite::Suite;
 use crate::scenario::node::{Node, read};
 use crate::scenario::source::{Source, closest};
 use crate::verdict::Status;
 
-use super::suite::Suite;
+use super::event::CaseReport;
+use super::summary::Summary;
 
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]

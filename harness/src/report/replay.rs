@@ -12,18 +12,18 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::oracle::{Options, Oracle};
-use crate::report::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
-use crate::report::jsonl::REDACTED;
-use crate::report::summary::Summary;
+use crate::run::case::{Output, Setup};
+use crate::run::play::{Play, Recorder};
+use crate::run::suite;
 use crate::scenario::load::{Files, load};
 use crate::transcript::line::{self, Line};
 use crate::transcript::{ConnId, Entry, Event, Side};
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
-use super::case::{Output, Setup};
-use super::play::{Play, Recorder};
-use super::suite;
+use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
+use super::jsonl::REDACTED;
+use super::summary::Summary;
 
 /// What a file came to.
 #[derive(Debug, Default)]

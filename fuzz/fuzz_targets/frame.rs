@@ -1,0 +1,8 @@
+//! The target `frame`; see `ahp_harness::arb`.
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::frame(data));
+
+#[cfg(not(fuzzing))]
+fn main() {}

@@ -1,0 +1,120 @@
+//! The carried suite: it parses, it says what it proves, and the reference host passes it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::ledger::Ledger;
+use ahp_harness::report::event::CaseReport;
+use ahp_harness::report::summary::Summary;
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::play::{Counting, Play};
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::{CARRIED, Entry, Suite};
+use ahp_harness::scenario::schema;
+use ahp_harness::verdict::{Status, Weight};
+use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::version::Version;
+
+fn play(entry: &Entry, version: Version) -> CaseReport {
+    let setup = Setup {
+        scenario: Arc::clone(&entry.scenario),
+        version,
+        offers: vec![version.to_string()],
+        seed: 1,
+        name: entry.scenario.id.clone(),
+        epoch: Duration::from_millis(Config::default().epoch_ms),
+        limit: Duration::from_secs(2),
+        authenticate: Vec::new(),
+    };
+    let mut config = Config::default();
+    for (name, value) in &entry.scenario.host {
+        assert_eq!(name, "replayCapacity");
+        config.replay_capacity = usize::try_from(*value).unwrap();
+    }
+    let play = Play::new(setup, false, Box::new(Counting::default()));
+    CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
+}
+
+#[test]
+fn has_no_mistakes() {
+    let suite = Suite::carried();
+    let mistakes: Vec<_> = suite
+        .broken
+        .iter()
+        .flat_map(|loaded| loaded.errors.iter().map(|e| format!("{}: {e}", loaded.sources[0].name)))
+        .collect();
+    assert_eq!(mistakes, Vec::<String>::new());
+    assert!(!suite.entries.is_empty());
+}
+
+#[test]
+fn passes_on_the_reference_host_at_every_version() {
+    let suite = Suite::carried();
+    for version in Protocol::known() {
+        let mut summary = Summary::new(true);
+        let mut wrong = Vec::new();
+        for entry in suite.entries.iter().filter(|e| e.scenario.spec.includes(*version)) {
+            let report = play(entry, *version);
+            summary.add(&report);
+            if report.status != Status::Pass {
+                let reason = &report.reason;
+                wrong.push(format!("{version} {}: {:?} {reason}", report.scenario, report.status));
+            }
+            for note in &report.notes {
+                wrong.push(format!("{version} {}: {note}", report.scenario));
+            }
+        }
+        for (check, total) in &summary.checks {
+            let heavy = |finding: &&(String, _)| -> bool {
+                let (_, finding): &(String, ahp_harness::report::event::FindingLine) = finding;
+                finding.weight > Weight::Note
+            };
+            for (scenario, finding) in total.shown.iter().filter(heavy) {
+                wrong.push(format!("{version} {scenario}: {check}: {}", finding.message));
+            }
+        }
+        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn weighs_what_it_proves() {
+    for entry in Suite::carried().entries {
+        let scenario = &entry.scenario;
+        assert!(!scenario.proves.is_empty(), "{} cites no requirement", scenario.id);
+        let ledger = Ledger::get();
+        for id in &scenario.proves {
+            assert!(ledger.find(id).is_some(), "{}: no requirement `{id}`", scenario.id);
+        }
+    }
+}
+
+#[test]
+fn every_file_is_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let mut found = 0;
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "yaml") {
+                found += 1;
+            }
+        }
+    }
+    assert_eq!(CARRIED.len(), found, "the binary carries another number of files");
+}
+
+#[test]
+fn the_schema_for_editors_is_the_tables() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/scenario.schema.json");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, schema::text()).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
+}

@@ -1,0 +1,213 @@
+//! House rules that a compiler does not know.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The modules in reading order: each uses only those before it.
+const LAYERS: [&str; 15] = [
+    "wire",
+    "transcript",
+    "model",
+    "verdict",
+    "ledger",
+    "oracle",
+    "peer",
+    "agent",
+    "host",
+    "scenario",
+    "transport",
+    "run",
+    "report",
+    "arb",
+    "cli",
+];
+
+/// What the pure modules may not name: clocks, sockets, processes, the environment, the terminal.
+const IMPURE: [&str; 10] = [
+    "tokio",
+    "Instant::now",
+    "SystemTime",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::thread",
+    "std::fs",
+    "println!",
+    "getrandom",
+];
+
+/// Files that are the shell inside a layer that is otherwise pure.
+const SHELL: [&str; 3] = ["run/driver.rs", "run/probe.rs", "transport/"];
+
+/// Longest file, as a bound that a table may reach and logic should not.
+const MAX_LINES: usize = 1400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            walk(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+/// Rust sources below a folder of the harness, with their names from there.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files = Vec::new();
+    walk(&base, &mut files);
+    files
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+        .map(|path| {
+            let name = path.strip_prefix(&base).unwrap().to_string_lossy().replace('\\', "/");
+            (name, fs::read_to_string(&path).unwrap())
+        })
+        .collect()
+}
+
+fn report(mistakes: &[String]) {
+    assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
+}
+
+fn layer(name: &str) -> Option<usize> {
+    let module = name.split(['/', '.']).next()?;
+    LAYERS.iter().position(|layer| *layer == module)
+}
+
+/// The code of a file without its tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap_or_default()
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let all = sources("src").into_iter().chain(sources("tests"));
+    let mistakes: Vec<_> = all
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(name, _)| format!("{name}: expected a `//!` header on the first line"))
+        .collect();
+    report(&mistakes);
+}
+
+#[test]
+fn every_layer_says_what_it_knows() {
+    let mut mistakes = Vec::new();
+    for (name, text) in sources("src") {
+        let top = LAYERS.iter().any(|layer| name == format!("{layer}/mod.rs"));
+        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        if top && !(header.contains("Know") && header.contains("Never know")) {
+            mistakes.push(format!("{name}: expected `Knows:` and `Never knows:` in the header"));
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
+fn modules_use_only_those_above_them() {
+    let mut mistakes = Vec::new();
+    for (name, text) in sources("src") {
+        let Some(own) = layer(&name) else { continue };
+        for (number, line) in code(&text).lines().enumerate() {
+            let used = line.split("crate::").skip(1).filter_map(|rest| {
+                let end =
+                    rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                LAYERS.iter().position(|layer| *layer == &rest[..end])
+            });
+            for used in used.filter(|used| *used > own) {
+                mistakes.push(format!(
+                    "{name}:{}: `{}` stands below `{}`",
+                    number + 1,
+                    LAYERS[used],
+                    LAYERS[own]
+                ));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
+fn pure_modules_stay_pure() {
+    let mut mistakes = Vec::new();
+    for (name, text) in sources("src") {
+        let shell = SHELL.iter().any(|shell| name.starts_with(shell)) || name.starts_with("cli/");
+        if shell || name == "main.rs" {
+            continue;
+        }
+        for (number, line) in code(&text).lines().enumerate() {
+            let comment = line.trim_start().starts_with("//");
+            for word in IMPURE.iter().filter(|word| !comment && line.contains(**word)) {
+                mistakes.push(format!("{name}:{}: `{word}` in a pure module", number + 1));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
+fn files_fit_a_reader() {
+    let mut mistakes = Vec::new();
+    for (name, text) in sources("src") {
+        let lines = code(&text).lines().count();
+        if lines > MAX_LINES {
+            mistakes.push(format!("{name}: {lines} lines without tests, more than {MAX_LINES}"));
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
+fn nothing_names_a_machine_or_the_reference_folder() {
+    let root = root();
+    let mut files = Vec::new();
+    for folder in ["harness", "fuzz", "scenarios", "corpus", ".ci"] {
+        walk(&root.join(folder), &mut files);
+    }
+    files.extend([root.join("README.md"), root.join("Cargo.toml")]);
+    // Spelled in parts, so that this file does not name what it forbids.
+    let words = [
+        ["/ro", "ot/"],
+        ["/ho", "me/"],
+        ["/wo", "rk/"],
+        ["../sha", "red"],
+        ["index.cra", "tes.io"],
+    ];
+    let words = words.map(|parts| parts.concat());
+    let mut mistakes = Vec::new();
+    for path in files {
+        let bytes = fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        for word in words.iter().filter(|word| text.contains(word.as_str())) {
+            mistakes.push(format!("{}: names `{word}`", path.display()));
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let root = root();
+    let mut mistakes = Vec::new();
+    for manifest in ["harness/Cargo.toml", "fuzz/Cargo.toml"] {
+        let text = fs::read_to_string(root.join(manifest)).unwrap();
+        let mut inside = false;
+        let mut previous = "";
+        for line in text.lines() {
+            if line.starts_with('[') {
+                inside = line.contains("dependencies");
+            } else if inside && line.contains(" = ") && !previous.starts_with('#') {
+                mistakes.push(format!("{manifest}: `{line}` has no comment above it"));
+            }
+            previous = line;
+        }
+    }
+    report(&mistakes);
+}
