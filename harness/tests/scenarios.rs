@@ -31,7 +31,7 @@ fn play(entry: &Entry, version: Version) -> CaseReport {
     let mut config = Config::default();
     for (name, value) in &entry.scenario.host {
         assert_eq!(name, "replayCapacity");
-        config.replay_capacity = usize::try_from(*value).unwrap();
+        config.replay_capacity = usize::try_from(*value).expect("a small number");
     }
     let play = Play::new(setup, false, Box::new(Counting::default()));
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
