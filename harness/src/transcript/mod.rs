@@ -1,6 +1,6 @@
 //! What crossed the wire, in order: the one thing that everything is judged from.
 //!
-//! An [`Entry`] is one event on one connection; [`line`] writes and reads it as a line of JSON, in
+//! An [`Entry`] is one event on one connection; [`mod@line`] writes and reads it as a line of JSON, in
 //! the capture format that other people's recordings use too.
 //!
 //! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.

@@ -1,0 +1,209 @@
+//! The command line as a script sees it: exit codes, and what is said.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs the program in a folder of its own, so that nothing is written beside the sources.
+fn run(arguments: &[&str]) -> Output {
+    let folder = folder();
+    let program = env!("CARGO_BIN_EXE_ahp-harness");
+    Command::new(program)
+        .args(arguments)
+        .current_dir(&folder)
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap()
+}
+
+fn folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cli");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn file(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name).display().to_string()
+}
+
+fn said(output: &Output) -> String {
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    format!("{out}{err}")
+}
+
+fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
+    let output = run(arguments);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{said}");
+    for part in expected {
+        assert!(said.contains(part), "{arguments:?}: expected `{part}` in\n{said}");
+    }
+    said
+}
+
+/// Holds a text against the one that is kept; `UPDATE=1` keeps the new one.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    // Where the sources stand is nobody's business.
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).display().to_string();
+    let text = text.replace(&here, "HARNESS");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(kept, text, "{} (hint: `UPDATE=1 cargo test` writes it anew)", path.display());
+}
+
+#[test]
+fn draws_every_mistake_of_a_file() {
+    let output = run(&["check", &file("ten-mistakes.yaml")]);
+    assert_eq!(output.status.code(), Some(2));
+    golden("ten-mistakes.txt", &said(&output));
+}
+
+#[test]
+fn plays_nothing_when_a_file_has_mistakes() {
+    check(
+        &["run", &file("ten-mistakes.yaml")],
+        2,
+        &["nothing was played", "did you mean `expect`?"],
+    );
+}
+
+#[test]
+fn refuses_what_is_not_there() {
+    check(&["run", "none.yaml"], 2, &["`none.yaml` could not be read: no such file"]);
+    check(&["check", "none.yaml"], 2, &["no such file"]);
+    check(&["judge", "none.jsonl"], 2, &["`none.jsonl` could not be read"]);
+    check(&["run", "--baseline", "none.yaml"], 2, &["`none.yaml` could not be read"]);
+    check(&["run", "--id", "tools/confirmed-onse"], 2, &["did you mean `tools/confirmed-once`?"]);
+    check(&["run", "--tag", "nosuch"], 2, &["no scenario matches --tag `nosuch`"]);
+    check(&["run", "--requirement", "nosuch"], 2, &["no scenario matches --requirement"]);
+    check(&["explain", "sequence.growz"], 2, &["did you mean `sequence.grows`?"]);
+    check(&["serve", "--fault", "sequence-repeat"], 2, &["did you mean `sequence-repeats`?"]);
+    check(&["nosuch"], 2, &["unrecognized subcommand"]);
+    check(&["run", "--timeout", "5"], 2, &["expected a duration such as `500ms` or `2s`"]);
+    check(
+        &["run", "--report", "html=x"],
+        2,
+        &["expected the kind `junit` or `jsonl`, found `html`"],
+    );
+    check(&["run", "--spec", "0.0.1"], 2, &["one of 1.0.0, 0.9.0"]);
+    check(&["run", "--url", "http://127.0.0.1:1"], 2, &["begins with `ws://` or `wss://`"]);
+    check(&["serve", "--listen", "0.0.0.0:0"], 2, &["expected a loopback address"]);
+}
+
+#[test]
+fn says_when_a_target_cannot_be_reached() {
+    check(&["run", "--url", "ws://127.0.0.1:1"], 3, &["could not be reached: connection refused"]);
+    check(&["run", "--command", "true"], 3, &["ended without printing a `ws://` URL"]);
+    check(&["run", "--command", "exit 7 # {port}"], 3, &["ended before it listened"]);
+}
+
+#[test]
+fn never_shows_tokens() {
+    let report = folder().join("tokens.jsonl");
+    let report = format!("jsonl={}", report.display());
+    let arguments = [
+        "run",
+        "--loopback",
+        "--id",
+        "tools/confirmed-once",
+        "--report",
+        &report,
+        "--token",
+        "s3cret-token",
+        "--authenticate",
+        "https://x.example=hidden=value",
+    ];
+    let said = said(&run(&arguments));
+    let kept = fs::read_to_string(folder().join("tokens.jsonl")).unwrap();
+    for secret in ["s3cret-token", "hidden=value"] {
+        assert!(!said.contains(secret) && !kept.contains(secret), "{secret} in\n{said}\n{kept}");
+    }
+    assert!(kept.contains("«redacted»"), "{kept}");
+}
+
+#[test]
+fn writes_reports_that_can_be_judged_again() {
+    let (jsonl, junit) = (folder().join("run.jsonl"), folder().join("run.xml"));
+    let arguments = [
+        "run",
+        "--report",
+        &format!("jsonl={}", jsonl.display()),
+        "--report",
+        &format!("junit={}", junit.display()),
+    ];
+    check(&arguments, 0, &["passed", "always-on checks"]);
+    let kept = fs::read_to_string(&jsonl).unwrap();
+    assert!(kept.starts_with('{') && kept.lines().last().unwrap().contains("\"run\":\"footer\""));
+    check(&["judge", &jsonl.display().to_string()], 0, &["passed", "always-on checks"]);
+    let xml = fs::read_to_string(&junit).unwrap();
+    assert!(xml.contains("<testcase name=\"tools/confirmed-once\""), "{xml}");
+    assert!(xml.contains("failures=\"0\""), "{xml}");
+}
+
+#[test]
+fn a_baseline_holds_its_entries_to_their_word() {
+    let path = folder().join("known.yaml");
+    let with = |text: &str| {
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let only = ["--id", "tools/confirmed-once"];
+    let entry = |id: &str| format!("known:\n  - scenario: {id}\n    reason: because\n");
+    let known = with(&entry("tools/confirmed-once"));
+    check(&[&["run", "--baseline", &known][..], &only].concat(), 1, &["passes now: remove it"]);
+    let known = with(&entry("tools/confirmed-onc"));
+    check(
+        &["run", "--baseline", &known],
+        2,
+        &["known.yaml:2:5", "did you mean `tools/confirmed-once`?"],
+    );
+    let known = with("known:\n  - scenario: tools/confirmed-once\n");
+    check(&["run", "--baseline", &known], 2, &["expected a `reason`"]);
+    let known = with("{}");
+    check(&["run", "--baseline", &known], 2, &["expected `known:`"]);
+}
+
+#[test]
+fn explains_and_lists() {
+    check(&["explain", "sequence.grows"], 0, &["always-on check sequence.grows", "invariant A1"]);
+    check(&["explain", "chat/delta"], 0, &["action chat/delta in 1.0.0", "the host alone"]);
+    check(&["explain", "initialize"], 0, &["step `initialize`", "method initialize in 0.9.0"]);
+    check(
+        &["explain", "tools/confirmed-once"],
+        0,
+        &["proves: dispatch.chat.toolCallConfirmed.twice"],
+    );
+    check(&["explain", "sequence-repeats"], 0, &["planted fault"]);
+    check(&["explain", "dispatch.chat.toolCallConfirmed.twice"], 0, &["requirement", "source:"]);
+    for what in ["scenarios", "checks", "requirements", "faults", "steps", "versions"] {
+        check(&["list", what], 0, &[]);
+    }
+}
+
+#[test]
+fn says_what_it_would_send() {
+    let arguments = ["run", "--dry-run", "--id", "tools/confirmed-once"];
+    let said = check(&arguments, 0, &["nothing was sent", "open", "chat/toolCallConfirmed"]);
+    golden("dry-run.txt", &said);
+}
+
+#[test]
+fn help_is_worth_reading() {
+    for (name, arguments) in [
+        ("help.txt", &["--help"][..]),
+        ("help-run.txt", &["run", "--help"]),
+        ("help-judge.txt", &["judge", "--help"]),
+        ("help-check.txt", &["check", "--help"]),
+        ("help-serve.txt", &["serve", "--help"]),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(0));
+        golden(name, &said(&output));
+    }
+}
