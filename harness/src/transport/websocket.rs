@@ -193,6 +193,9 @@ fn explain(error: &Error) -> String {
         Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             "connection refused: nothing listens there".to_owned()
         }
+        Error::AttackAttempt => {
+            "the host sent its handshake in pieces so small that it looks like an attack".to_owned()
+        }
         Error::Capacity(error) => format!("the host sent too much in one message: {error}"),
         other => other.to_string(),
     }

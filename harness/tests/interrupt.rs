@@ -1,0 +1,84 @@
+//! A run that is interrupted leaves a valid report behind, and nothing on the host.
+#![cfg(all(feature = "cli", unix))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(arguments: &[&str]) -> (Running, String) {
+    let mut child =
+        Command::new(PROGRAM).arg("serve").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    (Running(child), url.trim().to_owned())
+}
+
+#[test]
+fn an_interrupted_run_ends_well() {
+    let (_host, url) = serve(&[]);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let report = folder.join("interrupted.jsonl");
+    let mut run = Command::new(PROGRAM)
+        .args(["run", "--url", &url, "--profile", "all", "--repeat", "5000", "--report"])
+        .arg(format!("jsonl={}", report.display()))
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+
+    let kept = std::fs::read_to_string(&report).unwrap();
+    let footer = kept.lines().last().unwrap();
+    assert!(
+        footer.contains("\"run\":\"footer\"") && footer.contains("\"interrupted\":true"),
+        "{footer}"
+    );
+    let judged = Command::new(PROGRAM).arg("judge").arg(&report).output().unwrap();
+    let said = String::from_utf8_lossy(&judged.stdout);
+    assert!(said.contains("scenarios in"), "{said}{}", String::from_utf8_lossy(&judged.stderr));
+    assert_ne!(judged.status.code(), Some(70), "{}", String::from_utf8_lossy(&judged.stderr));
+
+    let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/nothing-left.yaml");
+    let left = Command::new(PROGRAM).args(["run", "--url", &url]).arg(probe).output().unwrap();
+    assert_eq!(left.status.code(), Some(0), "{}", String::from_utf8_lossy(&left.stdout));
+}
+
+#[test]
+fn a_started_host_is_ended_with_all_it_started() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let pids = folder.join("pids");
+    // The host is a grandchild of the harness, beside a process that would outlive it.
+    let command = format!(
+        "sleep 1000 & echo $! > {0}; echo $$ >> {0}; {PROGRAM} serve --listen 127.0.0.1:{{port}}",
+        pids.display()
+    );
+    let run = Command::new(PROGRAM)
+        .args(["run", "--command", &command, "--id", "tools/confirmed-once", "--profile", "all"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
+    for pid in std::fs::read_to_string(&pids).unwrap().lines() {
+        // A process that has ended and waits for its parent has no command line.
+        let alive =
+            std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+        assert!(!alive, "process {pid} is still there");
+    }
+}
