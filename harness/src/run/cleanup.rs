@@ -49,9 +49,6 @@ impl Created {
         }
     }
 
-    /// The host was restarted; what a persistent one still has is found by asking for it again.
-    pub fn forget(&mut self) {}
-
     /// What is left to dispose of: methods and channels.
     pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.0.iter()

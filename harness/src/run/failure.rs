@@ -1,6 +1,13 @@
 //! Why a scenario did not go as written.
 
+use std::time::Duration;
+
+use crate::scenario::bind::Bindings;
+use crate::scenario::pattern::{Mismatch, Pattern};
 use crate::scenario::source::Span;
+
+use super::case::{Case, Progress, Wait};
+use super::task::{PeerId, Settle, Want};
 
 /// One expectation that was not met, or a step before it that could not be taken.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,4 +26,148 @@ pub struct Failure {
     pub rule: Option<String>,
     /// Whether it was a step that only prepares: then nothing was tested.
     pub setup: bool,
+}
+
+impl Case {
+    /// What it means that the time of a wait is over.
+    pub(super) fn expired(&mut self, step: Option<usize>, wait: Wait) -> Progress {
+        let limit = self.limit(step);
+        let (peer, missing) = match &wait {
+            Wait::Connected(peer) => (*peer, "a connection".to_owned()),
+            Wait::Response { want: Want::Anything, .. } => return Progress::Done,
+            Wait::Response { peer, want, .. } | Wait::Answer { peer, want, .. } => {
+                let what = match want {
+                    Want::Error(_) => "an error",
+                    Want::Closed => "the host to close the connection",
+                    _ => "an answer",
+                };
+                (*peer, what.to_owned())
+            }
+            Wait::Settled { peer, settle, .. } => {
+                let what = if matches!(settle, Settle::Reject(_)) {
+                    "a rejection"
+                } else {
+                    "the action to come back"
+                };
+                (*peer, what.to_owned())
+            }
+            Wait::Message { peer, filter, .. } => (*peer, filter.what()),
+            Wait::DefaultChat { peer, .. } => {
+                (*peer, "the session to have a default chat".to_owned())
+            }
+            Wait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
+            Wait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
+            Wait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
+            Wait::Restarted => (0, "the host to come back".to_owned()),
+        };
+        let name = self.name(peer);
+        if let Some((line, miss)) = self.near.take() {
+            return Progress::Failed(self.mismatch(step, &name, "closest message", line, &miss));
+        }
+        let message = format!("client `{name}`: expected {missing} within {limit:?}, nothing came");
+        let mut failure = self.failure_at(step, message);
+        failure.label = "nothing came for this".to_owned();
+        if self.last_line > 0 {
+            failure.lines.push(self.last_line);
+        }
+        Progress::Failed(failure)
+    }
+
+    pub(super) fn limit(&self, step: Option<usize>) -> Duration {
+        step.and_then(|step| self.setup.scenario.steps.get(step))
+            .and_then(|step| step.duration("within"))
+            .or(self.setup.scenario.within)
+            .unwrap_or(self.setup.limit)
+    }
+
+    /// An expectation was put to the test and held.
+    pub(super) fn observed(&mut self, step: Option<usize>) {
+        let asserts = step
+            .and_then(|step| self.setup.scenario.steps.get(step))
+            .is_some_and(|step| step.asserts());
+        self.observations += u64::from(asserts);
+    }
+
+    /// Every watch that a barrier ends has held.
+    pub(super) fn watches_held(&mut self) {
+        self.observations += self.watches.len() as u64;
+        self.watches.clear();
+    }
+
+    pub(super) fn bind(&mut self, pattern: &Pattern, bound: Bindings) {
+        for (name, _) in bound.iter() {
+            if self.bindings.get(name).is_none() {
+                self.bound_at.push((name.clone(), pattern.span));
+            }
+        }
+        self.bindings = bound;
+    }
+
+    pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
+        let peer = self.peers.get(peer)?;
+        match &peer.ended {
+            Some(end) => Some(end.clone()),
+            None if !peer.connected => {
+                Some((self.last_line, "the client is not connected".to_owned()))
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn closed_instead(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        (line, reason): (u64, String),
+        want: &Want,
+    ) -> Progress {
+        let wanted = if matches!(want, Want::Error(_)) { "an error" } else { "an answer" };
+        let message = format!(
+            "client `{}`: expected {wanted}, the connection ended: {reason}",
+            self.name(peer)
+        );
+        let mut failure = self.failure_at(step, message);
+        failure.label = "the connection ended here".to_owned();
+        failure.lines.push(line);
+        Progress::Failed(failure)
+    }
+
+    pub(super) fn failure_at(&self, step: Option<usize>, message: String) -> Box<Failure> {
+        let step = step.and_then(|step| self.setup.scenario.steps.get(step));
+        Box::new(Failure {
+            span: step.map_or(self.setup.scenario.span, |step| step.span),
+            message,
+            label: "this step".to_owned(),
+            second: None,
+            lines: Vec::new(),
+            rule: step.and_then(|step| step.text("rule")).map(str::to_owned),
+            setup: !step.is_some_and(|step| step.asserts()),
+        })
+    }
+
+    pub(super) fn mismatch(
+        &self,
+        step: Option<usize>,
+        name: &str,
+        what: &str,
+        line: u64,
+        miss: &Mismatch,
+    ) -> Box<Failure> {
+        let place =
+            if miss.path.is_empty() { String::new() } else { format!(" at `{}`", miss.path) };
+        let message = format!(
+            "client `{name}`: {what}{place}: expected {}, found {}",
+            miss.expected, miss.found
+        );
+        let mut failure = self.failure_at(step, message);
+        failure.span = miss.span;
+        failure.label = format!("found {}", miss.found);
+        failure.second = self
+            .bound_at
+            .iter()
+            .find(|(bound, _)| miss.expected.contains(&format!("bound to `{bound}`")))
+            .map(|(bound, span)| (*span, format!("`{bound}` was bound here")));
+        failure.lines.push(line);
+        failure
+    }
 }

@@ -1,6 +1,7 @@
 //! From a scenario to a verdict: plan, play, judge.
 //!
-//! [`case`] plays one scenario: it is told what happened and answers what to do. [`play`] wraps it:
+//! [`case`] plays one scenario: it is told what happened and answers what to do; [`expand`] takes
+//! its steps apart into tasks, [`act`] does them, [`wait`] holds them against what arrives. [`play`] wraps it:
 //! every frame, both ways, goes through there into the transcript, the oracle and the case.
 //! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
 //! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
@@ -9,6 +10,7 @@
 //!
 //! Start at [`play`].
 
+pub mod act;
 pub mod barrier;
 pub mod case;
 pub mod cleanup;
@@ -25,3 +27,4 @@ pub mod probe;
 pub mod sim;
 pub mod suite;
 pub mod task;
+pub mod wait;

@@ -1,0 +1,197 @@
+//! What a case does: each task sends something, waits for something, or both.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::scenario::bind::Template;
+use crate::transcript::{ConnId, Seen};
+use crate::wire::frame::Frame;
+
+use super::case::{Case, Output, Progress, Wait, Watch};
+use super::task::{Act, PeerId, RawFrame, Settle, Task};
+
+impl Case {
+    pub(super) fn send(&mut self, peer: PeerId, seen: Seen) {
+        let Some(peer) = self.peers.get_mut(peer) else {
+            return;
+        };
+        if let (Some(conn), true) = (peer.conn, peer.connected) {
+            if let Some(message) = seen.message() {
+                self.created.sent(message);
+            }
+            self.outputs.push_back(Output::Send { conn, seen: Arc::new(seen) });
+        }
+    }
+
+    pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
+        let (id, message) = self.peers.get_mut(peer)?.engine.request("ping", json!({}));
+        self.send(peer, Seen::of(message));
+        Some(id)
+    }
+
+    pub(super) fn fill(&mut self, template: &Template) -> Value {
+        template.fill(&mut self.bindings, &mut self.mint)
+    }
+
+    pub(super) fn name(&self, peer: PeerId) -> String {
+        self.peers.get(peer).map(|peer| peer.name.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn start(&mut self, task: Task) -> Progress {
+        match task.act {
+            Act::Connect(peer) => self.connect(peer),
+            Act::Request { peer, method, params, want, exact, keep } => {
+                let params = self.fill(&params);
+                self.created.asked(&method, &params);
+                let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+                    return Progress::Done;
+                };
+                let (id, message) = engine.request(&method, params);
+                self.send(peer, Seen::of(message));
+                Progress::Wait(Wait::Response { peer, id, want, exact, keep })
+            }
+            Act::DefaultChat { peer, session, bind } => {
+                let session = self.fill(&session);
+                Progress::Wait(Wait::DefaultChat { peer, session, bind })
+            }
+            Act::Reconnect { peer, subscriptions, last_seen, want, keep } => {
+                let subscriptions = subscriptions.map(|template| self.fill(&template));
+                let last_seen = last_seen.map(|template| self.fill(&template));
+                let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+                    return Progress::Done;
+                };
+                let (id, message) = engine.reconnect(subscriptions, last_seen);
+                self.send(peer, Seen::of(message));
+                Progress::Wait(Wait::Response { peer, id, want, exact: false, keep })
+            }
+            Act::Notify { peer, method, params } => {
+                let params = self.fill(&params);
+                if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {
+                    let message = engine.notification(&method, params);
+                    self.send(peer, Seen::of(message));
+                }
+                Progress::Done
+            }
+            Act::Dispatch { peer, channel, action, seq, settle, bind } => {
+                let channel = self.fill(&channel);
+                let action = self.fill(&action);
+                let seq = seq.and_then(|template| self.fill(&template).as_u64());
+                self.dispatch(peer, &channel, action, seq, settle, bind)
+            }
+            Act::Await { peer, mut filter, channel, mode } => {
+                filter.channel = channel.map(|template| self.fill(&template));
+                Progress::Wait(Wait::Message { peer, filter, mode })
+            }
+            Act::Watch { peer, mut filter, channel } => {
+                filter.channel = channel.map(|template| self.fill(&template));
+                self.watches.push(Watch { step: task.step, peer, filter });
+                Progress::Done
+            }
+            Act::Barrier { peer, channel } => {
+                let channel = channel.map(|template| self.fill(&template));
+                let barrier = self.begin_barrier(peer, channel.as_ref(), None);
+                Progress::Wait(Wait::Barrier(barrier))
+            }
+            Act::Mirror { peer, channel, state, exact } => {
+                let channel = self.fill(&channel);
+                self.mirror(task.step, peer, &channel, &state, exact)
+            }
+            Act::Send { peer, frame } => {
+                let frame = self.raw(frame);
+                self.send(peer, Seen::new(frame));
+                Progress::Done
+            }
+            Act::Answer { peer, id, want: Some(want) } => {
+                Progress::Wait(Wait::Answer { peer, id, want })
+            }
+            Act::Answer { peer, id, want: None } => match self.ping(peer) {
+                Some(ping) => Progress::Wait(Wait::NoAnswer { peer, id, ping }),
+                None => Progress::Done,
+            },
+            Act::Hang { peer, graceful } => {
+                if let Some(peer) = self.peers.get_mut(peer)
+                    && let Some(conn) = peer.conn
+                {
+                    self.outputs.push_back(Output::Close { conn, graceful });
+                    peer.disconnect();
+                }
+                Progress::Done
+            }
+            Act::AwaitClosed(peer) => Progress::Wait(Wait::Closed(peer)),
+            Act::Restart => {
+                self.outputs.push_back(Output::Restart);
+                Progress::Wait(Wait::Restarted)
+            }
+        }
+    }
+
+    pub(super) fn connect(&mut self, id: PeerId) -> Progress {
+        let conn = ConnId(self.next_conn);
+        self.next_conn += 1;
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.conn = Some(conn);
+            peer.ended = None;
+            peer.answers.clear();
+            self.outputs.push_back(Output::Open { conn, client: peer.name.clone() });
+        }
+        Progress::Wait(Wait::Connected(id))
+    }
+
+    pub(super) fn dispatch(
+        &mut self,
+        peer: PeerId,
+        channel: &Value,
+        action: Value,
+        seq: Option<u64>,
+        settle: Option<Settle>,
+        bind: Option<String>,
+    ) -> Progress {
+        let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+            return Progress::Done;
+        };
+        let (seq, message) = engine.dispatch(channel.as_str().unwrap_or_default(), action, seq);
+        self.send(peer, Seen::of(message));
+        if let Some(name) = bind {
+            self.bindings.set(&name, json!(seq));
+        }
+        match settle {
+            None => Progress::Done,
+            Some(settle @ (Settle::Accept(_) | Settle::Reject(_))) => {
+                Progress::Wait(Wait::Settled { peer, seq, settle })
+            }
+            Some(settle) => {
+                let barrier = self.begin_barrier(peer, Some(channel), Some((seq, settle)));
+                Progress::Wait(Wait::Barrier(barrier))
+            }
+        }
+    }
+
+    pub(super) fn raw(&mut self, frame: RawFrame) -> Frame {
+        match frame {
+            RawFrame::Text(template) => Frame::Text(text_of(&self.fill(&template))),
+            RawFrame::Json(template) => {
+                let value = self.fill(&template);
+                if let Some(method) = value["method"].as_str() {
+                    self.created.asked(method, &value["params"]);
+                }
+                Frame::json(&value)
+            }
+            RawFrame::Binary(template) => {
+                Frame::Binary(text_of(&self.fill(&template)).into_bytes())
+            }
+            RawFrame::Padded(size) => {
+                let (head, tail) = (
+                    "{\"jsonrpc\":\"2.0\",\"id\":999999,\"method\":\"ping\",\"params\":{\"channel\":\"ahp-root://\",\"_meta\":{\"x-pad\":\"",
+                    "\"}}}",
+                );
+                let pad = (size as usize).saturating_sub(head.len() + tail.len());
+                Frame::Text([head, &"x".repeat(pad), tail].concat())
+            }
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,408 @@
+//! What a case waits for: each wait is held against what has arrived, whenever something has.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::scenario::pattern::{Pattern, brief};
+use crate::transcript::Seen;
+use crate::wire::message::{Kind, Message};
+
+use super::case::{Case, Peer, Progress, Wait};
+use super::task::{Filter, Keep, Mode, PeerId, Settle, Want};
+
+impl Case {
+    pub(super) fn check(&mut self, step: Option<usize>, wait: Wait) -> Progress {
+        match wait {
+            Wait::Connected(peer) => match self.peers.get(peer) {
+                Some(found) if found.connected => Progress::Done,
+                Some(Peer { ended: Some((line, reason)), .. }) => {
+                    let (line, reason) = (*line, reason.clone());
+                    let mut failure = self.failure_at(
+                        step,
+                        format!("client `{}`: could not connect: {reason}", self.name(peer)),
+                    );
+                    failure.lines.push(line);
+                    Progress::Failed(failure)
+                }
+                _ => Progress::Wait(wait),
+            },
+            Wait::Response { peer, id, want, exact, keep } => {
+                let found = self.peers.get_mut(peer).and_then(|peer| peer.take_answer(id));
+                match found {
+                    Some((line, seen)) => {
+                        self.answered(step, peer, line, &seen, &want, exact, &keep)
+                    }
+                    None => match self.ended(peer) {
+                        Some(_) if matches!(want, Want::Closed | Want::Anything) => {
+                            self.observed(step);
+                            Progress::Done
+                        }
+                        Some(end) => self.closed_instead(step, peer, end, &want),
+                        None => Progress::Wait(Wait::Response { peer, id, want, exact, keep }),
+                    },
+                }
+            }
+            Wait::Settled { peer, seq, settle } => self.check_settled(step, peer, seq, settle),
+            Wait::Message { peer, filter, mode } => self.check_message(step, peer, filter, mode),
+            Wait::DefaultChat { peer, session, bind } => {
+                self.check_default_chat(step, peer, session, bind)
+            }
+            Wait::Barrier(barrier) => self.check_barrier(step, barrier),
+            Wait::Answer { peer, id, want } => {
+                let found = self.find_answer(peer, &id);
+                match (found, self.ended(peer)) {
+                    (Some((line, seen)), _) => {
+                        self.answered(step, peer, line, &seen, &want, false, &Keep::default())
+                    }
+                    (None, Some(_)) if matches!(want, Want::Closed) => {
+                        self.observed(step);
+                        Progress::Done
+                    }
+                    (None, Some(end)) => self.closed_instead(step, peer, end, &want),
+                    (None, None) => Progress::Wait(Wait::Answer { peer, id, want }),
+                }
+            }
+            Wait::NoAnswer { peer, id, ping } => self.check_no_answer(step, peer, id, ping),
+            Wait::Closed(peer) => match self.ended(peer) {
+                Some(_) => {
+                    self.observed(step);
+                    Progress::Done
+                }
+                None => Progress::Wait(wait),
+            },
+            Wait::Restarted => Progress::Wait(wait),
+        }
+    }
+
+    pub(super) fn find_answer(&mut self, peer: PeerId, id: &Pattern) -> Option<(u64, Arc<Seen>)> {
+        let answers = &mut self.peers.get_mut(peer)?.answers;
+        let bindings = &self.bindings;
+        let found = answers.iter().position(|(_, seen)| {
+            let message = seen.message();
+            let found = message.and_then(Message::id);
+            id.matches(found, bindings, false).is_ok()
+        })?;
+        answers.remove(found)
+    }
+
+    pub(super) fn check_no_answer(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        id: Pattern,
+        ping: u64,
+    ) -> Progress {
+        if let Some((line, seen)) = self.find_answer(peer, &id) {
+            let mut failure = self.failure_at(
+                step,
+                format!("client `{}`: expected no answer, one came", self.name(peer)),
+            );
+            failure.label = seen.message().map(|m| brief(m.value())).unwrap_or_default();
+            failure.lines.push(line);
+            return Progress::Failed(failure);
+        }
+        if self.peers.get_mut(peer).and_then(|peer| peer.take_answer(ping)).is_some() {
+            self.observed(step);
+            return Progress::Done;
+        }
+        match self.ended(peer) {
+            Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
+            None => Progress::Wait(Wait::NoAnswer { peer, id, ping }),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the members of one wait")]
+    pub(super) fn answered(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        line: u64,
+        seen: &Seen,
+        want: &Want,
+        exact: bool,
+        keep: &Keep,
+    ) -> Progress {
+        let Some(message) = seen.message() else {
+            return Progress::Done;
+        };
+        let name = self.name(peer);
+        let (pattern, value, what) = match (want, message.kind()) {
+            (Want::Anything, _) => return Progress::Done,
+            (Want::Result(pattern), Kind::Success) => {
+                (pattern.as_ref(), message.result(), "result")
+            }
+            (Want::State(pattern), Kind::Success) => {
+                let snapshot = message.result().and_then(|result| result.get("snapshot"));
+                (Some(pattern), snapshot.and_then(|snapshot| snapshot.get("state")), "state")
+            }
+            (Want::Error(pattern), Kind::Failure) => (Some(pattern), message.error(), "error"),
+            (_, kind) => {
+                let expected = match want {
+                    Want::Error(_) => "an error",
+                    Want::Closed => "the connection to be closed",
+                    _ => "a result",
+                };
+                let came = match kind {
+                    Kind::Failure => {
+                        format!("error {}", brief(message.error().unwrap_or(&Value::Null)))
+                    }
+                    _ => format!("result {}", brief(message.result().unwrap_or(&Value::Null))),
+                };
+                let mut failure = self.failure_at(
+                    step,
+                    format!(
+                        "client `{name}`: expected {expected}, the host answered with {}",
+                        if kind == Kind::Failure { "an error" } else { "a result" }
+                    ),
+                );
+                failure.label = format!("{came} came");
+                failure.lines.push(line);
+                return Progress::Failed(failure);
+            }
+        };
+        if let Some(pattern) = pattern {
+            match pattern.matches(value, &self.bindings, exact) {
+                Ok(bound) => self.bind(pattern, bound),
+                Err(miss) => {
+                    return Progress::Failed(self.mismatch(step, &name, what, line, &miss));
+                }
+            }
+        }
+        self.keep(keep, want, value);
+        self.observed(step);
+        Progress::Done
+    }
+
+    /// Binds what a later step needs of a result.
+    pub(super) fn keep(&mut self, keep: &Keep, want: &Want, value: Option<&Value>) {
+        let value = value.cloned().unwrap_or_default();
+        if let Some(name) = &keep.default_chat {
+            // A host names its default chat; one that does not has only one to offer.
+            let state = &value["snapshot"]["state"];
+            let chat = [&state["defaultChat"], &state["chats"][0]["resource"]]
+                .into_iter()
+                .find(|chat| chat.is_string());
+            if let Some(chat) = chat {
+                self.bindings.set(name, chat.clone());
+            }
+        }
+        if let Some(name) = &keep.bind {
+            let value = match (want, value.pointer("/snapshot/state")) {
+                (Want::Result(_), Some(state)) => state.clone(),
+                _ => value,
+            };
+            self.bindings.set(name, value);
+        }
+    }
+
+    pub(super) fn check_settled(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        seq: u64,
+        settle: Settle,
+    ) -> Progress {
+        let Some((place, line, envelope)) = self.echo(peer, seq) else {
+            return match self.ended(peer) {
+                Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
+                None => Progress::Wait(Wait::Settled { peer, seq, settle }),
+            };
+        };
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.mailbox.read_one(place);
+        }
+        let name = self.name(peer);
+        let reason = envelope.get("rejectionReason").filter(|reason| !reason.is_null());
+        let (pattern, wrong) = match (&settle, reason) {
+            (Settle::Accept(pattern), None) | (Settle::Reject(pattern), Some(_)) => (pattern, None),
+            (Settle::Accept(pattern), Some(reason)) => (
+                pattern,
+                Some(format!(
+                    "expected the action to be accepted, the host rejected it: {}",
+                    brief(reason)
+                )),
+            ),
+            (Settle::Reject(pattern), None) => {
+                let seq = &envelope["serverSeq"];
+                (
+                    pattern,
+                    Some(format!(
+                        "expected a rejection, the host accepted the action as serverSeq {seq}"
+                    )),
+                )
+            }
+            _ => return Progress::Done,
+        };
+        if let Some(wrong) = wrong {
+            let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
+            failure.span = pattern.span;
+            failure.label = "this came back".to_owned();
+            failure.lines.push(line);
+            return Progress::Failed(failure);
+        }
+        match pattern.matches(Some(&envelope), &self.bindings, false) {
+            Ok(bound) => self.bind(pattern, bound),
+            Err(miss) => {
+                return Progress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
+            }
+        }
+        self.observed(step);
+        Progress::Done
+    }
+
+    /// The envelope that settles an own dispatch: its place, its line, itself.
+    pub(super) fn echo(&self, peer: PeerId, seq: u64) -> Option<(usize, u64, Value)> {
+        let peer = self.peers.get(peer)?;
+        peer.mailbox.unread().find_map(|(place, item)| {
+            let message = item.message()?;
+            let origin = &message.params()["origin"];
+            let own = message.method() == Some("action")
+                && origin["clientId"] == *peer.engine.client_id
+                && origin["clientSeq"].as_u64() == Some(seq);
+            own.then(|| (place, item.line, message.params().clone()))
+        })
+    }
+
+    pub(super) fn check_message(
+        &mut self,
+        step: Option<usize>,
+        id: PeerId,
+        filter: Filter,
+        mode: Mode,
+    ) -> Progress {
+        let Some(peer) = self.peers.get(id) else {
+            return Progress::Done;
+        };
+        let anything = Pattern::anything(filter.span);
+        let pattern = filter.params.as_ref().unwrap_or(&anything);
+        let mut near = None;
+        let mut found = None;
+        for (place, item) in peer.mailbox.unread() {
+            let Some(message) = item.message() else {
+                continue;
+            };
+            let about = filter.is_about(message);
+            if mode == Mode::Next && !about {
+                let elsewhere = filter
+                    .channel
+                    .as_ref()
+                    .is_some_and(|channel| message.params()["channel"] != *channel);
+                if elsewhere {
+                    continue;
+                }
+                let (line, params) = (item.line, message.params().clone());
+                let came = brief(&params);
+                let name = self.name(id);
+                let message = format!(
+                    "client `{name}`: expected {} next, something else came",
+                    filter.what()
+                );
+                let mut failure = self.failure_at(step, message);
+                failure.span = filter.span;
+                failure.label = format!("{came} came");
+                failure.lines.push(line);
+                return Progress::Failed(failure);
+            }
+            if !about {
+                continue;
+            }
+            match pattern.matches(Some(message.params()), &self.bindings, filter.exact) {
+                Ok(bound) => {
+                    found = Some((place, bound));
+                    break;
+                }
+                Err(miss) if mode == Mode::Next => {
+                    let (line, name) = (item.line, self.name(id));
+                    return Progress::Failed(self.mismatch(
+                        step,
+                        &name,
+                        "next message",
+                        line,
+                        &miss,
+                    ));
+                }
+                Err(miss) => near = Some((item.line, miss)),
+            }
+        }
+        if let Some((place, bound)) = found {
+            let pattern = pattern.clone();
+            if let Some(peer) = self.peers.get_mut(id) {
+                peer.mailbox.read_to(place);
+            }
+            self.bind(&pattern, bound);
+            self.observed(step);
+            return Progress::Done;
+        }
+        self.near = near;
+        match self.ended(id) {
+            Some(end) => self.closed_instead(step, id, end, &Want::Result(None)),
+            None => Progress::Wait(Wait::Message { peer: id, filter, mode }),
+        }
+    }
+
+    /// A host may make the first chat of a session a moment after the session.
+    pub(super) fn check_default_chat(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        session: Value,
+        bind: String,
+    ) -> Progress {
+        if self.bindings.get(&bind).is_some() {
+            return Progress::Done;
+        }
+        let chat = self.peers.get(peer).and_then(|peer| {
+            peer.mailbox.unread().find_map(|(_, item)| {
+                let params = item.message()?.params();
+                let action = &params["action"];
+                let chat = match action["type"].as_str()? {
+                    "session/defaultChatChanged" => &action["defaultChat"],
+                    "session/chatAdded" => &action["summary"]["resource"],
+                    _ => return None,
+                };
+                (params["channel"] == session && chat.is_string()).then(|| chat.clone())
+            })
+        });
+        match (chat, self.ended(peer)) {
+            (Some(chat), _) => {
+                self.bindings.set(&bind, chat);
+                Progress::Done
+            }
+            (None, Some(end)) => self.closed_instead(step, peer, end, &Want::Result(None)),
+            (None, None) => Progress::Wait(Wait::DefaultChat { peer, session, bind }),
+        }
+    }
+
+    pub(super) fn mirror(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        channel: &Value,
+        state: &Pattern,
+        exact: bool,
+    ) -> Progress {
+        let name = self.name(peer);
+        let mirror = self
+            .peers
+            .get(peer)
+            .and_then(|peer| peer.engine.mirror(channel.as_str().unwrap_or_default()));
+        let Some(own) = mirror.map(|mirror| mirror.optimistic()) else {
+            let message = format!(
+                "client `{name}`: expected a state of {}, it is not subscribed",
+                brief(channel)
+            );
+            return Progress::Failed(self.failure_at(step, message));
+        };
+        match state.matches(Some(&own), &self.bindings, exact) {
+            Ok(bound) => {
+                self.bind(state, bound);
+                self.observed(step);
+                Progress::Done
+            }
+            Err(miss) => {
+                Progress::Failed(self.mismatch(step, &name, "own state", self.last_line, &miss))
+            }
+        }
+    }
+}
