@@ -81,7 +81,7 @@ pub struct Run {
     aggressive: bool,
 
     /// How many scenarios are played at once over sockets
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     jobs: u16,
     /// How long each wait may take
     #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Playing")]
@@ -112,7 +112,7 @@ pub struct Run {
 
 /// After this many scenarios without a single handshake the rest is not played: the target would
 /// only be asked the same again.
-const FUSE: u32 = 16;
+const FUSE: u32 = 8;
 
 /// What is played against.
 enum Target {

@@ -112,7 +112,7 @@ pub struct FailureReport {
     pub message: String,
     /// What the author's line is told.
     pub label: String,
-    /// The requirement that is named first.
+    /// The requirement it is about.
     pub rule: String,
     /// The lines of the transcript.
     pub transcript: Vec<u64>,
@@ -165,7 +165,6 @@ impl CaseReport {
     /// The report of a scenario that was played.
     pub fn of(case: u32, entry: &Entry, verdict: &Verdict) -> CaseReport {
         let scenario = &entry.scenario;
-        let first = scenario.proves.first().cloned().unwrap_or_default();
         let failure = verdict.failure.as_ref().map(|failure| {
             let source = entry.sources.get(failure.span.file as usize).or(entry.sources.first());
             let (line, column) = source.map_or((1, 1), |s| s.position(failure.span.start));
@@ -175,7 +174,7 @@ impl CaseReport {
                 column,
                 message: failure.message.clone(),
                 label: failure.label.clone(),
-                rule: failure.rule.clone().unwrap_or(first),
+                rule: verdict.rule.clone(),
                 transcript: failure.lines.clone(),
             }
         });

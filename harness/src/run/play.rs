@@ -42,7 +42,9 @@ pub struct Verdict {
     pub reason: String,
     /// What was not met.
     pub failure: Option<Failure>,
-    /// The weight of the rule that failed or held.
+    /// The requirement it is about: the one its failing step names, or the heaviest it exercises.
+    pub rule: String,
+    /// The weight of that rule.
     pub weight: Weight,
     /// How many of its expectations were put to the test and held.
     pub observations: u64,
@@ -186,11 +188,9 @@ impl Play {
         let shook_hands = self.case.shook_hands();
         let scenario = Arc::clone(&self.case.setup().scenario);
         let failure = self.case.failure().cloned();
-        let rule = failure.as_ref().and_then(|failure| failure.rule.clone());
-        let weight = match rule {
-            Some(rule) => weight_of([&rule]),
-            None => weight_of(&scenario.proves),
-        };
+        let named = failure.as_ref().and_then(|failure| failure.rule.as_ref());
+        let rule = named.or_else(|| heaviest(&scenario.proves)).cloned().unwrap_or_default();
+        let weight = weight_of(&rule);
         let (status, reason) = match &failure {
             Some(failure) if failure.setup || !shook_hands => {
                 (Status::Untested, failure.message.clone())
@@ -207,6 +207,7 @@ impl Play {
             status,
             reason,
             failure,
+            rule,
             weight,
             observations: self.case.observations(),
             notes: self.case.notes().to_vec(),
@@ -239,9 +240,11 @@ impl Play {
     }
 }
 
-/// The greatest weight among the requirements.
-fn weight_of<'a>(ids: impl IntoIterator<Item = &'a String>) -> Weight {
-    let ledger = Ledger::get();
-    let weights = ids.into_iter().filter_map(|id| ledger.find(id)).map(|row| row.weight);
-    weights.max().unwrap_or(Weight::Note)
+/// The first of the requirements that weigh most.
+fn heaviest(ids: &[String]) -> Option<&String> {
+    ids.iter().rev().max_by_key(|id| weight_of(id))
+}
+
+fn weight_of(id: &str) -> Weight {
+    Ledger::get().find(id).map_or(Weight::Note, |row| row.weight)
 }
