@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::wire::frame::Frame;
@@ -119,7 +119,7 @@ struct Raw<'a> {
     conn: String,
     #[serde(default)]
     dir: String,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "even_null")]
     msg: Option<&'a RawValue>,
     #[serde(default)]
     raw: Option<String>,
@@ -131,6 +131,11 @@ struct Raw<'a> {
     code: Option<u16>,
     #[serde(default)]
     reason: Option<String>,
+}
+
+/// A frame whose text is `null` is a frame.
+fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// Reads one line.
@@ -196,6 +201,7 @@ mod tests {
             text("{\"b\":1, \"a\":1e2}"),
             r#"{"t":1.000152,"conn":"A","dir":"c2s","msg":{"b":1, "a":1e2}}"#,
         );
+        check(text("null"), r#"{"t":1.000152,"conn":"A","dir":"c2s","msg":null}"#);
         check(text("hello"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"hello"}"#);
         check(text("[1,\n2]"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"[1,\n2]"}"#);
         check(
