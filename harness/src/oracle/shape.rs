@@ -62,9 +62,16 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
     if let Some(message) = list(errors, false) {
         out.broken(Rule::ShapeHost, message, &line);
     }
-    if let Some(message) = list(errors, true) {
+    if !is_refusal(seen)
+        && let Some(message) = list(errors, true)
+    {
         out.broken(Rule::ShapeNullOptional, message, &line);
     }
+}
+
+/// Whether the frame gives a client its own words back. Soft errors in them are the client's.
+fn is_refusal(seen: &Seen) -> bool {
+    seen.message().is_some_and(|message| message.params()["rejectionReason"].is_string())
 }
 
 fn client(cx: &Context, seen: &Seen, errors: &[ShapeError], out: &mut Sink) {

@@ -7,9 +7,9 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-use tokio_tungstenite::accept_async_with_config;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, frame::coding::CloseCode};
+use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
 use crate::host::{Host, Output};
 use crate::transcript::ConnId;
@@ -98,26 +98,8 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
     loop {
         tokio::select! {
             out = outbox.recv() => match out {
-                Some(Outward::Frame(frame)) => {
-                    if socket.feed(message(frame)).await.is_err() {
-                        break;
-                    }
-                    // Whatever else waits goes out with it.
-                    while let Ok(Outward::Frame(frame)) = outbox.try_recv() {
-                        if socket.feed(message(frame)).await.is_err() {
-                            break;
-                        }
-                    }
-                    if socket.flush().await.is_err() {
-                        break;
-                    }
-                }
-                Some(Outward::Close(code, reason)) => {
-                    let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
-                    let _ = socket.close(Some(frame)).await;
-                    break;
-                }
-                None => break,
+                Some(first) if write(&mut socket, first, &mut outbox).await => {}
+                _ => break,
             },
             came = socket.next() => match came {
                 Some(Ok(Message::Text(text))) => {
@@ -138,6 +120,30 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
         }
     }
     let _ = inward.send(Inward::Closed(conn)).await;
+}
+
+/// Writes what waits, in one go; false where the connection is over.
+async fn write(
+    socket: &mut WebSocketStream<TcpStream>,
+    first: Outward,
+    outbox: &mut mpsc::Receiver<Outward>,
+) -> bool {
+    let mut next = Some(first);
+    while let Some(outward) = next {
+        let fed = match outward {
+            Outward::Frame(frame) => socket.feed(message(frame)).await,
+            Outward::Close(code, reason) => {
+                let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+                let _ = socket.close(Some(frame)).await;
+                return false;
+            }
+        };
+        if fed.is_err() {
+            return false;
+        }
+        next = outbox.try_recv().ok();
+    }
+    socket.flush().await.is_ok()
 }
 
 fn message(frame: Frame) -> Message {
