@@ -148,6 +148,9 @@ fn with_channel(span: Span, channel: Option<&Template>) -> Template {
 }
 
 fn want(step: &Step) -> Want {
+    if let (Some(result), Some(error)) = (step.pattern("result"), step.pattern("error")) {
+        return Want::Either(result.clone(), error.clone());
+    }
     if let Some(pattern) = step.pattern("error") {
         return Want::Error(pattern.clone());
     }

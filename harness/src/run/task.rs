@@ -21,6 +21,8 @@ pub enum Want {
     State(Pattern),
     /// An error that looks like this.
     Error(Pattern),
+    /// A result or an error, as the host likes, that looks like the one or the other of these.
+    Either(Pattern, Pattern),
     /// That the host closes the connection.
     Closed,
     /// Any answer at all: cleaning up judges nothing.

@@ -136,7 +136,12 @@ impl Case {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
                 (Some(pattern), snapshot.and_then(|snapshot| snapshot.get("state")), "state")
             }
-            (Want::Error(pattern), Kind::Failure) => (Some(pattern), message.error(), "error"),
+            (Want::Error(pattern) | Want::Either(_, pattern), Kind::Failure) => {
+                (Some(pattern), message.error(), "error")
+            }
+            (Want::Either(pattern, _), Kind::Success) => {
+                (Some(pattern), message.result(), "result")
+            }
             (_, kind) => {
                 let expected = match want {
                     Want::Error(_) => "an error",

@@ -132,7 +132,11 @@ const WITHIN: Field =
 const BY: Field = needed("by", Form::Client, "the client that acts");
 const AT: Field = needed("at", Form::Clients, "the clients that have to see it, each for itself");
 const CHANNEL: Field = needed("channel", Form::Template, "the channel's URI");
-const RESULT: Field = wanted("result", Form::Pattern, "what the result has to look like");
+const RESULT: Field = wanted(
+    "result",
+    Form::Pattern,
+    "what the result has to look like; beside `error`, if there is one",
+);
 const ERROR: Field =
     wanted("error", Form::Pattern, "that it fails, and what the error has to look like");
 const CLOSED: Field = wanted("closed", Form::Flag, "that the host closes the connection instead");

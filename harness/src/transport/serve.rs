@@ -97,10 +97,12 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
     }
     loop {
         tokio::select! {
-            out = outbox.recv() => match out {
-                Some(first) if write(&mut socket, first, &mut outbox).await => {}
-                _ => break,
-            },
+            out = outbox.recv() => {
+                let Some(first) = out else { break };
+                if !write(&mut socket, first, &mut outbox).await {
+                    break;
+                }
+            }
             came = socket.next() => match came {
                 Some(Ok(Message::Text(text))) => {
                     let frame = Frame::Text(text.as_str().to_owned());
