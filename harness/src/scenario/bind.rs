@@ -1,7 +1,7 @@
 //! Names and values: what `${…}` stands for, and filling it in.
 //!
 //! A [`Template`] is a value with holes. A text that is one hole takes the bound value as it is; a
-//! hole inside a text takes its text form.
+//! hole inside a text takes its text form, and so does one in the key of a member.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ impl Template {
             Shape::Map(members) => Value::Object(
                 members
                     .iter()
-                    .map(|(key, value)| (key.clone(), value.fill(bindings, mint)))
+                    .map(|(key, value)| (fill_key(key, bindings, mint), value.fill(bindings, mint)))
                     .collect::<Map<_, _>>(),
             ),
         }
@@ -148,7 +148,10 @@ impl Template {
             Shape::Value(_) => {}
             Shape::Text(parts) => parts.iter().for_each(|piece| visit(self.span, piece)),
             Shape::List(items) => items.iter().for_each(|item| item.holes(visit)),
-            Shape::Map(members) => members.iter().for_each(|(_, value)| value.holes(visit)),
+            Shape::Map(members) => members.iter().for_each(|(key, value)| {
+                key_holes(key).iter().for_each(|piece| visit(self.span, piece));
+                value.holes(visit);
+            }),
         }
     }
 
@@ -232,6 +235,22 @@ fn fill_text(parts: &[Piece], bindings: &mut Bindings, mint: &mut dyn Mint) -> V
     Value::String(text)
 }
 
+/// The parts of a key that has holes; none where it has no hole.
+pub(super) fn key_holes(key: &str) -> Vec<Piece> {
+    if key.contains("${") { pieces(key) } else { Vec::new() }
+}
+
+/// A key with its holes filled in, as text.
+pub(super) fn fill_key(key: &str, bindings: &mut Bindings, mint: &mut dyn Mint) -> String {
+    match key_holes(key).as_slice() {
+        [] => key.to_owned(),
+        parts => match fill_text(parts, bindings, mint) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        },
+    }
+}
+
 fn fill_piece(piece: &Piece, bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
     match piece {
         Piece::Plain(text) => Value::String(text.clone()),
@@ -285,5 +304,6 @@ mod tests {
         check("['${new u}', '${u}', '${new v}']", json!(["id-1", "id-1", "id-2"]));
         check("a: '$$literal ${now}'", json!({"a": "$literal 2026-01-01T00:00:00Z"}));
         check("a: 'half ${ open'", json!({"a": "half ${ open"}));
+        check("'${s}': {'${n}-k': 1}", json!({"x": {"7-k": 1}}));
     }
 }

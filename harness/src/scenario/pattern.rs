@@ -7,7 +7,7 @@
 use regex_lite::Regex;
 use serde_json::Value;
 
-use super::bind::{Bindings, Piece, Template};
+use super::bind::{Bindings, Piece, Template, fill_key, key_holes};
 use super::node::{Content, Node};
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
 
@@ -141,7 +141,11 @@ impl Pattern {
                 Kind::List(items.iter().map(|item| Pattern::of(item, errors)).collect())
             }
             Content::Map(members) => match members.as_slice() {
-                [only] if only.key.starts_with('$') && !only.key.starts_with("$$") => {
+                [only]
+                    if only.key.starts_with('$')
+                        && !only.key.starts_with("$$")
+                        && !only.key.starts_with("${") =>
+                {
                     Pattern::operator(&only.key, only.key_span, &only.value, errors)
                 }
                 _ => Kind::Map(
@@ -264,7 +268,10 @@ impl Pattern {
             | Kind::Contains(items)
             | Kind::StartsWith(items)
             | Kind::All(items) => items.iter().for_each(|item| item.names(visit)),
-            Kind::Map(members) => members.iter().for_each(|(_, item)| item.names(visit)),
+            Kind::Map(members) => members.iter().for_each(|(key, item)| {
+                key_holes(key).iter().for_each(|piece| visit(span, Name::Hole(piece)));
+                item.names(visit);
+            }),
             Kind::Not(inner) | Kind::Length(inner) => inner.names(visit),
             _ => {}
         }
@@ -444,11 +451,14 @@ impl Matcher {
         let Some(object) = value.and_then(Value::as_object) else {
             return self.fail(pattern, "an object".to_owned(), value);
         };
+        let mut named = Vec::with_capacity(members.len());
         for (key, item) in members {
-            self.within(format!(".{key}"), item, object.get(key))?;
+            let key = fill_key(key, &mut self.bindings, &mut NoMint);
+            self.within(format!(".{key}"), item, object.get(&key))?;
+            named.push(key);
         }
         if self.exact
-            && let Some(extra) = object.keys().find(|key| members.iter().all(|(k, _)| k != *key))
+            && let Some(extra) = object.keys().find(|key| !named.contains(*key))
         {
             let wanted = format!("no member `{extra}`");
             return self.fail(pattern, wanted, object.get(extra));
@@ -649,6 +659,8 @@ mod tests {
         check("{a: {b: x}}", json!({"a": {"b": "y"}}), Some(("a.b", "`\"x\"`")));
         check("[1, 2]", json!([1, 2]), None);
         check("[1]", json!([1, 2]), Some(("", "an array of 1")));
+        check("{'${n}': {a: 1}}", json!({"5": {"a": 1}}), None);
+        check("{'${n}': 1}", json!({"n": 1}), Some(("5", "`1`")));
         check("{a: [{b: 1}]}", json!({"a": [{"b": 2}]}), Some(("a[0].b", "`1`")));
     }
 
