@@ -13,6 +13,7 @@ use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
 use crate::report::summary::Summary;
+use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
 use crate::run::suite::Entry;
 use crate::verdict::Status;
@@ -33,6 +34,8 @@ pub(super) struct Reports<'a> {
     junit: Vec<(PathBuf, File, Junit)>,
     failures: String,
     quiet: bool,
+    /// Whether only files are written.
+    silent: bool,
     faults: Vec<String>,
 }
 
@@ -44,7 +47,6 @@ impl<'a> Reports<'a> {
         strict: bool,
         quiet: bool,
         header: &Header,
-        scenarios: usize,
     ) -> Result<Reports<'a>, Stop> {
         let mut writers = Vec::new();
         let mut junit = Vec::new();
@@ -66,7 +68,6 @@ impl<'a> Reports<'a> {
             }
         }
         let console = Console::new(context.style, transcript);
-        context.say(&console.header(header, scenarios));
         Ok(Reports {
             context,
             console,
@@ -75,8 +76,24 @@ impl<'a> Reports<'a> {
             junit,
             failures: String::new(),
             quiet,
+            silent: false,
             faults: Vec::new(),
         })
+    }
+
+    /// The files of a run that could not begin: every scenario is there, none was judged.
+    pub(super) fn unreachable(mut self, planned: &[Planned], reason: &str) -> Result<(), Stop> {
+        self.silent = true;
+        for (number, Planned { entry, skip }) in planned.iter().enumerate() {
+            let (status, reason) = match skip {
+                Some(skip) => (Status::Skip, skip.as_str()),
+                None => (Status::Error, reason),
+            };
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let report = CaseReport::unplayed(number, entry, status, reason.to_owned());
+            self.case(report, &mut Baseline::default());
+        }
+        self.finish(Duration::ZERO, Code::Unreachable, false)
     }
 
     /// A scenario begins; its transcript goes to the first file.
@@ -110,13 +127,18 @@ impl<'a> Reports<'a> {
         for (_, _, junit) in &mut self.junit {
             junit.add(&report);
         }
-        let quiet = self.quiet && matches!(report.status, Status::Pass | Status::Skip);
-        if !quiet {
+        let passed = matches!(report.status, Status::Pass | Status::Skip);
+        if !(self.silent || self.quiet && passed) {
             self.context.say(&self.console.progress(&report));
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
         }
+    }
+
+    /// The run begins.
+    pub(super) fn header(&self, header: &Header, scenarios: usize) {
+        self.context.say(&self.console.header(header, scenarios));
     }
 
     /// Something of ours went wrong.
@@ -150,6 +172,12 @@ impl<'a> Reports<'a> {
             self.context.say(&format!("{line}\n"));
         }
         self.context.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        self.finish(took, code, interrupted)?;
+        Ok(code)
+    }
+
+    /// Writes what belongs at the end of the files.
+    fn finish(mut self, took: Duration, code: Code, interrupted: bool) -> Result<(), Stop> {
         let footer = json!({
             "scenarios": self.summary.counts,
             "checks": self.summary.checks,
@@ -171,7 +199,7 @@ impl<'a> Reports<'a> {
                 Stop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;
         }
-        Ok(code)
+        Ok(())
     }
 }
 

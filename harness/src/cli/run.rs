@@ -199,14 +199,13 @@ impl Run {
         };
         let newest = self.spec.or(Protocol::known().first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let found = match target {
+        let probed = match target {
             Target::Remote(remote) if !self.dry_run => {
-                probe(&remote.endpoint, &remote.shown(), &offers, self.timeout)
-                    .await
-                    .map_err(Stop::unreachable)?
+                probe(&remote.endpoint, &remote.shown(), &offers, self.timeout).await
             }
-            _ => Found { version: Some(newest), name: None },
+            _ => Ok(Found { version: Some(newest), name: None }),
         };
+        let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
         let planned = plan(entries, &self.abilities(target, version));
         let seed = self.seed.unwrap_or(match target {
@@ -219,23 +218,22 @@ impl Run {
             context.say(&super::list::dry_run(&header, &planned));
             return Ok(Code::Ok);
         }
-        let mut reports = self.reports(context, &header, planned.len())?;
+        let mut reports = self.reports(context, &header)?;
+        if let Err(error) = probed {
+            reports.unreachable(&planned, &error.to_string())?;
+            return Err(Stop::unreachable(error));
+        }
+        reports.header(&header, planned.len() * usize::from(self.repeat));
         let began = Instant::now();
         let interrupted = self.rounds(target, &planned, &header, &mut baseline, &mut reports).await;
         reports.close(began.elapsed(), baseline, interrupted)
     }
 
-    fn reports<'a>(
-        &self,
-        context: &'a Context,
-        header: &Header,
-        planned: usize,
-    ) -> Result<Reports<'a>, Stop> {
+    fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
         let mut secrets: Vec<String> =
             self.authenticate.iter().map(|(_, token)| token.clone()).collect();
         secrets.extend(self.token.clone());
-        let scenarios = planned * usize::from(self.repeat);
-        Reports::open(context, &self.report, secrets, self.strict, self.quiet, header, scenarios)
+        Reports::open(context, &self.report, secrets, self.strict, self.quiet, header)
     }
 
     fn abilities(&self, target: &Target, version: Version) -> Abilities {
