@@ -35,6 +35,8 @@ pub struct ClientEngine {
 struct Asked {
     method: String,
     channel: String,
+    /// The client has left the channel since.
+    left: bool,
 }
 
 impl ClientEngine {
@@ -90,16 +92,20 @@ impl ClientEngine {
         let id = self.next_id;
         self.next_id += 1;
         let channel = params["channel"].as_str().unwrap_or_default().to_owned();
-        self.open.insert(id, Asked { method: method.to_owned(), channel });
+        self.open.insert(id, Asked { method: method.to_owned(), channel, left: false });
         (id, Message::request(id, method, params))
     }
 
-    /// A notification. Unsubscribing takes effect for the client at once.
+    /// A notification. Unsubscribing takes effect for the client at once; the answer to a
+    /// `subscribe` that is still on its way no longer means anything then.
     pub fn notification(&mut self, method: &str, params: Value) -> Message {
         if method == "unsubscribe"
             && let Some(channel) = params["channel"].as_str()
         {
             self.channels.remove(channel);
+            let asked = self.open.values_mut();
+            let asked = asked.filter(|a| a.method == "subscribe" && a.channel == channel);
+            asked.for_each(|asked| asked.left = true);
         }
         Message::notification(method, params)
     }
@@ -174,6 +180,7 @@ impl ClientEngine {
                 }
                 self.snapshots(&result["snapshots"]);
             }
+            "subscribe" if asked.left => {}
             "subscribe" => match result.get("snapshot") {
                 Some(snapshot) => self.snapshot(snapshot),
                 None => {
@@ -181,6 +188,11 @@ impl ClientEngine {
                 }
             },
             "reconnect" => {
+                if let Some(snapshots) = result["snapshots"].as_array() {
+                    // What no snapshot is given of is no longer there.
+                    let given = |uri: &str| snapshots.iter().any(|s| resource(s) == Some(uri));
+                    self.channels.retain(|uri, _| given(uri));
+                }
                 self.snapshots(&result["snapshots"]);
                 for missing in result["missing"].as_array().into_iter().flatten() {
                     if let Some(channel) = missing.as_str() {
@@ -199,20 +211,81 @@ impl ClientEngine {
         snapshots.as_array().into_iter().flatten().for_each(|snapshot| self.snapshot(snapshot));
     }
 
+    /// A snapshot takes the place of what was confirmed. What the client dispatched meanwhile is
+    /// still pending.
     fn snapshot(&mut self, snapshot: &Value) {
-        let Some(channel) = snapshot["resource"].as_str().or(snapshot["channel"].as_str()) else {
+        let Some(channel) = resource(snapshot) else {
             return;
         };
         let from_seq = snapshot["fromSeq"].as_u64().unwrap_or_default();
         self.last_seen = self.last_seen.max(from_seq);
         let kind = ChannelKind::of_uri(channel);
         let version = self.version.or_else(|| Protocol::known().first().copied());
+        let before = self.channels.remove(channel).flatten();
         let mirror = match (self.mirrors, kind, version) {
             (true, Some(kind), Some(version)) => {
-                Some(Mirror::new(version, kind, snapshot["state"].clone(), from_seq))
+                let mirror = Mirror::new(version, kind, snapshot["state"].clone(), from_seq);
+                Some(mirror.after(before))
             }
             _ => None,
         };
         self.channels.insert(channel.to_owned(), mirror);
+    }
+}
+
+/// The channel of a snapshot.
+fn resource(snapshot: &Value) -> Option<&str> {
+    snapshot["resource"].as_str().or(snapshot["channel"].as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: &str = "ahp-session:/s";
+
+    fn answer(client: &mut ClientEngine, id: u64, result: Value) {
+        client.handle(&Message::success(json!(id), result));
+    }
+
+    fn snapshot(title: &str) -> Value {
+        json!({"resource": SESSION, "fromSeq": 1, "state": {"title": title, "status": 1}})
+    }
+
+    fn subscribed() -> ClientEngine {
+        let mut client = ClientEngine::new("c", true);
+        let (id, _) = client.request("subscribe", json!({"channel": SESSION}));
+        answer(&mut client, id, json!({"snapshot": snapshot("a")}));
+        client
+    }
+
+    #[test]
+    fn keeps_pending_actions_over_a_snapshot() {
+        let mut client = subscribed();
+        let (id, _) = client.request("subscribe", json!({"channel": SESSION}));
+        let retitled = json!({"type": "session/titleChanged", "title": "mine"});
+        client.dispatch(SESSION, retitled, None);
+        answer(&mut client, id, json!({"snapshot": snapshot("b")}));
+        let mirror = client.mirror(SESSION).unwrap();
+        assert_eq!((mirror.confirmed()["title"].as_str(), mirror.pending()), (Some("b"), 1));
+        assert_eq!(mirror.optimistic()["title"], "mine");
+    }
+
+    #[test]
+    fn stays_out_of_a_channel_that_it_left_before_the_answer() {
+        let mut client = ClientEngine::new("c", true);
+        let (id, _) = client.request("subscribe", json!({"channel": SESSION}));
+        client.notification("unsubscribe", json!({"channel": SESSION}));
+        answer(&mut client, id, json!({"snapshot": snapshot("a")}));
+        assert!(!client.is_subscribed(SESSION));
+    }
+
+    #[test]
+    fn leaves_what_no_snapshot_is_given_of() {
+        let mut client = subscribed();
+        client.lost();
+        let (id, _) = client.reconnect(None, None);
+        answer(&mut client, id, json!({"type": "snapshot", "snapshots": []}));
+        assert!(!client.is_subscribed(SESSION));
     }
 }

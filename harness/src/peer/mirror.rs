@@ -29,6 +29,12 @@ impl Mirror {
         Mirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
+    /// Takes over the pending actions of the mirror that it replaces.
+    pub(super) fn after(self, before: Option<Mirror>) -> Mirror {
+        let pending = before.map(|before| before.pending).unwrap_or_default();
+        Mirror { pending, ..self }
+    }
+
     /// The client dispatched an action and applies it at once.
     pub fn dispatch(&mut self, client_seq: u64, action: Value) {
         if self.pending.len() < MAX_PENDING {
