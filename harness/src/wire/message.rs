@@ -178,6 +178,17 @@ mod tests {
     }
 
     #[test]
+    fn reads_numbers_as_they_were_written() {
+        let text = r#"{"id":-1.2980316245353666e82}"#;
+        let read = |text: &str| match decode(&Frame::Text(text.into())) {
+            Decoded::Message(message) => message,
+            other => panic!("{other:?}"),
+        };
+        let message = read(text);
+        assert_eq!(read(&message.frame().display()), message);
+    }
+
+    #[test]
     fn keeps_what_is_not_a_message() {
         let read = |text: &str| decode(&Frame::Text(text.into()));
         assert!(matches!(read("[1]"), Decoded::Batch(items) if items.len() == 1));
