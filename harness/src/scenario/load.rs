@@ -188,6 +188,14 @@ mod tests {
     }
 
     #[test]
+    fn refuses_files_without_anything() {
+        for text in ["", "\n", "# to be written\n", "---\n"] {
+            let found = mistakes(text);
+            assert!(found.iter().any(|line| line.contains("found nothing")), "{text:?}: {found:?}");
+        }
+    }
+
+    #[test]
     fn refuses_what_could_not_fail() {
         let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n"));
         assert!(found[0].contains("could not fail"), "{found:?}");

@@ -105,8 +105,7 @@ pub fn read(source: &Source, file: u32) -> (Option<Node>, Vec<ScenarioError>) {
         match next {
             Ok((event, span)) => reader.event(event, span),
             Err(error) => {
-                let at = error.marker().byte_offset().unwrap_or(0) as u32;
-                let span = Span { file, start: at, end: at + 1 };
+                let span = character(source, file, error.marker().byte_offset().unwrap_or(0));
                 reader.fail(span, ScenarioErrorKind::Yaml(error.info()));
                 return (None, reader.errors);
             }
@@ -115,7 +114,17 @@ pub fn read(source: &Source, file: u32) -> (Option<Node>, Vec<ScenarioError>) {
             return (None, reader.errors);
         }
     }
-    (reader.root, reader.errors)
+    // A text without a value is null to YAML, and a mistake to whoever wanted a scenario.
+    let nothing = Node { span: character(source, file, 0), content: Content::Scalar(Value::Null) };
+    (Some(reader.root.unwrap_or(nothing)), reader.errors)
+}
+
+/// The character that a byte belongs to; nothing at the end of the text.
+fn character(source: &Source, file: u32, at: usize) -> Span {
+    let text = &source.text;
+    let start = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let width = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    Span { file, start: start as u32, end: (start + width) as u32 }
 }
 
 /// A collection whose end has not been read.
@@ -299,6 +308,15 @@ mod tests {
         check_error("? [a]\n: 1", "complex keys", 1, 3);
         check_error("a: 1\n---\nb: 2", "further documents", 2, 1);
         check_error("a: [1", "not readable as YAML", 1, 4);
+    }
+
+    #[test]
+    fn draws_unreadable_text_at_whole_characters() {
+        for text in ["\u{fffd}\u{1}", "a: [é", "é: 'x", "a: [1"] {
+            let (_, errors) = read(&Source::new("t.yaml", text), 0);
+            let span = errors.first().unwrap_or_else(|| panic!("{text}: no mistake found")).span;
+            assert!(text.get(span.start as usize..span.end as usize).is_some(), "{text}: {span:?}");
+        }
     }
 
     #[test]

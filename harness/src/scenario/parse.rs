@@ -567,9 +567,9 @@ impl Parser<'_> {
     }
 
     fn expectations(&mut self, scenario: &Scenario, span: Span) {
-        let first_line = Span { end: span.start + 1, ..span };
+        let first = Span { end: span.start, ..span };
         if !scenario.steps.iter().any(Step::asserts) {
-            self.fail(first_line, ScenarioErrorKind::ExpectsNothing);
+            self.fail(first, ScenarioErrorKind::ExpectsNothing);
         }
         let last_barrier = scenario.steps.iter().rposition(|step| step.verb == Verb::Barrier);
         for (index, step) in scenario.steps.iter().enumerate() {
@@ -637,7 +637,8 @@ fn known_keys(
                 key: field.name.to_owned(),
                 doc: field.doc.to_owned(),
             };
-            let at = Span { end: span.end.min(span.start + 1).max(span.start), ..span };
+            // The point where the mapping begins: a whole one would draw the whole file.
+            let at = Span { end: span.start, ..span };
             errors.push(ScenarioError { span: at, kind });
         }
     }
