@@ -1,0 +1,264 @@
+//! One client of a pair, and an account of it that is kept apart from the engine: what it asked,
+//! what it dispatched, and what its channels have to look like.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ahp_harness::model;
+use ahp_harness::peer::client::ClientEngine;
+use ahp_harness::transcript::ConnId;
+use ahp_harness::wire::channel::ChannelKind;
+use ahp_harness::wire::message::{Kind, Message};
+use ahp_harness::wire::version::Version;
+use serde_json::Value;
+
+/// One client.
+pub struct Seat {
+    /// What is tried.
+    pub engine: ClientEngine,
+    /// The version that it offers.
+    pub offer: &'static str,
+    /// Its connection, if it has one.
+    pub conn: Option<ConnId>,
+    /// Whether the handshake of the connection is done.
+    pub ready: bool,
+    /// How long frames take to the host and back, in milliseconds.
+    pub lag: (u64, u64),
+    /// Requests that are not answered.
+    pub asked: BTreeMap<u64, Asked>,
+    /// The channels it is subscribed to, as the host will see it once everything has arrived.
+    pub wanted: BTreeSet<String>,
+    /// What it dispatched, by `clientSeq`.
+    sent: BTreeMap<u64, Dispatched>,
+    channels: BTreeMap<String, Shadow>,
+    /// The number of the last envelope of the connection.
+    seq: u64,
+}
+
+/// A request that is not answered.
+pub struct Asked {
+    /// Its method.
+    pub method: String,
+    /// The channel of a `subscribe`; empty once the client has left it again.
+    pub channel: String,
+}
+
+struct Dispatched {
+    /// Whether it has to come back: it went to a channel that the client follows, on a connection
+    /// that stands.
+    due: bool,
+    settled: u32,
+}
+
+/// A channel, told by its snapshot and all that came after it.
+struct Shadow {
+    kind: ChannelKind,
+    start: Value,
+    accepted: Vec<Value>,
+    confirmed: Value,
+    pending: Vec<(u64, Value)>,
+}
+
+impl Seat {
+    pub fn new(name: &str, offer: &'static str) -> Seat {
+        Seat {
+            engine: ClientEngine::new(name, true),
+            offer,
+            conn: None,
+            ready: false,
+            lag: (0, 0),
+            asked: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            sent: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            seq: 0,
+        }
+    }
+
+    pub fn version(&self) -> Version {
+        self.offer.parse().unwrap()
+    }
+
+    /// The state that the client works with; null where it follows no such channel.
+    pub fn optimistic(&self, channel: &str) -> Value {
+        self.engine.mirror(channel).map_or(Value::Null, |mirror| mirror.optimistic())
+    }
+
+    /// Notes an own dispatch. `sure` says that the channel cannot go away.
+    pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
+        let due = sure && self.wanted.contains(channel);
+        let before = self.sent.insert(seq, Dispatched { due, settled: 0 });
+        assert!(before.is_none(), "clientSeq {seq} is used twice");
+        if let Some(shadow) = self.channels.get_mut(channel) {
+            shadow.pending.push((seq, action.clone()));
+        }
+        self.check(channel);
+    }
+
+    /// Notes that the client left a channel.
+    pub fn left(&mut self, channel: &str) {
+        self.wanted.remove(channel);
+        self.channels.remove(channel);
+        for asked in self.asked.values_mut().filter(|asked| asked.channel == channel) {
+            asked.channel.clear();
+        }
+        assert!(!self.engine.is_subscribed(channel));
+    }
+
+    /// Notes that the connection is gone.
+    pub fn lost(&mut self) {
+        self.engine.lost();
+        (self.conn, self.ready) = (None, false);
+        self.asked.clear();
+        self.sent.values_mut().for_each(|dispatched| dispatched.due = false);
+        for shadow in self.channels.values_mut() {
+            shadow.pending.clear();
+        }
+        self.check_all();
+    }
+
+    /// Takes a message of the host, and returns the method of the request that it answers.
+    pub fn take(&mut self, message: &Message) -> Option<String> {
+        self.engine.handle(message);
+        let answered = match message.kind() {
+            Kind::Success | Kind::Failure => {
+                let id = message.id().and_then(Value::as_u64);
+                Some(id.and_then(|id| self.asked.remove(&id)).expect("nobody asked for this"))
+            }
+            _ => None,
+        };
+        match (&answered, message.result()) {
+            (Some(asked), Some(result)) => self.answered(asked, result),
+            (Some(asked), None) => {
+                let error = message.value();
+                assert!(!matches!(asked.method.as_str(), "initialize" | "reconnect"), "{error}");
+                // A refused `subscribe` leaves nothing behind where nothing was before.
+                if asked.method == "subscribe" && !self.channels.contains_key(&asked.channel) {
+                    self.wanted.remove(&asked.channel);
+                }
+            }
+            _ if message.method() == Some("action") => self.envelope(message.params()),
+            _ => {}
+        }
+        self.check_all();
+        answered.map(|asked| asked.method)
+    }
+
+    fn answered(&mut self, asked: &Asked, result: &Value) {
+        let all = |name: &str| result[name].as_array().cloned().unwrap_or_default();
+        match asked.method.as_str() {
+            "subscribe" if asked.channel.is_empty() => {}
+            "subscribe" => self.snapshot(&result["snapshot"]),
+            "initialize" => {
+                self.ready = true;
+                self.seq = result["serverSeq"].as_u64().unwrap();
+                all("snapshots").iter().for_each(|snapshot| self.snapshot(snapshot));
+            }
+            "reconnect" => {
+                self.ready = true;
+                let replay = result["type"] == "replay";
+                let (snapshots, missing) = (all("snapshots"), all("missing"));
+                let gone = |uri: &String| match replay {
+                    true => missing.iter().any(|missing| missing == uri),
+                    false => snapshots.iter().all(|snapshot| snapshot["resource"] != *uri),
+                };
+                self.wanted.retain(|uri| !gone(uri));
+                self.channels.retain(|uri, _| !gone(uri));
+                snapshots.iter().for_each(|snapshot| self.snapshot(snapshot));
+                all("actions").iter().for_each(|envelope| self.envelope(envelope));
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&mut self, snapshot: &Value) {
+        let uri = snapshot["resource"].as_str().unwrap();
+        let before = self.channels.remove(uri);
+        let from = snapshot["fromSeq"].as_u64().unwrap();
+        assert!(from >= self.seq, "a snapshot of {from} after {}", self.seq);
+        self.seq = from;
+        let shadow = Shadow {
+            kind: ChannelKind::of_uri(uri).unwrap(),
+            start: snapshot["state"].clone(),
+            accepted: Vec::new(),
+            confirmed: snapshot["state"].clone(),
+            pending: before.map(|shadow| shadow.pending).unwrap_or_default(),
+        };
+        self.channels.insert(uri.to_owned(), shadow);
+    }
+
+    fn envelope(&mut self, envelope: &Value) {
+        let seq = envelope["serverSeq"].as_u64().unwrap();
+        let own = envelope["origin"]["clientId"] == self.engine.client_id.as_str();
+        let own = own.then(|| envelope["origin"]["clientSeq"].as_u64().unwrap());
+        if let Some(own) = own {
+            let dispatched = self.sent.get_mut(&own).expect("nobody dispatched this");
+            dispatched.settled += 1;
+            assert_eq!(dispatched.settled, 1, "settled twice: {envelope}");
+        }
+        let uri = envelope["channel"].as_str().unwrap();
+        let version = self.version();
+        if let (Some(own), Some(shadow)) = (own, self.channels.get_mut(uri)) {
+            shadow.pending.retain(|(pending, _)| *pending != own);
+        }
+        if envelope.get("rejectionReason").is_some() {
+            assert!(own.is_some(), "somebody else's rejection: {envelope}");
+            return;
+        }
+        assert!(seq > self.seq, "{seq} after {}", self.seq);
+        self.seq = seq;
+        if let Some(shadow) = self.channels.get_mut(uri) {
+            let action = &envelope["action"];
+            model::apply(version, shadow.kind, &mut shadow.confirmed, action);
+            shadow.accepted.push(action.clone());
+        }
+    }
+
+    fn check_all(&self) {
+        for uri in self.channels.keys() {
+            self.check(uri);
+        }
+        let followed: BTreeSet<&str> = self.engine.subscriptions().collect();
+        assert_eq!(followed, self.channels.keys().map(String::as_str).collect());
+    }
+
+    /// The engine's view of a channel is the confirmed state and the own pending actions in order.
+    fn check(&self, uri: &str) {
+        let (Some(shadow), Some(mirror)) = (self.channels.get(uri), self.engine.mirror(uri)) else {
+            return;
+        };
+        let name = &self.engine.client_id;
+        assert_eq!(mirror.confirmed(), &shadow.confirmed, "confirmed of {uri} at {name}");
+        assert_eq!(mirror.pending(), shadow.pending.len(), "pending of {uri} at {name}");
+        let mut expected = shadow.confirmed.clone();
+        for (_, action) in &shadow.pending {
+            model::apply(self.version(), shadow.kind, &mut expected, action);
+        }
+        assert_eq!(mirror.optimistic(), expected, "optimistic of {uri} at {name}");
+    }
+
+    /// Nothing is on its way: everything is answered and settled, and each state is what its
+    /// snapshot and the accepted actions make, whatever was refused in between. `exists` says
+    /// which channels are still there.
+    pub fn check_at_rest(&self, exists: impl Fn(&str) -> bool) {
+        let name = &self.engine.client_id;
+        if !self.ready {
+            return;
+        }
+        assert_eq!(self.asked.len(), 0, "{name} was not answered");
+        for (seq, dispatched) in self.sent.iter().filter(|(_, dispatched)| dispatched.due) {
+            assert_eq!(dispatched.settled, 1, "{name}'s dispatch {seq} was not settled");
+        }
+        for (uri, shadow) in &self.channels {
+            let mirror = self.engine.mirror(uri).unwrap();
+            let mut state = shadow.start.clone();
+            for action in &shadow.accepted {
+                model::apply(self.version(), shadow.kind, &mut state, action);
+            }
+            assert_eq!(mirror.confirmed(), &state, "{uri} at {name}");
+            if exists(uri) {
+                assert_eq!(mirror.pending(), 0, "pending of {uri} at {name}");
+                assert_eq!(&mirror.optimistic(), mirror.confirmed());
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What a random play is made of. Everything is named by small numbers and short words, so that a
+//! shrunk play reads like a story.
+
+use std::fmt;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// One play: who takes part, and what they do.
+#[derive(Clone)]
+pub struct Script {
+    /// The versions that the host supports.
+    pub host: &'static [&'static str],
+    /// How many envelopes the host keeps.
+    pub replay: usize,
+    /// The clients, each with the version that it offers.
+    pub clients: Vec<&'static str>,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that happens.
+#[derive(Clone)]
+pub enum Step {
+    /// A client does something.
+    By(usize, Act),
+    /// So many milliseconds pass.
+    Pass(u64),
+    /// Everything comes to rest and is compared.
+    Settle,
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Script { host, replay, clients, steps } = self;
+        writeln!(f, "host {host:?} keeps {replay}, clients {clients:?}")?;
+        steps.iter().try_for_each(|step| writeln!(f, "  {step:?}"))
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // On one line, even where the whole play is printed prettily.
+            Step::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
+            Step::Pass(ms) => write!(f, "{ms}ms"),
+            Step::Settle => f.write_str("settle"),
+        }
+    }
+}
+
+/// A channel by its role.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum On {
+    /// The root channel.
+    Root,
+    /// The session.
+    Session,
+    /// Its default chat.
+    Chat,
+    /// The chat that was created last; unknown until then.
+    Side,
+}
+
+/// What a client can do. Ids that are not given are those of what its mirror shows last.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Starts a turn with a script.
+    Turn(On, &'static str, &'static str),
+    Cancel(On),
+    Resume(On),
+    Truncate(On, Option<&'static str>),
+    /// Confirms or denies the last call.
+    Confirm(On, bool),
+    ConfirmResult(On, bool),
+    /// Ends the last call with or without success.
+    Complete(On, bool),
+    /// Decides about a call that nobody made.
+    ConfirmUnknown(On),
+    Queue(On, &'static str, &'static str),
+    Steer(On, &'static str),
+    Unqueue(On, &'static str),
+    Reorder(On, &'static str),
+    /// Answers the last request, with that response.
+    Answer(On, &'static str),
+    AnswerChanged(On),
+    Draft(On, &'static str),
+    ChatRead(On, bool),
+    Title(&'static str),
+    Read(bool),
+    Archive(bool),
+    Config(&'static str, &'static str),
+    RootConfig(&'static str, &'static str),
+    Join(&'static str),
+    Leave,
+    /// Dispatches what only the host may.
+    HostOnly(On),
+    /// Dispatches an action of another kind of channel.
+    Astray,
+    /// Dispatches an action that lacks a member.
+    Malformed(On),
+    NewChat(Option<&'static str>),
+    EndChat,
+    Subscribe(On),
+    /// Subscribes to the last so many turns.
+    View(On, u64),
+    Unsubscribe(On),
+    FetchTurns(On),
+    ListSessions,
+    Ping,
+    /// Sets how long frames take to the host and back.
+    Lag(u64, u64),
+    /// Loses the connection, and with `true` everything on its way to the host too.
+    Drop(bool),
+    Reconnect,
+}
+
+const TURNS: &[&str] = &["t1", "t2", "t3", "t4"];
+const IDS: &[&str] = &["a", "b", "c"];
+
+/// The scripts that turns carry. The empty one is an ordinary message; what takes several steps to
+/// come about stands here more than once.
+const SCRIPTS: &[&str] = &[
+    "",
+    "say a b",
+    "think a\nsay b",
+    "tool shell x",
+    "tool shell x confirm",
+    "tool write x confirm deny-ends-turn",
+    "tool shell x confirm-result",
+    "tool shell y confirm-result",
+    "tool shell x reconfirm confirm-result\nsay b",
+    "parallel\ntool read a confirm\ntool client look b\nend\nsay c",
+    "tool client look x",
+    "tool edit e fails\nusage 1 2",
+    "ask Q",
+    "ask Q a b\nsay d",
+    "hold go\ntitle T",
+    "wait 40ms\nsay x",
+    "fail net resumable\nsay after",
+    "fail net resumable",
+    "fail net resumable\ntool shell x confirm",
+    "fail net",
+    "endless",
+    "nonsense",
+];
+
+fn on() -> impl Strategy<Value = On> {
+    prop_oneof![3 => Just(On::Chat), 1 => Just(On::Side)]
+}
+
+fn anywhere() -> impl Strategy<Value = On> {
+    select(&[On::Root, On::Session, On::Chat, On::Side][..])
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let id = || select(IDS);
+    let text = || select(&["hello", "ahp-release: go", "ahp-script: 1\nsay more"][..]);
+    prop_oneof![
+        8 => (on(), select(TURNS), select(SCRIPTS)).prop_map(|(on, id, s)| Act::Turn(on, id, s)),
+        2 => on().prop_map(Act::Cancel),
+        3 => on().prop_map(Act::Resume),
+        1 => (on(), proptest::option::of(select(TURNS))).prop_map(|(on, id)| Act::Truncate(on, id)),
+        5 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::Confirm(on, yes)),
+        3 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::ConfirmResult(on, yes)),
+        3 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::Complete(on, yes)),
+        1 => on().prop_map(Act::ConfirmUnknown),
+        3 => (on(), id(), text()).prop_map(|(on, id, text)| Act::Queue(on, id, text)),
+        2 => (on(), text()).prop_map(|(on, text)| Act::Steer(on, text)),
+        1 => (on(), id()).prop_map(|(on, id)| Act::Unqueue(on, id)),
+        1 => (on(), id()).prop_map(|(on, id)| Act::Reorder(on, id)),
+        3 => (on(), select(&["accept", "decline", "cancel"][..]))
+            .prop_map(|(on, how)| Act::Answer(on, how)),
+        1 => on().prop_map(Act::AnswerChanged),
+        3 => (on(), id()).prop_map(|(on, text)| Act::Draft(on, text)),
+        1 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::ChatRead(on, yes)),
+        3 => id().prop_map(Act::Title),
+        1 => any::<bool>().prop_map(Act::Read),
+        2 => any::<bool>().prop_map(Act::Archive),
+        2 => (select(&["mode", "note", "isolation", "x"][..]), select(&["ask", "act", "z"][..]))
+            .prop_map(|(name, value)| Act::Config(name, value)),
+        2 => (select(&["greeting", "hostName", "x"][..]), select(IDS))
+            .prop_map(|(name, value)| Act::RootConfig(name, value)),
+        2 => select(&["look", "peek"][..]).prop_map(Act::Join),
+        1 => Just(Act::Leave),
+        1 => anywhere().prop_map(Act::HostOnly),
+        1 => Just(Act::Astray),
+        1 => on().prop_map(Act::Malformed),
+        2 => proptest::option::of(select(&["fork", "sideChat", "hello"][..])).prop_map(Act::NewChat),
+        1 => Just(Act::EndChat),
+        4 => anywhere().prop_map(Act::Subscribe),
+        1 => (on(), 1..3_u64).prop_map(|(on, turns)| Act::View(on, turns)),
+        2 => anywhere().prop_map(Act::Unsubscribe),
+        1 => on().prop_map(Act::FetchTurns),
+        1 => Just(Act::ListSessions),
+        1 => Just(Act::Ping),
+        3 => (0..90_u64, 0..90_u64).prop_map(|(up, down)| Act::Lag(up, down)),
+        2 => any::<bool>().prop_map(Act::Drop),
+        5 => Just(Act::Reconnect),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => (0..3_usize, act()).prop_map(|(who, act)| Step::By(who, act)),
+        6 => (0..80_u64).prop_map(Step::Pass),
+        1 => Just(Step::Settle),
+    ]
+}
+
+const OLD: &str = "0.9.0";
+const NEW: &str = "1.0.0";
+
+type Versions = &'static [&'static str];
+
+/// What a host supports, and what each of its clients offers.
+const PARTIES: &[(Versions, Versions)] = &[
+    (&[NEW, OLD], &[NEW, NEW]),
+    (&[NEW, OLD], &[NEW, NEW, NEW]),
+    (&[NEW, OLD], &[OLD, OLD]),
+    (&[NEW, OLD], &[NEW, OLD, NEW]),
+    (&[OLD], &[OLD, OLD, OLD]),
+];
+
+/// Random plays of up to so many steps.
+pub fn scripts(steps: usize) -> impl Strategy<Value = Script> {
+    let parties = select(PARTIES);
+    let steps = proptest::collection::vec(step(), 0..steps);
+    let replay = select(&[0_usize, 3, 30, 10_000][..]);
+    (parties, replay, steps).prop_map(|((host, clients), replay, steps)| Script {
+        host,
+        replay,
+        clients: clients.to_vec(),
+        steps,
+    })
+}
+
+fn message(text: &str) -> Value {
+    json!({"text": text, "origin": {"kind": "user"}})
+}
+
+/// The parts of the active turn that a chat's state shows, last first.
+fn parts(state: &Value) -> impl Iterator<Item = &Value> {
+    state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
+}
+
+impl Act {
+    /// The action that is dispatched, and where: made of what the client's mirror shows. `None`
+    /// for what is no dispatch.
+    pub fn action(&self, client: &str, state: impl Fn(On) -> Value) -> Option<(On, Value)> {
+        let turn = |on: On| state(on)["activeTurn"]["id"].as_str().unwrap_or("t1").to_owned();
+        let call = |on: On| {
+            let state = state(on);
+            let call = parts(&state).find(|part| part["kind"] == "toolCall");
+            call.map_or(json!("none"), |part| part["toolCall"]["toolCallId"].clone())
+        };
+        let request = |on: On| {
+            let state = state(on);
+            let part = parts(&state).find(|part| part["request"].is_object());
+            part.map_or(json!("none"), |part| part["request"]["id"].clone())
+        };
+        let answer = json!({"state": "submitted", "value": {"kind": "text", "value": "v"}});
+        Some(match *self {
+            Act::Turn(on, id, script) => (on, turn_started(id, script)),
+            Act::Cancel(on) => {
+                (on, json!({"type": "chat/turnCancelled", "turnId": turn(on), "duration": 7}))
+            }
+            Act::Resume(on) => {
+                let state = state(on);
+                let last = state["turns"].as_array().and_then(|turns| turns.last());
+                let id = last.map_or(json!("t1"), |turn| turn["id"].clone());
+                (on, json!({"type": "chat/turnResume", "turnId": id}))
+            }
+            Act::Truncate(on, None) => (on, json!({"type": "chat/truncated"})),
+            Act::Truncate(on, Some(id)) => (on, json!({"type": "chat/truncated", "turnId": id})),
+            Act::Confirm(on, yes) => (on, confirmed(turn(on), call(on), yes)),
+            Act::ConfirmUnknown(on) => (on, confirmed(turn(on), json!("nobody"), true)),
+            Act::ConfirmResult(on, yes) => (
+                on,
+                json!({"type": "chat/toolCallResultConfirmed", "turnId": turn(on),
+                    "toolCallId": call(on), "approved": yes}),
+            ),
+            Act::Complete(on, yes) => (
+                on,
+                json!({"type": "chat/toolCallComplete", "turnId": turn(on),
+                    "toolCallId": call(on),
+                    "result": {"success": yes, "pastTenseMessage": "Did it"}}),
+            ),
+            Act::Queue(on, id, text) => (on, pending(json!("queued"), id, text)),
+            Act::Steer(on, text) => (on, pending(json!("steering"), "s", text)),
+            Act::Unqueue(on, id) => {
+                (on, json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id}))
+            }
+            Act::Reorder(on, id) => {
+                (on, json!({"type": "chat/queuedMessagesReordered", "order": [id]}))
+            }
+            Act::Answer(on, how) => (
+                on,
+                json!({"type": "chat/inputCompleted", "requestId": request(on),
+                    "response": how, "answers": {"answer": answer}}),
+            ),
+            Act::AnswerChanged(on) => (
+                on,
+                json!({"type": "chat/inputAnswerChanged", "requestId": request(on),
+                    "questionId": "answer", "answer": answer}),
+            ),
+            Act::Draft(on, text) => {
+                (on, json!({"type": "chat/draftChanged", "draft": message(text)}))
+            }
+            Act::ChatRead(on, yes) => (on, json!({"type": "chat/isReadChanged", "isRead": yes})),
+            Act::Malformed(on) => (on, json!({"type": "chat/turnCancelled", "duration": 7})),
+            Act::Astray => (On::Session, json!({"type": "chat/draftChanged"})),
+            Act::HostOnly(on) => {
+                (on, json!({"type": "chat/delta", "turnId": "t1", "partId": "p", "content": "x"}))
+            }
+            _ => return self.session_action(client),
+        })
+    }
+
+    fn session_action(&self, client: &str) -> Option<(On, Value)> {
+        let action = match *self {
+            Act::Title(title) => json!({"type": "session/titleChanged", "title": title}),
+            Act::Read(yes) => json!({"type": "session/isReadChanged", "isRead": yes}),
+            Act::Archive(yes) => json!({"type": "session/isArchivedChanged", "isArchived": yes}),
+            Act::Config(name, value) => {
+                json!({"type": "session/configChanged", "config": {name: value}})
+            }
+            Act::Join(tool) => json!({"type": "session/activeClientSet",
+                "activeClient": {"clientId": client, "tools": [{"name": tool}]}}),
+            Act::Leave => json!({"type": "session/activeClientRemoved", "clientId": client}),
+            Act::RootConfig(name, value) => {
+                let action = json!({"type": "root/configChanged", "config": {name: value}});
+                return Some((On::Root, action));
+            }
+            _ => return None,
+        };
+        Some((On::Session, action))
+    }
+}
+
+fn turn_started(turn: &str, script: &str) -> Value {
+    let text = if script.is_empty() { "Hello.".into() } else { format!("ahp-script: 1\n{script}") };
+    json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-01T00:00:00.000Z",
+        "message": message(&text)})
+}
+
+fn confirmed(turn: String, call: Value, yes: bool) -> Value {
+    let mut action = json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+        "approved": yes});
+    match yes {
+        true => action["confirmed"] = json!("user-action"),
+        false => action["reason"] = json!("denied"),
+    }
+    action
+}
+
+fn pending(kind: Value, id: &str, text: &str) -> Value {
+    json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message(text)})
+}
+
+/// The params of a `createChat`.
+pub fn new_chat(session: &str, chat: &str, uri: &str, source: Option<&str>) -> Value {
+    let mut params = json!({"channel": session, "chat": uri});
+    match source {
+        Some("hello") => params["initialMessage"] = message("hello"),
+        Some(kind) => params["source"] = json!({"kind": kind, "chat": chat, "turnId": "t1"}),
+        None => {}
+    }
+    params
+}

@@ -1,0 +1,100 @@
+//! Clients and the reference host, in virtual time and over lines that take their time: whatever
+//! the clients do, the conversation keeps the rules, and nobody is accused who kept them.
+//!
+//! A failure prints the shortest play that fails. `PROPTEST_CASES=2000` and
+//! `PROPTEST_RNG_SEED=<n>` look further.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use ahp_harness::oracle::{Options, Oracle};
+use ahp_harness::transcript::Entry;
+use ahp_harness::verdict::Weight;
+use common::cases::cases;
+use common::pair::play;
+use common::step::scripts;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+/// What the always-on checks find wrong with what the clients saw.
+fn accusations(entries: &[Entry]) -> Vec<String> {
+    let mut oracle = Oracle::new(Options::default());
+    for entry in entries {
+        oracle.observe(entry);
+    }
+    let heavy = |weight: Weight| matches!(weight, Weight::Must | Weight::Essential);
+    let reports = oracle.finish();
+    let findings = reports.iter().flat_map(|report| &report.findings);
+    findings
+        .filter(|finding| heavy(finding.weight))
+        .map(|finding| format!("{} {} {:?}", finding.check, finding.message, finding.lines))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn keeps_the_rules_whatever_clients_do(script in scripts(60)) {
+        let pair = play(&script);
+        prop_assert!(!pair.said.is_empty());
+        prop_assert_eq!(accusations(&pair.entries), Vec::<String>::new());
+    }
+}
+
+/// What the plays have to bring about, so that the property above says something.
+const COVERED: &[&str] = &[
+    "0.9.0",
+    "1.0.0",
+    "replay",
+    "snapshot",
+    "chat/turnStarted",
+    "chat/turnStarted refused",
+    "chat/turnComplete",
+    "chat/turnCancelled",
+    "chat/turnCancelled refused",
+    "chat/turnResume",
+    "chat/error",
+    "chat/truncated",
+    "chat/delta refused",
+    "chat/toolCallConfirmed",
+    "chat/toolCallConfirmed refused",
+    "chat/toolCallResultConfirmed",
+    "chat/toolCallComplete",
+    "chat/inputCompleted",
+    "chat/inputCompleted refused",
+    "chat/pendingMessageSet",
+    "chat/pendingMessageRemoved",
+    "chat/draftChanged",
+    "session/titleChanged",
+    "session/chatAdded",
+    "session/chatRemoved",
+    "session/activeClientSet",
+    "session/configChanged refused",
+    "root/configChanged",
+];
+
+#[test]
+fn plays_are_worth_playing() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen = BTreeSet::new();
+    for _ in 0..250 {
+        let script = scripts(60).new_tree(&mut runner).unwrap().current();
+        for said in play(&script).said {
+            let envelope = said.message.params();
+            let kind = envelope["action"]["type"].as_str().unwrap_or_default();
+            let refused = if envelope["rejectionReason"].is_null() { "" } else { " refused" };
+            seen.insert(format!("{kind}{refused}"));
+            seen.insert(said.version.to_string());
+            let result =
+                said.message.result().filter(|_| said.answers.as_deref() == Some("reconnect"));
+            seen.extend(result.and_then(|result| result["type"].as_str()).map(str::to_owned));
+        }
+    }
+    let lacking: Vec<&&str> = COVERED.iter().filter(|name| !seen.contains(**name)).collect();
+    assert!(lacking.is_empty(), "never seen: {lacking:?}");
+}

@@ -1,0 +1,173 @@
+//! A run and its file come to the same: what was written down while the carried scenarios were
+//! played is judged again without a host, and a file that was cut off anywhere is said to be.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+#[path = "common/cases.rs"]
+mod cases;
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, Header, SourceText};
+use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::play::Play;
+use ahp_harness::run::replay::judge;
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::{Entry, Suite};
+use cases::cases;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::json;
+
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Sheet(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sheet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One scenario, played once and written down.
+struct Played {
+    text: String,
+    report: CaseReport,
+}
+
+fn played(entry: &Entry, version: &str) -> Played {
+    let sheet = Sheet::default();
+    let writer = RunWriter::new(Box::new(sheet.clone()), Vec::new());
+    let header = Header {
+        format: FORMAT,
+        harness: "test".to_owned(),
+        seed: 1,
+        target: "embedded".to_owned(),
+        version: version.to_owned(),
+        offers: vec![version.to_owned()],
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        epoch_us: u64::try_from(EPOCH.as_micros()).unwrap(),
+        limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
+        ..Header::default()
+    };
+    writer.about("header", &header);
+    let text = |source: &ahp_harness::scenario::source::Source| SourceText {
+        name: source.name.clone(),
+        text: source.text.to_string(),
+    };
+    let id = entry.scenario.id.clone();
+    let sources = entry.sources.iter().map(text).collect();
+    writer.about("case", &CaseStart { case: 1, scenario: id.clone(), name: id.clone(), sources });
+    let setup = Setup {
+        scenario: Arc::clone(&entry.scenario),
+        version: version.parse().unwrap(),
+        offers: vec![version.to_owned()],
+        seed: 1,
+        name: id,
+        epoch: EPOCH,
+        limit: LIMIT,
+        authenticate: Default::default(),
+    };
+    let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");
+    let config = Config {
+        replay_capacity: asked.map_or(10_000, |(_, value)| usize::try_from(*value).unwrap()),
+        ..Config::default()
+    };
+    let verdict = sim::play(Play::new(setup, false, writer.recorder(1)), &mut RefHost::new(config));
+    let report = CaseReport::of(1, entry, &verdict);
+    writer.about("result", &report);
+    writer.about("footer", &json!({}));
+    writer.finish().unwrap();
+    let bytes = sheet.0.lock().unwrap().clone();
+    Played { text: String::from_utf8(bytes).unwrap(), report }
+}
+
+/// Every carried scenario, once for each version that it holds for.
+fn all() -> &'static [Played] {
+    static ALL: OnceLock<Vec<Played>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let suite = Suite::carried();
+        let pairs = suite.entries.iter().flat_map(|entry| [(entry, "1.0.0"), (entry, "0.9.0")]);
+        let held = pairs.filter(|(entry, v)| entry.scenario.spec.includes(v.parse().unwrap()));
+        held.map(|(entry, version)| played(entry, version)).collect()
+    })
+}
+
+#[test]
+fn comes_to_the_same_from_the_file() {
+    assert!(!all().is_empty());
+    for Played { text, report } in all() {
+        let id = &report.scenario;
+        let judged = judge(text.as_bytes(), None, false).unwrap_or_else(|e| panic!("{id}: {e}"));
+        assert_eq!(judged.differences, Vec::<String>::new(), "{id}");
+        assert_eq!(judged.notes, Vec::<String>::new(), "{id}");
+        let [again] = judged.cases.as_slice() else {
+            panic!("{id}: {} cases", judged.cases.len());
+        };
+        // What is only for drawing is not written, but made again from the same texts.
+        let drawn = report.drawn.as_ref().map(|failure| &failure.message);
+        assert_eq!(again.drawn.as_ref().map(|failure| &failure.message), drawn, "{id}");
+        let plain = |report: &CaseReport| serde_json::to_value(report).unwrap();
+        assert_eq!(plain(again), plain(report), "{id}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn says_that_a_file_was_cut_off(which in any::<Index>(), line in any::<Index>()) {
+        let Played { text, .. } = which.get(all());
+        let lines: Vec<&str> = text.lines().collect();
+        let kept = 1 + line.index(lines.len() - 1);
+        let cut = lines[..kept].join("\n");
+        let judged = judge(cut.as_bytes(), None, false);
+        let judged = judged.map_err(|error| TestCaseError::fail(format!("{kept}: {error}")))?;
+        prop_assert!(judged.notes.iter().any(|note| note.contains("cut off")), "{:?}", judged.notes);
+        let ended = kept == lines.len() - 1;
+        prop_assert_eq!(judged.cases.len(), usize::from(ended));
+        prop_assert_eq!(judged.differences, Vec::<String>::new());
+    }
+
+    #[test]
+    fn judges_any_ruin(
+        which in any::<Index>(),
+        lines in proptest::collection::vec((any::<Index>(), 0..4_u8, any::<Index>()), 1..6),
+    ) {
+        let Played { text, .. } = which.get(all());
+        let mut kept: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (line, how, place) in lines {
+            if kept.is_empty() {
+                break;
+            }
+            let at = line.index(kept.len());
+            match how {
+                0 => drop(kept.remove(at)),
+                1 => kept.insert(at, kept[at].clone()),
+                2 => {
+                    let other = place.index(kept.len());
+                    kept.swap(at, other);
+                }
+                _ => {
+                    let cut = place.index(kept[at].len() + 1);
+                    let cut = (0..=cut).rev().find(|cut| kept[at].is_char_boundary(*cut));
+                    kept[at].truncate(cut.unwrap_or(0));
+                }
+            }
+        }
+        // A file may be refused with a line and a reason; it may not be too much for the judge.
+        if let Err(error) = judge(kept.join("\n").as_bytes(), None, false) {
+            prop_assert!(error.line as usize <= kept.len().max(1));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The life of a tool call: whatever actions come, in whatever order, each call moves only along
+//! the table of transitions, and what does not move anything leaves the state as it was.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+#[path = "common/cases.rs"]
+mod cases;
+
+use std::fmt;
+
+use ahp_harness::model::tool_call::{TRANSITIONS, ToolCallStatus, event_of};
+use ahp_harness::model::{Outcome, apply};
+use ahp_harness::wire::channel::ChannelKind;
+use ahp_harness::wire::protocol::Protocol;
+use cases::cases;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// One action, spelled briefly.
+#[derive(Clone)]
+struct Deed {
+    kind: &'static str,
+    turn: &'static str,
+    call: &'static str,
+    flag: bool,
+    fails: bool,
+    /// What is left out or made wrong, or nothing.
+    spoilt: Option<&'static str>,
+}
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Deed { kind, turn, call, flag, fails, spoilt } = self;
+        f.write_str(&format!("{kind} {turn}/{call} flag {flag}, fails {fails}, spoilt {spoilt:?}"))
+    }
+}
+
+const KINDS: &[&str] = &[
+    "toolCallStart",
+    "toolCallDelta",
+    "toolCallReady",
+    "toolCallConfirmed",
+    "toolCallContentChanged",
+    "toolCallAuthRequired",
+    "toolCallAuthResolved",
+    "toolCallComplete",
+    "toolCallResultConfirmed",
+    "turnStarted",
+    "turnComplete",
+    "turnCancelled",
+];
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let kind = prop_oneof![12 => select(&KINDS[..9]), 1 => select(KINDS)];
+    let turn = prop_oneof![9 => Just("t"), 1 => select(&["t", "u"][..])];
+    let spoilt = select(&["approved", "result", "auth", "content", "toolName", "turnId"][..]);
+    let spoilt = prop_oneof![9 => Just(None), 1 => spoilt.prop_map(Some)];
+    (kind, turn, select(&["a", "b", "c"][..]), any::<bool>(), any::<bool>(), spoilt).prop_map(
+        |(kind, turn, call, flag, fails, spoilt)| Deed { kind, turn, call, flag, fails, spoilt },
+    )
+}
+
+impl Deed {
+    fn action(&self) -> Value {
+        let yes = self.flag;
+        let mut action = json!({"type": format!("chat/{}", self.kind), "turnId": self.turn});
+        if self.kind.starts_with("toolCall") {
+            action["toolCallId"] = json!(self.call);
+        }
+        let more = match self.kind {
+            // Calls of one of the ids belong to an MCP server, which may want a sign-in.
+            "toolCallStart" if self.call == "a" => json!({"toolName": "x", "displayName": "X",
+                "contributor": {"kind": "mcp", "server": "s"}}),
+            "toolCallStart" => json!({"toolName": "x", "displayName": "X"}),
+            "toolCallDelta" => json!({"content": "d"}),
+            "toolCallReady" if yes => {
+                json!({"invocationMessage": "m", "confirmed": "not-needed", "toolInput": "i"})
+            }
+            "toolCallReady" => json!({"invocationMessage": "m"}),
+            "toolCallConfirmed" => json!({"approved": yes, "confirmed": "user-action",
+                "reason": "denied"}),
+            "toolCallContentChanged" => json!({"content": [{"type": "text", "text": "c"}]}),
+            "toolCallAuthRequired" => json!({"auth": {"resource": "r"}}),
+            "toolCallComplete" => json!({"requiresResultConfirmation": yes,
+                "result": {"success": !self.fails, "pastTenseMessage": "p"}}),
+            "toolCallResultConfirmed" => json!({"approved": yes}),
+            "turnStarted" => json!({"startedAt": "2026-01-01T00:00:00Z",
+                "message": {"text": "m", "origin": {"kind": "user"}}}),
+            _ => json!({"duration": 1}),
+        };
+        let members = action.as_object_mut().unwrap();
+        members.extend(more.as_object().unwrap().clone());
+        if let Some(spoilt) = self.spoilt {
+            match self.fails {
+                true => members.remove(spoilt),
+                false => members.insert(spoilt.to_owned(), json!([7])),
+            };
+        }
+        action
+    }
+}
+
+/// Every call of the chat: where it stands in the list, its id and its status.
+fn calls(state: &Value) -> Vec<(String, ToolCallStatus)> {
+    let turns = state["turns"].as_array().into_iter().flatten();
+    let parts = |turn: &Value| turn["responseParts"].as_array().cloned().unwrap_or_default();
+    let parts = turns.chain(state.get("activeTurn")).flat_map(parts);
+    let call = |part: Value| {
+        let call = part.get("toolCall")?;
+        let status = ToolCallStatus::from_name(call["status"].as_str().unwrap()).unwrap();
+        Some((call["toolCallId"].as_str().unwrap().to_owned(), status))
+    };
+    parts.filter_map(call).collect()
+}
+
+fn step(state: &mut Value, version: usize, deed: &Deed) -> Result<(), TestCaseError> {
+    let action = deed.action();
+    let before = state.clone();
+    let outcome = apply(Protocol::known()[version], ChannelKind::Chat, state, &action);
+    if outcome != Outcome::Applied {
+        prop_assert_eq!(&*state, &before, "{:?} left a trace", outcome);
+        return Ok(());
+    }
+    let (old, new) = (calls(&before), calls(state));
+    let Some(event) = event_of(&action) else {
+        // A turn that begins takes the place of an active one, with all its calls.
+        if deed.kind == "turnStarted" {
+            prop_assert_eq!(&old[..new.len()], &new[..]);
+            return Ok(());
+        }
+        // A turn that ends cancels what has not ended; nothing comes or goes.
+        prop_assert_eq!(old.len(), new.len());
+        for ((id, from), (same, to)) in old.iter().zip(&new) {
+            let cancelled = !from.is_final() && *to == ToolCallStatus::Cancelled;
+            prop_assert!(id == same && (from == to || cancelled), "{} {:?} {:?}", id, from, to);
+        }
+        return Ok(());
+    };
+    let along = |from: Option<ToolCallStatus>, to: ToolCallStatus| {
+        TRANSITIONS.iter().any(|row| row.from == from && row.event == event && row.to == to)
+    };
+    let began = usize::from(new.len() > old.len());
+    prop_assert_eq!(new.len(), old.len() + began);
+    if began == 1 {
+        let (id, status) = new.last().unwrap();
+        prop_assert!(id == deed.call && along(None, *status));
+    }
+    let mut touched = began;
+    for ((id, from), (same, to)) in old.iter().zip(&new) {
+        prop_assert_eq!(id, same);
+        if from != to {
+            touched += 1;
+            prop_assert!(along(Some(*from), *to), "{:?} by {:?} to {:?}", from, event, to);
+            prop_assert_eq!(id, deed.call);
+        }
+    }
+    prop_assert!(touched <= 1, "one action moved {} calls", touched);
+    // What was taken without moving anything is a row that stays where it is.
+    if touched == 0 {
+        let id_of = |(id, _): &&(String, ToolCallStatus)| id == deed.call;
+        let newest = old.iter().rfind(id_of).map(|(_, status)| *status);
+        prop_assert!(newest.is_some_and(|status| along(Some(status), status)), "{:?}", newest);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(2_000))]
+
+    #[test]
+    fn moves_only_along_the_table(
+        version in 0..Protocol::known().len(),
+        deeds in proptest::collection::vec(deed(), 1..40),
+    ) {
+        let mut state = json!({
+            "resource": "ahp-chat:/c", "title": "c", "status": 8,
+            "modifiedAt": "2026-01-01T00:00:00Z", "turns": [],
+            "activeTurn": {"id": "t", "startedAt": "2026-01-01T00:00:00Z",
+                "message": {"text": "hi", "origin": {"kind": "user"}}, "responseParts": []},
+        });
+        for deed in &deeds {
+            step(&mut state, version, deed)?;
+        }
+    }
+}
+
+/// Every row of the table is taken by some sequence, so that the property above is not idle.
+#[test]
+fn takes_every_row() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut taken = vec![false; TRANSITIONS.len()];
+    for _ in 0..4_000 {
+        let deeds = proptest::collection::vec(deed(), 40).new_tree(&mut runner).unwrap().current();
+        let mut state = json!({"turns": [], "status": 8, "activeTurn": {"id": "t",
+            "startedAt": "2026-01-01T00:00:00Z", "message": {}, "responseParts": []}});
+        for deed in deeds {
+            let from = calls(&state).iter().rfind(|(id, _)| id == deed.call).map(|(_, at)| *at);
+            let action = deed.action();
+            let outcome = apply(Protocol::known()[0], ChannelKind::Chat, &mut state, &action);
+            let (Outcome::Applied, Some(event)) = (outcome, event_of(&action)) else {
+                continue;
+            };
+            for (row, taken) in TRANSITIONS.iter().zip(&mut taken) {
+                *taken |= row.event == event && (row.from.is_none() || row.from == from);
+            }
+        }
+    }
+    let idle = TRANSITIONS.iter().zip(taken).find(|(_, taken)| !taken);
+    assert!(idle.is_none(), "{idle:?}");
+}

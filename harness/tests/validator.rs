@@ -1,0 +1,265 @@
+//! The tables against what the reference host says: every frame of a random play passes, and a
+//! frame with a required member missing, or a member of another JSON type, does not.
+//!
+//! What is required where is read off the tables by a walk of this file's own.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+mod common;
+
+use std::sync::LazyLock;
+
+use ahp_harness::wire::message::{Kind, Message};
+use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::validate::{Sender, ShapeError};
+use common::cases::cases;
+use common::pair::{Said, play};
+use common::step::scripts;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+
+static TABLES: LazyLock<[(&str, Value); 2]> = LazyLock::new(|| {
+    let table = |text: &str| serde_json::from_str(text).unwrap();
+    [
+        ("1.0.0", table(include_str!("../protocol/1.0.0.json"))),
+        ("0.9.0", table(include_str!("../protocol/0.9.0.json"))),
+    ]
+});
+
+fn check(said: &Said, message: &Message) -> Vec<ShapeError> {
+    let protocol = Protocol::of(said.version).unwrap();
+    protocol.check_message(message, Sender::Host, said.answers.as_deref())
+}
+
+/// One step into a JSON value.
+#[derive(Clone, Debug)]
+enum Inner {
+    Member(String),
+    Item(usize),
+}
+
+/// A place in a message that the tables know.
+struct Place {
+    path: String,
+    way: Vec<Inner>,
+    /// Whether the member has to be there.
+    required: bool,
+    /// What the tables say of it.
+    expression: String,
+}
+
+/// Collects the places of a message.
+struct Walk<'t> {
+    table: &'t Value,
+    places: Vec<Place>,
+    path: String,
+    way: Vec<Inner>,
+}
+
+impl Walk<'_> {
+    fn inside(&mut self, step: Inner, expression: &str, value: &Value) {
+        let length = self.path.len();
+        match &step {
+            Inner::Member(name) if length == 0 => self.path.push_str(name),
+            Inner::Member(name) => self.path.push_str(&format!(".{name}")),
+            Inner::Item(index) => self.path.push_str(&format!("[{index}]")),
+        }
+        self.way.push(step);
+        self.value(expression, value);
+        self.way.pop();
+        self.path.truncate(length);
+    }
+
+    fn note(&mut self, name: &str, expression: &str, required: bool) {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        let way = [&self.way[..], &[Inner::Member(name.to_owned())]].concat();
+        let path = format!("{}{dot}{name}", self.path);
+        self.places.push(Place { path, way, required, expression: expression.to_owned() });
+    }
+
+    fn value(&mut self, expression: &str, value: &Value) {
+        let table = self.table;
+        if let Some(entry) = table["types"].get(expression) {
+            self.entry(entry, value);
+        } else if let Some(item) = expression.strip_suffix("[]") {
+            for (index, element) in value.as_array().into_iter().flatten().enumerate() {
+                self.inside(Inner::Item(index), item, element);
+            }
+        } else if expression == "action" {
+            self.note("type", "string", true);
+            if let Some(entry) = table["actions"].get(value["type"].as_str().unwrap()) {
+                self.entry(entry, value);
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Value, value: &Value) {
+        if let Some(fields) = entry["fields"].as_object() {
+            return self.record(fields, value);
+        }
+        let Some(tag) = entry["tag"].as_str() else {
+            return;
+        };
+        let name = match &value[tag] {
+            Value::String(name) => name.clone(),
+            other => other.to_string(),
+        };
+        let tag_type = if value[tag].is_boolean() { "boolean" } else { "string" };
+        self.note(tag, tag_type, true);
+        match &entry["variants"][&name] {
+            Value::String(named) => self.value(named, value),
+            Value::Object(fields) => self.record(fields, value),
+            _ => {}
+        }
+    }
+
+    fn record(&mut self, fields: &serde_json::Map<String, Value>, value: &Value) {
+        for (spelled, expression) in fields {
+            let name = spelled.trim_end_matches(['?', '~']);
+            let mut expression = expression.as_str().unwrap();
+            let Some(member) = value.get(name).filter(|member| !member.is_null()) else {
+                continue;
+            };
+            if expression == "action" && value.get("rejectionReason").is_some() {
+                // The client's own words, given back.
+                continue;
+            }
+            if expression == "state" {
+                expression = match value["resource"].as_str().unwrap().split(':').next() {
+                    Some("ahp-root") => "RootState",
+                    Some("ahp-session") => "SessionState",
+                    _ => "ChatState",
+                };
+            }
+            self.note(name, expression, name == spelled);
+            self.inside(Inner::Member(name.to_owned()), expression, member);
+        }
+    }
+}
+
+fn places(said: &Said) -> Vec<Place> {
+    let version = said.version.to_string();
+    let (_, table) = TABLES.iter().find(|(known, _)| *known == version).unwrap();
+    let mut walk = Walk { table, places: Vec::new(), path: String::new(), way: Vec::new() };
+    let message = said.message.value();
+    let method = said.message.method().or(said.answers.as_deref()).unwrap();
+    let row = &table["methods"][method];
+    match said.message.kind() {
+        Kind::Success => {
+            let expression = row["result"].as_str().unwrap();
+            walk.inside(Inner::Member("result".into()), expression, &message["result"]);
+        }
+        Kind::Failure => {
+            walk.path = "error".to_owned();
+            walk.way = vec![Inner::Member("error".into())];
+            walk.note("code", "integer", true);
+            walk.note("message", "string", true);
+        }
+        _ => {
+            walk.note("params", "object", true);
+            let expression = row["params"].as_str().unwrap();
+            walk.inside(Inner::Member("params".into()), expression, &message["params"]);
+        }
+    }
+    walk.places
+}
+
+fn at<'a>(value: &'a mut Value, way: &[Inner]) -> &'a mut Value {
+    way.iter().fold(value, |value, step| match step {
+        Inner::Member(name) => &mut value[name.as_str()],
+        Inner::Item(index) => &mut value[*index],
+    })
+}
+
+/// Whether a type lets a value of this JSON type pass.
+fn admits(table: &Value, expression: &str, value: &Value) -> bool {
+    if let Some(entry) = table["types"].get(expression) {
+        let any = entry["any"].as_array();
+        return match any {
+            Some(any) => any.iter().any(|one| admits(table, one.as_str().unwrap(), value)),
+            None if entry["enum"].is_array() => value.is_string(),
+            None => value.is_object(),
+        };
+    }
+    if expression.contains('|') && !expression.starts_with('{') {
+        return expression.split('|').any(|one| admits(table, one, value));
+    }
+    match expression {
+        "any" => true,
+        "string" | "uri" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" | "natural" | "number" => value.is_number(),
+        "null" => value.is_null(),
+        _ if expression.ends_with("[]") => value.is_array(),
+        _ if expression.starts_with('\'') => value.is_string(),
+        _ => value.is_object(),
+    }
+}
+
+/// Whether one path is the other, or leads to it.
+fn leads(path: &str, to: &str) -> bool {
+    to.strip_prefix(path)
+        .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Breaks a message at one place; `None` where the place takes whatever comes.
+fn broken(said: &Said, place: &Place, drop: bool, type_: Index) -> Option<Message> {
+    let mut value = said.message.value().clone();
+    if drop && place.required {
+        let (last, owner) = place.way.split_last()?;
+        let Inner::Member(name) = last else {
+            return None;
+        };
+        at(&mut value, owner).as_object_mut()?.remove(name);
+        return Some(Message::new(value));
+    }
+    let version = said.version.to_string();
+    let (_, table) = TABLES.iter().find(|(known, _)| *known == version)?;
+    let mut odd = vec![json!(true), json!("odd"), json!(7), json!([]), json!({})];
+    odd.retain(|odd| !admits(table, &place.expression, odd));
+    if odd.is_empty() {
+        return None;
+    }
+    *at(&mut value, &place.way) = type_.get(&odd).clone();
+    Some(Message::new(value))
+}
+
+/// Where a message is broken: at which place, by leaving out or by what other type.
+type Break = (Index, Index, bool, Index);
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn accepts_what_the_host_says_and_nothing_less(
+        script in scripts(40),
+        breaks in proptest::collection::vec(any::<Break>(), 60),
+    ) {
+        let pair = play(&script);
+        for said in &pair.said {
+            let errors = check(said, &said.message);
+            let hard = errors.iter().find(|error| !error.soft);
+            prop_assert!(hard.is_none(), "{:?}: {}", hard, said.message.value());
+        }
+        for (which, place, drop, type_) in breaks {
+            let said = which.get(&pair.said);
+            let places = places(said);
+            if places.is_empty() {
+                continue;
+            }
+            let place = place.get(&places);
+            let Some(message) = broken(said, place, drop, type_) else {
+                continue;
+            };
+            let errors = check(said, &message);
+            let found = errors.iter().any(|error| !error.soft && leads(&error.path, &place.path));
+            prop_assert!(
+                found,
+                "{} of `{}` (a {}, required {}) went through: {:?}\n{}",
+                if drop { "absence" } else { "type" }, place.path, place.expression,
+                place.required, errors, message.value(),
+            );
+        }
+    }
+}

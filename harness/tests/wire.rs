@@ -1,0 +1,156 @@
+//! Transcripts as lines: what is written is read back as it was, whatever the frames hold, and
+//! no text makes the reader panic.
+
+#[path = "common/cases.rs"]
+mod cases;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::transcript::line::{read, write};
+use ahp_harness::transcript::{Event, Seen, Side};
+use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::message::{Decoded, Message, decode};
+use cases::cases;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+
+/// Texts that look like JSON, or nearly.
+fn jsonish() -> impl Strategy<Value = String> {
+    let token = select(
+        &[
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"a\"",
+            "\"jsonrpc\":\"2.0\"",
+            "\"id\"",
+            "null",
+            "1e400",
+            "-0",
+            "1.50",
+            "18446744073709551616",
+            "true",
+            "\"\\ud800\"",
+            "\"\\u0000\"",
+            " ",
+            "\n",
+            "\r",
+            "\t",
+            "\u{2028}",
+            "\u{feff}",
+            "\"run\":\"",
+            "«",
+        ][..],
+    );
+    vec(token, 0..12).prop_map(|tokens| tokens.concat())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let member = (select(&["id", "method", "params", "x", ""][..]), inner.clone());
+        prop_oneof![
+            vec(inner, 0..4).prop_map(Value::from),
+            vec(member, 0..4).prop_map(|members| members
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    prop_oneof![
+        any::<String>().prop_map(Frame::Text),
+        jsonish().prop_map(Frame::Text),
+        value().prop_map(|value| Frame::json(&value)),
+        value().prop_map(|value| Frame::Text(format!("{value:#}"))),
+        vec(any::<u8>(), 0..64).prop_map(Frame::Binary),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let seen = || frame().prop_map(|frame| Arc::new(Seen::new(frame)));
+    let side = select(&[Side::Client, Side::Host][..]);
+    prop_oneof![
+        4 => seen().prop_map(Event::Sent),
+        4 => seen().prop_map(Event::Received),
+        1 => (side, any::<Option<u16>>(), any::<String>())
+            .prop_map(|(by, code, reason)| Event::Closed { by, code, reason }),
+        1 => Just(Event::Restarted),
+        1 => Just(Event::Open { client: String::new() }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases(3_000))]
+
+    #[test]
+    fn reads_what_it_writes(
+        case in any::<Option<u32>>(),
+        // The capture format holds a time as a number: up to weeks it is exact to the microsecond.
+        at in 0..10_000_000_000_000_u64,
+        conn in any::<String>(),
+        event in event(),
+    ) {
+        let event = match event {
+            Event::Open { .. } => Event::Open { client: conn.clone() },
+            event => event,
+        };
+        let at = Duration::from_micros(at);
+        let mut text = String::new();
+        write(&mut text, case, at, &conn, &event);
+        prop_assert_eq!(text.find('\n'), Some(text.len() - 1), "one line each: {:?}", text);
+        let line = read(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
+        let conn = if event == Event::Restarted { String::new() } else { conn };
+        prop_assert_eq!((line.case, line.at, line.conn, line.event), (case, at, conn, event));
+    }
+
+    #[test]
+    fn reads_anything(
+        text in prop_oneof![
+            any::<String>(),
+            jsonish(),
+            jsonish().prop_map(|inner| format!("{{\"t\":1,\"dir\":\"c2s\",\"msg\":{inner}}}")),
+            jsonish().prop_map(|inner| format!("{{\"t\":{inner},\"dir\":\"restart\"}}")),
+            value().prop_map(|value| value.to_string()),
+            any::<String>().prop_map(|hex| format!("{{\"dir\":\"s2c\",\"hex\":{}}}", Value::from(hex))),
+        ],
+    ) {
+        let _ = read(&text);
+    }
+
+    #[test]
+    fn decodes_without_loss(frame in frame()) {
+        match (decode(&frame), &frame) {
+            (Decoded::Message(message), Frame::Text(text)) => {
+                let value: Value = serde_json::from_str(text)?;
+                prop_assert_eq!(message.value(), &value);
+                prop_assert_eq!(message.kind(), Message::new(value.clone()).kind());
+                prop_assert_eq!(decode(&message.frame()), Decoded::Message(Message::new(value)));
+            }
+            (Decoded::Batch(items), Frame::Text(text)) => {
+                prop_assert_eq!(Value::from(items), serde_json::from_str::<Value>(text)?);
+            }
+            (Decoded::Scalar(value), Frame::Text(text)) => {
+                prop_assert_eq!(value, serde_json::from_str::<Value>(text)?);
+            }
+            (Decoded::Odd(_), Frame::Text(text)) => {
+                prop_assert!(serde_json::from_str::<Value>(text).is_err());
+            }
+            (decoded, Frame::Binary(_)) => prop_assert!(matches!(decoded, Decoded::Odd(_))),
+        }
+    }
+}
