@@ -15,6 +15,7 @@ mod explain;
 mod files;
 mod judge;
 mod list;
+mod mutants;
 mod options;
 mod place;
 mod reports;
@@ -65,6 +66,8 @@ enum Command {
     List(list::List),
     /// Explain a scenario, a check, a requirement, a fault, a step or a message of the protocol
     Explain(explain::Explain),
+    /// Play the suite against every planted fault, to prove that it can fail
+    Mutants(mutants::Mutants),
     /// Serve the reference host on a loopback port
     Serve(serve::Serve),
 }
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Check(command) => command.main(&context),
         Command::List(command) => command.main(&context),
         Command::Explain(command) => command.main(&context),
+        Command::Mutants(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
     };
     match outcome {

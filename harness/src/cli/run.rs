@@ -387,7 +387,8 @@ impl Run {
             Target::Remote(remote) => Ok(Place::Remote(Arc::clone(remote))),
             _ => {
                 let epoch = Duration::from_micros(header.epoch_us);
-                Place::own(Box::new(RefHost::new(config(entry, header.seed, epoch)))).await
+                let config = sim::settings(&entry.scenario, header.seed, epoch);
+                Place::own(Box::new(RefHost::new(config))).await
             }
         }
     }
@@ -444,20 +445,5 @@ impl Fuse {
 /// Plays a scenario on a reference host of its own.
 fn embedded(play: Play, entry: &Entry, seed: u64) -> Verdict {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
-    sim::play(play, &mut RefHost::new(config(entry, seed, epoch)))
-}
-
-/// The settings of a reference host for a scenario.
-pub(super) fn config(entry: &Entry, seed: u64, epoch: Duration) -> Config {
-    let mut config = Config {
-        seed,
-        epoch_ms: u64::try_from(epoch.as_millis()).unwrap_or_default(),
-        ..Config::default()
-    };
-    for (name, value) in &entry.scenario.host {
-        if name == "replayCapacity" {
-            config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
-        }
-    }
-    config
+    sim::play(play, &mut RefHost::new(sim::settings(&entry.scenario, seed, epoch)))
 }

@@ -24,6 +24,8 @@ pub(super) trait Check {
 pub(super) struct Sink {
     reports: Vec<CheckReport>,
     fresh: Vec<Finding>,
+    /// Whether observations count: nothing is put to the test before a handshake.
+    counts: bool,
 }
 
 impl Sink {
@@ -34,12 +36,17 @@ impl Sink {
             findings: Vec::new(),
             left_out: 0,
         };
-        Sink { reports: CHECKS.iter().map(report).collect(), fresh: Vec::new() }
+        Sink { reports: CHECKS.iter().map(report).collect(), fresh: Vec::new(), counts: false }
+    }
+
+    /// Says whether observations count from here on. Findings always do.
+    pub(super) fn counts(&mut self, counts: bool) {
+        self.counts = counts;
     }
 
     /// The rule was put to the test once more.
     pub(super) fn seen(&mut self, rule: Rule) {
-        if let Some(report) = self.reports.get_mut(rule as usize) {
+        if let Some(report) = self.reports.get_mut(rule as usize).filter(|_| self.counts) {
             report.observations += 1;
         }
     }

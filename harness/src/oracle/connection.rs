@@ -31,7 +31,7 @@ pub(super) struct Conn {
     pub stale: bool,
     /// The line of the `initialize` or `reconnect` request; 0 where none was seen.
     pub handshake_line: u64,
-    /// The handshake was answered with a result.
+    /// The handshake succeeded: its answer names a version, or takes up what was there.
     pub shaken: bool,
     pub client_id: Option<Arc<str>>,
     pub version: Option<Version>,

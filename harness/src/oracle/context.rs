@@ -157,6 +157,7 @@ impl Context {
         *conn = Conn {
             opened: conn.opened,
             closed: true,
+            shaken: conn.shaken,
             handshake_line: conn.handshake_line,
             client_id: conn.client_id.take(),
             version: conn.version,
@@ -244,6 +245,7 @@ impl Context {
             let conn = self.here_mut();
             conn.version = version;
             conn.protocol = version.and_then(Protocol::of);
+            conn.shaken |= version.is_some();
             let client_id = conn.client_id.clone();
             if let (Some(client), Some(version)) = (client_id, version)
                 && self.versions.len() < MAX_CLIENTS
@@ -251,7 +253,28 @@ impl Context {
                 self.versions.insert(client, version);
             }
         }
+        let resumed = || {
+            let result = message.result();
+            let lists = ["actions", "snapshots"].into_iter().any(|list| {
+                result.and_then(|result| result.get(list)).is_some_and(Value::is_array)
+            });
+            lists && message.kind() == Kind::Success
+        };
+        if request.method == "reconnect" && resumed() {
+            self.here_mut().shaken = true;
+        }
         Some(request)
+    }
+
+    /// Whether what happens now puts a rule to the test: a handshake has succeeded on the
+    /// connection at hand, or may have before the transcript began. At the end, and where there
+    /// is no connection at hand, any connection will do.
+    pub(super) fn counts(&self, ended: bool) -> bool {
+        let shaken = |conn: &Conn| conn.shaken || conn.partial();
+        match self.here() {
+            Some(conn) if !ended => shaken(conn),
+            _ => self.conns.values().any(shaken),
+        }
     }
 
     fn stray(&mut self, message: &Message, emit: Emit<'_>) {

@@ -67,6 +67,7 @@ impl Oracle {
     pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
         let Oracle { context, checks, sink } = self;
         context.observe(entry, &mut |cx, step| {
+            sink.counts(cx.counts(false));
             for check in checks.iter_mut() {
                 check.step(cx, step, sink);
             }
@@ -79,10 +80,12 @@ impl Oracle {
     pub fn finish(self) -> Vec<CheckReport> {
         let Oracle { mut context, mut checks, mut sink } = self;
         context.finish(&mut |cx, step| {
+            sink.counts(cx.counts(false));
             for check in &mut checks {
                 check.step(cx, step, &mut sink);
             }
         });
+        sink.counts(context.counts(true));
         for check in &mut checks {
             check.finish(&context, &mut sink);
         }

@@ -35,7 +35,6 @@ impl Context {
         result: &Value,
         emit: Emit<'_>,
     ) {
-        self.here_mut().shaken = true;
         self.superseded();
         let wanted = uris(request.params().get("initialSubscriptions"));
         self.listed(seen, request, result, &wanted, emit);
@@ -111,7 +110,6 @@ impl Context {
     ) {
         emit(self, &Step::Reconnected { request, result });
         let conn = self.here_mut();
-        conn.shaken = true;
         // What happens to older subscriptions of the connection is open.
         for sub in conn.subs.values_mut() {
             sub.certain = false;

@@ -5,8 +5,9 @@
 //! every frame, both ways, goes through there into the transcript, the oracle and the case.
 //! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
 //! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
+//! [`mutants`] plays the suite against every planted fault, to prove that it can fail.
 //!
-//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`]). Never knows: how results are shown.
+//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are shown.
 //!
 //! Start at [`play`].
 
@@ -20,6 +21,8 @@ pub mod expand;
 pub mod failure;
 pub mod mailbox;
 pub mod mint;
+pub mod mutant_rows;
+pub mod mutants;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]

@@ -3,13 +3,30 @@
 
 use std::time::Duration;
 
+use crate::host::engine::Config;
 use crate::host::{Host, Output as HostOutput};
+use crate::scenario::parse::Scenario;
 
 use super::case::Output;
 use super::play::{Play, Verdict};
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
+
+/// The settings of a reference host of a scenario's own, those that the scenario asks for included.
+pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
+    let mut config = Config {
+        seed,
+        epoch_ms: u64::try_from(epoch.as_millis()).unwrap_or_default(),
+        ..Config::default()
+    };
+    for (name, value) in &scenario.host {
+        if name == "replayCapacity" {
+            config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
+        }
+    }
+    config
+}
 
 /// Plays to the end.
 pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {

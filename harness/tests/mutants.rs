@@ -1,0 +1,30 @@
+//! The suite can fail: every planted fault trips what its row names, and everything that can trip
+//! does somewhere. `ahp-harness mutants --full` shows the whole matrix.
+
+use ahp_harness::host::fault::{FAULTS, Fault};
+use ahp_harness::run::mutants::Matrix;
+use ahp_harness::run::suite::Suite;
+use ahp_harness::wire::protocol::Protocol;
+
+#[test]
+fn every_fault_trips_what_its_row_names() {
+    let suite = Suite::carried();
+    assert!(suite.broken.is_empty(), "there are mistakes in scenario files");
+    let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let matrix = Matrix::play(&suite, Protocol::known()[0], &faults, threads);
+    let broken = matrix.broken(&suite);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The older versions have to leave the honest host alone too.
+#[test]
+fn nothing_trips_on_the_honest_host() {
+    let suite = Suite::carried();
+    for version in Protocol::known() {
+        let matrix = Matrix::play(&suite, *version, &[], 1);
+        let broken = matrix.broken(&suite);
+        assert!(!matrix.scenarios.is_empty(), "{version}");
+        assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));
+    }
+}
