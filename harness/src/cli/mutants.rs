@@ -21,6 +21,8 @@ use super::options;
 
 /// Names of one kind that a summary shows; the others are counted.
 const SHOWN: usize = 12;
+/// Broken rules that a summary shows.
+const SHOWN_BROKEN: usize = 40;
 
 /// Plays the suite against the reference host with one planted fault at a time: the kill matrix.
 ///
@@ -56,9 +58,8 @@ impl Mutants {
         let version = self.spec.or(newest);
         let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let faults = self.faults()?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let began = Instant::now();
-        let matrix = Matrix::play(&suite, version, &faults, threads);
+        let matrix = Matrix::play(&suite, version, &faults, on_all_cores);
         let took = began.elapsed().as_secs_f64();
         if self.write {
             context.say(&source(&matrix));
@@ -70,8 +71,11 @@ impl Mutants {
         }
         let broken = matrix.broken(&suite);
         summary(&matrix, took, &mut out);
-        for rule in &broken {
+        for rule in broken.iter().take(SHOWN_BROKEN) {
             let _ = writeln!(out, "    broken: {rule}");
+        }
+        if let Some(more) = broken.len().checked_sub(SHOWN_BROKEN).filter(|more| *more > 0) {
+            let _ = writeln!(out, "    and {more} more (hint: `--full` shows every row)");
         }
         context.say(&out);
         Ok(if broken.is_empty() { Code::Ok } else { Code::Failed })
@@ -90,6 +94,16 @@ impl Mutants {
         };
         self.fault.iter().map(find).collect()
     }
+}
+
+/// Does the same work on every core.
+fn on_all_cores(work: &(dyn Fn() + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
 }
 
 /// Every row: what it names, how that ended, and what tripped besides.

@@ -20,8 +20,8 @@
 //! Start at [`Matrix::play`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::host::Host;
@@ -207,31 +207,25 @@ impl Outcome {
 }
 
 impl Matrix {
-    /// Plays the suite against the honest host and against each of these faults, on so many
-    /// threads at once.
-    pub fn play(suite: &Suite, version: Version, faults: &[Fault], threads: usize) -> Matrix {
+    /// Plays the suite against the honest host and against each of these faults. `share` calls
+    /// what it is given on as many threads as it likes, at least once, and waits for all of them.
+    pub fn play(
+        suite: &Suite,
+        version: Version,
+        faults: &[Fault],
+        share: impl FnOnce(&(dyn Fn() + Sync)),
+    ) -> Matrix {
         let entries = playable(suite, version);
         let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
+        let tripped: Mutex<BTreeMap<Fault, Tripped>> = Mutex::default();
+        share(&|| {
             while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((*fault, play(&[*fault], &entries, version)));
-            }
-            done
-        };
-        let mut tripped: BTreeMap<Fault, Tripped> = BTreeMap::new();
-        let mut honest = Tripped::default();
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(work)).collect();
-            honest = play(&[], &entries, version);
-            tripped.extend(work());
-            for other in others {
-                match other.join() {
-                    Ok(done) => tripped.extend(done),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+                let one = play(&[*fault], &entries, version);
+                tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
             }
         });
+        let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let honest = play(&[], &entries, version);
         let scenarios: Vec<String> = entries.iter().map(|one| one.scenario.id.clone()).collect();
         // A scenario that this version does not have cannot be missed.
         let absent = |name: &str| {

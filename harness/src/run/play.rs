@@ -72,7 +72,7 @@ pub struct Play {
 impl Play {
     /// A play that has not begun. `shared` says that others may use the host at the same time.
     pub fn new(setup: Setup, shared: bool, recorder: Box<dyn Recorder>) -> Play {
-        let options = Options { foreign: shared, ..Options::default() };
+        let options = Options { foreign: shared, deadline: patience(&setup), ..Options::default() };
         Play {
             case: Case::new(setup),
             oracle: Oracle::new(options),
@@ -247,4 +247,11 @@ fn heaviest(ids: &[String]) -> Option<&String> {
 
 fn weight_of(id: &str) -> Weight {
     Ledger::get().find(id).map_or(Weight::Note, |row| row.weight)
+}
+
+/// How long the host may take: as long as the longest wait of the scenario may.
+fn patience(setup: &Setup) -> Duration {
+    let steps = setup.scenario.steps.iter().filter_map(|step| step.duration("within"));
+    let longest = steps.chain(setup.scenario.within).max();
+    longest.map_or(setup.limit, |longest| longest.max(setup.limit))
 }
