@@ -127,6 +127,10 @@ impl ClientEngine {
         subscriptions: Option<Value>,
         last_seen: Option<Value>,
     ) -> (u64, Message) {
+        // The list is the whole set that the client wants from now on.
+        if let Some(Value::Array(listed)) = &subscriptions {
+            self.channels.retain(|channel, _| listed.iter().any(|uri| uri == channel.as_str()));
+        }
         let channels = self.channels.keys().map(|channel| json!(channel)).collect();
         let params = json!({
             "clientId": self.client_id,
