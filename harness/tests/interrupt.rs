@@ -33,7 +33,7 @@ fn an_interrupted_run_ends_well() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let report = folder.join("interrupted.jsonl");
     let mut run = Command::new(PROGRAM)
-        .args(["run", "--url", &url, "--profile", "all", "--repeat", "5000", "--report"])
+        .args(["run", "--url", &url, "--profile", "all", "--repeat", "60", "--report"])
         .arg(format!("jsonl={}", report.display()))
         .current_dir(folder)
         .stdout(Stdio::null())

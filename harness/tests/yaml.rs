@@ -1,8 +1,6 @@
 //! The scenario language as text: the same scenario in YAML and in JSON is the same scenario,
 //! mistakes included; no text is too much for the loader; and every mistake stands in its file.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
-
 #[path = "common/cases.rs"]
 mod cases;
 

@@ -638,8 +638,7 @@ fn known_keys(
                 doc: field.doc.to_owned(),
             };
             // The point where the mapping begins: a whole one would draw the whole file.
-            let at = Span { end: span.start, ..span };
-            errors.push(ScenarioError { span: at, kind });
+            errors.push(ScenarioError { span, kind });
         }
     }
 }
