@@ -637,7 +637,6 @@ fn known_keys(
                 key: field.name.to_owned(),
                 doc: field.doc.to_owned(),
             };
-            // The point where the mapping begins: a whole one would draw the whole file.
             errors.push(ScenarioError { span, kind });
         }
     }
