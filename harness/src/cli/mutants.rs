@@ -9,7 +9,7 @@ use clap::Args;
 use crate::host::fault::{FAULTS, Fault};
 use crate::oracle::CHECKS;
 use crate::report::summary::word;
-use crate::run::mutants::{Matrix, NOT_ABOUT_HOSTS, Outcome as Caught, UNTESTED};
+use crate::run::mutants::{EXEMPT, Matrix, Outcome as Caught, UNTESTED};
 use crate::scenario::source::did_you_mean;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -137,7 +137,7 @@ fn how(outcome: &Caught, name: &str) -> String {
 fn summary(matrix: &Matrix, took: f64, out: &mut String) {
     let faults = matrix.outcomes.len();
     let (caught, pure) = (matrix.count(Caught::is_caught), matrix.count(Caught::is_pure));
-    let checks = CHECKS.len() - NOT_ABOUT_HOSTS.len();
+    let checks = CHECKS.len() - EXEMPT.len();
     let scenarios = matrix.scenarios.len();
     let _ = writeln!(
         out,

@@ -151,6 +151,8 @@ pub struct RefHost {
     pub(super) ids: u64,
     /// The first snapshot ever given, which only a fault keeps.
     pub(super) frozen: Option<Value>,
+    /// Every notification of the root channel, which only a fault keeps.
+    pub(super) told: Vec<Value>,
 }
 
 impl RefHost {
@@ -182,6 +184,7 @@ impl RefHost {
             runs: BTreeMap::new(),
             active: BTreeMap::new(),
             creating: BTreeSet::new(),
+            told: Vec::new(),
             ids: 0,
             frozen: None,
         };
@@ -313,6 +316,9 @@ impl RefHost {
             (wanted && connection.client.is_some()).then_some(*conn)
         };
         let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
+        if self.has(Fault::NotificationsReplayed) && self.told.len() < MAX_SESSIONS {
+            self.told.push(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        }
         for conn in conns {
             let Some(params) = self.shaped(conn, method, &params) else {
                 continue;

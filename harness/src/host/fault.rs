@@ -212,7 +212,7 @@ faults! {
     MissingNotReported = "missing-not-reported",
         "The replay's `missing` is always empty.";
     NotificationsReplayed = "notifications-replayed",
-        "After a reconnect the sessions are announced again.";
+        "After a reconnect every notification of the root channel is sent again.";
     RestartForgetsSequence = "restart-forgets-sequence",
         "After a restart the numbers begin at 0, with the old sessions.";
     RestartKeepsTurns = "restart-keeps-turns",
@@ -331,6 +331,10 @@ faults! {
         "The `turnId` of text deltas is a number.";
     NullOptional = "null-optional",
         "Actions of the host have a null origin.";
+    BadSessionUriAccepted = "bad-session-uri-accepted",
+        "`createSession` says yes to any URI, and creates nothing where it is no session's.";
+    UnassignedErrorCode = "unassigned-error-code",
+        "A session's URI in use is refused with a reserved code that nothing is assigned to.";
 }
 
 #[cfg(test)]

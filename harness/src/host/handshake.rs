@@ -15,6 +15,7 @@ use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
 use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -233,11 +234,10 @@ impl RefHost {
     }
 
     fn announce_again(&mut self, conn: ConnId) {
-        for session in self.sessions.values() {
-            let params = json!({"channel": "ahp-root://", "summary": session.summary});
-            let message =
-                json!({"jsonrpc": "2.0", "method": "root/sessionAdded", "params": params});
-            self.late.push((conn, Frame::json(&message)));
+        let known = self.connections.get(&conn);
+        if known.is_some_and(|connection| connection.subscriptions.contains(ROOT)) {
+            let told = self.told.iter().map(|message| (conn, Frame::json(message)));
+            self.late.extend(told);
         }
     }
 

@@ -23,6 +23,8 @@ use crate::wire::channel::{ChannelKind, ROOT};
 const READY_DELAY: Duration = Duration::from_millis(20);
 /// The most working directories of one session or chat.
 const MAX_DIRECTORIES: usize = 100;
+/// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
+const UNASSIGNED_CODE: i64 = -32_050;
 
 /// What the host knows of a session beyond its state.
 #[derive(Debug)]
@@ -71,13 +73,20 @@ impl RefHost {
             !rest.trim_matches('/').is_empty() && rest.chars().all(|c| !c.is_control())
         });
         if ChannelKind::of_uri(&uri) != Some(ChannelKind::Session) || !bare {
+            if self.has(Fault::BadSessionUriAccepted) {
+                return Ok(Value::Null);
+            }
             return Err(Failure::invalid_params(
                 "expected `ahp-session:/<id>` at `params.channel`",
             ));
         }
         if self.channels.contains_key(&uri) {
             if !self.has(Fault::DuplicateSessionAccepted) {
-                return Err(Failure::named("SessionAlreadyExists", "the URI is in use"));
+                let mut failure = Failure::named("SessionAlreadyExists", "the URI is in use");
+                if self.has(Fault::UnassignedErrorCode) {
+                    failure.code = UNASSIGNED_CODE;
+                }
+                return Err(failure);
             }
             self.drop_session(&uri);
         }

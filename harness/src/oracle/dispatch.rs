@@ -14,6 +14,7 @@ use crate::wire::message::{Kind, Message};
 use crate::wire::protocol::Dispatch;
 use crate::wire::validate::Sender;
 
+use super::asking::replaced;
 use super::catalogue::Rule;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
@@ -80,11 +81,28 @@ struct Watched {
     left: usize,
 }
 
+/// Which dispatches it is time to judge.
+#[derive(Clone, Copy)]
+enum When {
+    /// Those of a connection that ends.
+    Closed(ConnId),
+    /// Those that have waited for a whole deadline.
+    Overdue,
+    /// All of them.
+    Ended,
+}
+
 impl Check for Dispatches {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Frame { seen, sender: Sender::Client, .. } => {
                 self.unclear |= seen.message().is_none_or(unreadable);
+                // What is disposed of settles nothing afterwards; what is overdue by now stays so.
+                let message = seen.message();
+                let asked = message.and_then(|it| replaced(it.method()?, it.params()));
+                if matches!(asked, Some((_, true))) {
+                    self.unsettled(cx, When::Overdue, out);
+                }
             }
             Step::Dispatched { seen, channel, client_seq, sound } => {
                 self.enter(cx, seen, *channel, *client_seq, *sound);
@@ -95,7 +113,7 @@ impl Check for Dispatches {
                 self.watch(cx, delivery, out);
             }
             Step::Closed => {
-                self.unsettled(cx, Some(cx.now.conn), out);
+                self.unsettled(cx, When::Closed(cx.now.conn), out);
                 let conn = cx.now.conn;
                 self.settled.retain(|(known, _), _| *known != conn);
             }
@@ -109,7 +127,7 @@ impl Check for Dispatches {
     }
 
     fn finish(&mut self, cx: &Context, out: &mut Sink) {
-        self.unsettled(cx, None, out);
+        self.unsettled(cx, When::Ended, out);
     }
 }
 
@@ -315,13 +333,16 @@ impl Dispatches {
         }
     }
 
-    /// C1 at the end of a connection, or of the transcript.
-    fn unsettled(&mut self, cx: &Context, only: Option<ConnId>, out: &mut Sink) {
+    /// C1 at the end of a connection or of the transcript, or before a channel goes away.
+    fn unsettled(&mut self, cx: &Context, when: When, out: &mut Sink) {
         for dispatched in &mut self.all {
-            if only.is_some_and(|only| only != dispatched.conn) {
-                continue;
-            }
-            if !dispatched.due || dispatched.settled.is_some() {
+            let late = cx.now.at >= dispatched.at + cx.options.deadline;
+            let judged = match when {
+                When::Closed(conn) => conn == dispatched.conn,
+                When::Overdue => late,
+                When::Ended => true,
+            };
+            if !judged || !dispatched.due || dispatched.settled.is_some() {
                 continue;
             }
             dispatched.due = false;
@@ -335,7 +356,6 @@ impl Dispatches {
             if !kept || gone {
                 continue;
             }
-            let late = cx.now.at >= dispatched.at + cx.options.deadline;
             let key = (dispatched.conn, Some(dispatched.channel));
             let overtaken = self.settled.get(&key).filter(|newest| newest.tick > dispatched.tick);
             let proof = match overtaken {

@@ -9,6 +9,7 @@ use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
 
 use super::case::{Case, Output, Progress, Wait, Watch};
+use super::mailbox::Mailbox;
 use super::task::{Act, PeerId, RawFrame, Settle, Task};
 
 impl Case {
@@ -39,6 +40,9 @@ impl Case {
     }
 
     pub(super) fn start(&mut self, task: Task) -> Progress {
+        if !matches!(task.act, Act::Await { .. } | Act::Watch { .. }) {
+            self.peers.iter_mut().for_each(|peer| peer.mailbox.arrive());
+        }
         match task.act {
             Act::Connect(peer) => self.connect(peer),
             Act::Request { peer, method, params, want, exact, keep } => {
@@ -86,7 +90,18 @@ impl Case {
             Act::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.fill(&template));
                 self.watches.push(Watch { step: task.step, peer, filter });
-                Progress::Done
+                let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
+                let behind = mailbox.into_iter().flat_map(Mailbox::behind);
+                let come: Vec<_> = behind.map(|item| (item.line, item.seen())).collect();
+                for (line, seen) in come {
+                    if let Some(message) = seen.message() {
+                        self.watched(peer, line, message);
+                    }
+                }
+                match self.failure.take() {
+                    Some(failure) => Progress::Failed(failure),
+                    None => Progress::Done,
+                }
             }
             Act::Barrier { peer, channel } => {
                 let channel = channel.map(|template| self.fill(&template));

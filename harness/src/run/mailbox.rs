@@ -2,6 +2,9 @@
 //!
 //! Reading goes forward per channel: what a step takes, and everything before it on the same
 //! channel, has been read. The order of messages on different channels is the host's own affair.
+//!
+//! What must not come must not have come either: whether it arrives before or after the step that
+//! says so is a matter of speed. [`Mailbox::behind`] is what such a step looks at first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,6 +33,11 @@ impl Item {
         self.seen.message()
     }
 
+    /// The frame it came in.
+    pub fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.seen)
+    }
+
     fn channel(&self) -> Option<&Value> {
         self.message().map(|message| &message.params()["channel"])
     }
@@ -41,6 +49,8 @@ pub struct Mailbox {
     items: VecDeque<Item>,
     /// How many messages were pushed out unread.
     pub lost: u64,
+    /// The line up to which a channel was read by the expectations since [`arrive`](Self::arrive).
+    positions: Vec<(Option<Value>, u64)>,
 }
 
 impl Mailbox {
@@ -64,7 +74,25 @@ impl Mailbox {
         for item in self.items.iter_mut().take(place + 1) {
             item.read |= item.channel() == channel.as_ref();
         }
+        if let Some(line) = self.items.get(place).map(|item| item.line) {
+            self.positions.retain(|(known, _)| *known != channel);
+            self.positions.push((channel, line));
+        }
         self.forget_read();
+    }
+
+    /// The reader does something else than reading: from here on is what comes from now on.
+    pub fn arrive(&mut self) {
+        self.positions.clear();
+    }
+
+    /// What has come already and stands behind what was just read, on the same channel.
+    pub fn behind(&self) -> impl Iterator<Item = &Item> {
+        let is_behind = |item: &&Item| {
+            let at = self.positions.iter().find(|(channel, _)| channel.as_ref() == item.channel());
+            at.is_some_and(|(_, line)| item.line > *line)
+        };
+        self.items.iter().filter(|item| !item.read).filter(is_behind)
     }
 
     /// The message at a place alone has been read.

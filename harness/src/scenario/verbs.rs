@@ -348,7 +348,7 @@ pub const VERBS: &[VerbRow] = &[
         short: None,
         asserts: true,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, RULE],
-        doc: "demands that no message matches, from here to the next barrier",
+        doc: "demands that no message matches, from what was read last to the next barrier",
     },
     VerbRow {
         verb: Verb::Barrier,

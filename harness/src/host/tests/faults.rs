@@ -69,6 +69,7 @@ fn sessions(host: Box<dyn Host>) -> String {
         json!({"channel": "ahp-session:/2", "provider": "nobody"}),
         json!({"channel": "ahp-session:/3", "activeClient": {"clientId": "z", "tools": []}}),
         json!({"channel": "ahp-session:/4"}),
+        json!({"channel": "ahp-root://"}),
     ] {
         pair.ask(a, "createSession", params);
         pair.run();
@@ -218,7 +219,7 @@ fn reconnects(mut host: Box<dyn Host>, restart: bool) -> String {
     for (conn, last_seen) in [(11, 6), (12, 2), (13, 9_999)] {
         let conn = pair.open(conn);
         let params = json!({"channel": ROOT, "clientId": "c1", "lastSeenServerSeq": last_seen,
-            "subscriptions": [chat, "ahp-session:/none"]});
+            "subscriptions": [ROOT, chat, "ahp-session:/none"]});
         pair.ask(conn, "reconnect", params);
         pair.dispatch(conn, &chat, json!({"type": "chat/draftChanged", "draft": message("d")}));
     }
