@@ -16,7 +16,6 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 }
 
 #[test]
-#[ignore = "waits for the scenarios"]
 fn every_fault_trips_what_its_row_names() {
     let suite = Suite::carried();
     assert!(suite.broken.is_empty(), "there are mistakes in scenario files");

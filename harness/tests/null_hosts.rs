@@ -91,7 +91,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
 }
 
 #[test]
-#[ignore = "waits for the scenarios"]
 fn liars_get_no_more_than_they_earned() {
     let mut wrong = Vec::new();
     for liar in Liar::ALL {
