@@ -22,6 +22,9 @@ enum How {
     Whole,
     /// Only the bit IsArchived: the other bits of a session follow its chats or the host's policy.
     Archived,
+    /// As it is, without the bit IsRead where no action of the version marks a chat as read: a host
+    /// that also speaks a newer one changes it unheard.
+    Activity,
     /// Only `values`, and only where both have it: no action brings a schema.
     Values,
     /// Entry by entry, their times and change counts apart.
@@ -44,7 +47,7 @@ const fn row(kind: ChannelKind, name: &'static str, how: How, by: &'static str) 
 
 const MEMBERS: &[Member] = {
     use ChannelKind::{Chat, Root, Session};
-    use How::{Archived, Summaries, Timed, Values, Whole};
+    use How::{Activity, Archived, Summaries, Timed, Values, Whole};
     &[
         row(Root, "agents", Whole, "root/agentsChanged"),
         row(Root, "activeSessions", Whole, "root/activeSessionsChanged"),
@@ -64,7 +67,7 @@ const MEMBERS: &[Member] = {
         row(Session, "customizations", Whole, "session/customizationUpdated"),
         row(Session, "changesets", Whole, "session/changesetsChanged"),
         row(Session, "inputNeeded", Whole, "session/inputNeededSet"),
-        row(Chat, "status", Whole, "chat/turnStarted"),
+        row(Chat, "status", Activity, "chat/turnStarted"),
         row(Chat, "activity", Whole, "chat/activityChanged"),
         row(Chat, "modifiedAt", Timed, "chat/turnComplete"),
         row(Chat, "movable", Whole, "chat/movableChanged"),
@@ -82,6 +85,8 @@ const MEMBERS: &[Member] = {
 
 /// Members of a catalogue entry that may lag behind.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
+/// The bit IsRead of a status.
+const IS_READ: u64 = 32;
 /// The bit IsArchived of a status.
 const IS_ARCHIVED: u64 = 64;
 
@@ -110,6 +115,10 @@ pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparab
             How::Timed if !timed => continue,
             How::Whole | How::Timed => plain(value),
             How::Archived => value.as_u64().map(|bits| Value::from(bits & IS_ARCHIVED)),
+            How::Activity if comparison.protocol.action("chat/isReadChanged").is_some() => {
+                plain(value)
+            }
+            How::Activity => value.as_u64().map(|bits| Value::from(bits & !IS_READ)),
             How::Values => value.get("values").and_then(plain),
             How::Summaries => {
                 let (entries, lagging) = summaries(value);

@@ -74,7 +74,10 @@ impl Player {
             ("restart", _) => self.put("A", Event::Restarted),
             ("wait", seconds) => self.at += Duration::from_secs(seconds.parse().unwrap()),
             (_, "open") => self.open(who),
-            (_, "hello") => self.hello(who, number(0), "1.0.0"),
+            (_, "hello") => {
+                let version = words.get(1).copied().unwrap_or("1.0.0");
+                self.hello(who, number(0), version);
+            }
             (_, "close") => {
                 let (by, reason) = (Side::Host, String::new());
                 self.put(who, Event::Closed { by, code: None, reason });

@@ -366,6 +366,16 @@ fn snapshots() {
     // Members that no action changes, unknown ones and `_meta` are not compared.
     let masked = titled("x", "\"_meta\":{\"a\":1},\"foo\":1,\"inputNeeded\":[],");
     play(&format!("A got session 1 title x\nA sub session 1 {masked}"), &[]);
+    // Before 1.0.0 no action says that a chat was read.
+    let read = |bits: u64| {
+        format!(
+            r#"{{"resource":"ahp-chat:/1","title":"","status":{bits},"modifiedAt":"2026-01-01T00:00:00.000Z","turns":[]}}"#
+        )
+    };
+    let (unread, read) = (read(1), read(33));
+    let twice = format!("A sub chat 0 {unread}\nA sub chat 0 {read}");
+    check(&format!("A hello 0 0.9.0\n{twice}"), &[]);
+    check(&format!("A hello 0 1.0.0\n{twice}"), &agrees);
     let dead = "A sub chat 0\nA got chat 1 end t9";
     let said = play(dead, &["state.dead-host-action", "turns.active-only"]);
     assert_eq!(only(&said, "state.dead-host-action").weight, Weight::Note);

@@ -383,7 +383,6 @@ fn comparable(state: &Value, version: &str, windowed: bool) -> Value {
     let old = version == "0.9.0";
     let kept = |bits: &Value| bits.as_u64().map(|bits| if old { bits & !IS_READ } else { bits });
     for entry in state["chats"].as_array_mut().into_iter().flatten() {
-        entry["status"] = json!(kept(&entry["status"]));
         entry["modifiedAt"] = Value::Null;
     }
     state["status"] = match state["lifecycle"].is_null() {
