@@ -26,7 +26,6 @@ pub mod root;
 pub mod session;
 pub mod status;
 pub mod table;
-pub mod timestamp;
 pub mod tool_call;
 mod tool_step;
 pub mod turn;

@@ -17,7 +17,8 @@ use super::chat::{PARTS, active_turn};
 use super::list;
 use super::payload::{Object, Reduced, Shape, assign, given, integer, invalid, object};
 use super::payload::{optional_text, required, text, text_of};
-use super::{pending, status, timestamp, tool_step};
+use super::{pending, status, tool_step};
+use crate::wire::timestamp;
 
 const TURNS: &str = "turns";
 const CURSOR: &str = "turnsNextCursor";

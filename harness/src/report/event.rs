@@ -164,7 +164,6 @@ impl From<&CheckReport> for CheckLine {
 impl CaseReport {
     /// The report of a scenario that was played.
     pub fn of(case: u32, entry: &Entry, verdict: &Verdict) -> CaseReport {
-        let scenario = &entry.scenario;
         let failure = verdict.failure.as_ref().map(|failure| {
             let source = entry.sources.get(failure.span.file as usize).or(entry.sources.first());
             let (line, column) = source.map_or((1, 1), |s| s.position(failure.span.start));
@@ -178,27 +177,19 @@ impl CaseReport {
                 transcript: failure.lines.clone(),
             }
         });
+        let checks = verdict.checks.iter();
         CaseReport {
-            case,
-            scenario: scenario.id.clone(),
-            title: scenario.title.clone(),
-            file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
-            proves: scenario.proves.clone(),
-            status: verdict.status,
-            reason: verdict.reason.clone(),
             weight: verdict.weight,
             observations: verdict.observations,
             took_ms: u64::try_from(verdict.took.as_millis()).unwrap_or(u64::MAX),
             failure,
             notes: verdict.notes.clone(),
-            checks: verdict
-                .checks
-                .iter()
+            checks: checks
                 .filter(|check| check.observations > 0 || !check.findings.is_empty())
                 .map(CheckLine::from)
                 .collect(),
-            sources: entry.sources.to_vec(),
             drawn: verdict.failure.clone(),
+            ..CaseReport::unplayed(case, entry, verdict.status, verdict.reason.clone())
         }
     }
 

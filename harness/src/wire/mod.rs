@@ -14,6 +14,7 @@ pub mod frame;
 pub mod message;
 pub mod protocol;
 mod shape;
+pub mod timestamp;
 pub mod validate;
 pub mod version;
 mod walk;
