@@ -9,6 +9,9 @@
 //!
 //! Start at [`ROWS`].
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
 use crate::wire::channel::ChannelKind;
@@ -113,9 +116,16 @@ impl Effect {
 
 /// The row that holds for an action in a version, or `None` where the version has no such action.
 pub fn find(version: Version, action_type: &str) -> Option<&'static Row> {
-    ROWS.iter()
-        .filter(|row| row.action_type == action_type && row.since <= version)
-        .max_by_key(|row| row.since)
+    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static Row>>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: HashMap<_, Vec<_>> = HashMap::new();
+        for row in ROWS {
+            index.entry(row.action_type).or_default().push(row);
+        }
+        index
+    });
+    let rows = index.get(action_type)?.iter().copied();
+    rows.filter(|row| row.since <= version).max_by_key(|row| row.since)
 }
 
 const V0_9: Version = Version::new(0, 9, 0);

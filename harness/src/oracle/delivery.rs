@@ -12,7 +12,7 @@ use crate::wire::channel::ChannelKind;
 use super::channel::{ChannelId, Fold};
 use super::context::{Context, Emit};
 use super::envelope::Envelope;
-use super::log::Logged;
+use super::log::{Kept, Logged};
 use super::step::{Delivery, Step};
 
 impl Context {
@@ -36,7 +36,7 @@ impl Context {
             return;
         };
         let row = conn.protocol.and_then(|protocol| protocol.action(envelope.action_type));
-        let delivery = Delivery { envelope, value, channel, row, replayed };
+        let delivery = Delivery { seen, envelope, value, channel, row, replayed };
         emit(self, &Step::Envelope(delivery));
         let line = self.now.line;
         if envelope.rejected {
@@ -86,8 +86,10 @@ impl Context {
         }
         let logged = Logged {
             channel,
-            seen: seen.clone(),
-            replayed,
+            kept: match replayed {
+                None => Kept::Live(Arc::clone(&seen.frame)),
+                Some(index) => Kept::Replayed(Arc::clone(seen), index),
+            },
             line: now.line,
             tick: now.tick,
             version,

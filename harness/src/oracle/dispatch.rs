@@ -2,7 +2,7 @@
 //!
 //! Knows: dispatches and the origins of actions. Never knows: states.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,9 +33,10 @@ pub(super) struct Dispatches {
     all: VecDeque<Dispatched>,
     /// How many were forgotten at the front of `all`.
     forgotten: usize,
-    by_key: HashMap<(Arc<str>, i64), Vec<usize>>,
+    /// Their places by client and by the client's own number, counted with those forgotten.
+    by_number: HashMap<Arc<str>, BTreeMap<i64, Vec<usize>>>,
     /// The newest settled dispatch of each connection, and of each of its channels.
-    settled: HashMap<(ConnId, Option<ChannelId>), Settled>,
+    settled: BTreeMap<(ConnId, Option<ChannelId>), Settled>,
     watched: VecDeque<Watched>,
     /// A client sent what may be a dispatch but cannot be read as one, or before it had an id: the
     /// origins of actions cannot be told any more.
@@ -43,7 +44,9 @@ pub(super) struct Dispatches {
 }
 
 struct Dispatched {
-    seen: Arc<Seen>,
+    /// What was sent, until it is settled.
+    seen: Option<Arc<Seen>>,
+    action_type: Box<str>,
     conn: ConnId,
     client: Option<Arc<str>>,
     client_seq: i64,
@@ -151,18 +154,19 @@ impl Dispatches {
             && let Some(old) = self.all.pop_front()
         {
             self.forgotten += 1;
-            if let Some(client) = old.client {
-                self.by_key.remove(&(client, old.client_seq));
-            }
+            self.forget(&old);
         }
         let client = conn.client_id.clone();
         self.unclear |= client.is_none();
         if let Some(client) = &client {
             let index = self.forgotten + self.all.len();
-            self.by_key.entry((client.clone(), client_seq)).or_default().push(index);
+            let numbers = self.by_number.entry(client.clone()).or_default();
+            numbers.entry(client_seq).or_default().push(index);
         }
+        let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         self.all.push_back(Dispatched {
-            seen: seen.clone(),
+            action_type: action_type.into(),
+            seen: Some(seen.clone()),
             conn: cx.now.conn,
             due: sound && subscribed && conn.shaken && !conn.stale && client.is_some(),
             client,
@@ -175,18 +179,30 @@ impl Dispatches {
         });
     }
 
+    fn forget(&mut self, old: &Dispatched) {
+        let Some(client) = &old.client else {
+            return;
+        };
+        if let Some(numbers) = self.by_number.get_mut(client) {
+            numbers.remove(&old.client_seq);
+            if numbers.is_empty() {
+                self.by_number.remove(client);
+            }
+        }
+    }
+
     /// C1, C2, C3 and C4 for an action with an origin.
     fn origin(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         let Some(origin) = delivery.envelope.origin else {
             return;
         };
-        let key = (Arc::from(origin.client_id), origin.client_seq);
-        let known = self.by_key.get(&key).cloned().unwrap_or_default();
+        let numbers = self.by_number.get(origin.client_id);
+        let known = numbers.and_then(|numbers| numbers.get(&origin.client_seq));
+        let known = known.map_or(&[][..], Vec::as_slice);
         let dispatch = |index: &usize| self.all.get(index.checked_sub(self.forgotten)?);
         let fits = |dispatched: &&Dispatched| {
             dispatched.channel == delivery.channel
-                && action(dispatched).get("type").and_then(Value::as_str)
-                    == Some(delivery.envelope.action_type)
+                && *dispatched.action_type == *delivery.envelope.action_type
         };
         let fitting: Vec<usize> = known
             .iter()
@@ -274,14 +290,17 @@ impl Dispatches {
         }
         dispatched.settled = Some(settlement);
         out.seen(Rule::SettledOnce);
-        payload(cx, dispatched, delivery, out);
+        let Some(seen) = dispatched.seen.take() else {
+            return;
+        };
+        payload(cx, &seen, dispatched.line, delivery, out);
         if delivery.envelope.rejected {
             out.seen(Rule::RejectionWithoutEffect);
             if self.watched.len() >= MAX_WATCHED {
                 self.watched.pop_front();
             }
             self.watched.push_back(Watched {
-                seen: dispatched.seen.clone(),
+                seen,
                 channel: dispatched.channel,
                 conn: here,
                 line: cx.now.line,
@@ -408,16 +427,16 @@ fn unreadable(message: &Message) -> bool {
     message.kind() == Kind::Malformed || (dispatch && number.is_none())
 }
 
-fn action(dispatched: &Dispatched) -> &Value {
-    let message = dispatched.seen.message();
+fn action(dispatch: &Seen) -> &Value {
+    let message = dispatch.message();
     message.and_then(|message| message.params().get("action")).unwrap_or(&Value::Null)
 }
 
 /// C4.
-fn payload(cx: &Context, dispatched: &Dispatched, delivery: &Delivery<'_>, out: &mut Sink) {
+fn payload(cx: &Context, dispatch: &Seen, line: u64, delivery: &Delivery<'_>, out: &mut Sink) {
     out.seen(Rule::PayloadKept);
     let echoed = delivery.envelope.action;
-    let members = action(dispatched).as_object();
+    let members = action(dispatch).as_object();
     let lost = members
         .into_iter()
         .flatten()
@@ -427,7 +446,7 @@ fn payload(cx: &Context, dispatched: &Dispatched, delivery: &Delivery<'_>, out: 
             "expected the echo of `{}` to keep `{name}` as dispatched, found another",
             delivery.envelope.action_type
         );
-        out.broken(Rule::PayloadKept, message, &[dispatched.line, cx.now.line]);
+        out.broken(Rule::PayloadKept, message, &[line, cx.now.line]);
     }
 }
 

@@ -14,7 +14,7 @@ use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::{Conn, Sub};
 use super::context::Context;
-use super::envelope::target;
+use super::envelope::{Envelope, target};
 use super::log::Logged;
 use super::step::{Delivery, Step};
 use super::subscriptions::uris;
@@ -68,9 +68,7 @@ impl Check for Fanout {
 
     fn finish(&mut self, cx: &Context, out: &mut Sink) {
         for (id, conn) in cx.conns.iter().filter(|(_, conn)| !conn.stale && !conn.closed) {
-            let mut subs: Vec<_> = conn.subs.iter().collect();
-            subs.sort_by_key(|(channel, _)| **channel);
-            for (channel, sub) in subs {
+            for (channel, sub) in &conn.subs {
                 let who = Who { id: *id, conn, sub, channel: *channel };
                 self.tail(cx, &who, out);
             }
@@ -307,7 +305,8 @@ impl Fanout {
             let Some(logged) = cx.log.get(seq).filter(due) else {
                 continue;
             };
-            let Some(envelope) = logged.envelope() else {
+            let value = logged.value();
+            let Some(envelope) = value.as_deref().and_then(Envelope::read) else {
                 continue;
             };
             // What was there before a replay is for the replay to bring.

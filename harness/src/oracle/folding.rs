@@ -150,7 +150,8 @@ impl Context {
             let Some(logged) = self.log.get(seq) else {
                 return;
             };
-            let Some(envelope) = logged.envelope() else {
+            let value = logged.value();
+            let Some(envelope) = value.as_deref().and_then(Envelope::read) else {
                 return;
             };
             let version = fold.protocol.version();
@@ -330,7 +331,7 @@ impl Context {
             let Some(logged) = self.log.get(seq) else {
                 continue;
             };
-            if let Some(envelope) = logged.envelope() {
+            if let Some(envelope) = logged.value().as_deref().and_then(Envelope::read) {
                 apply(fold.protocol.version(), fold.kind, &mut fold.state, envelope.action);
                 fold.seq = seq;
                 fold.last_line = logged.line;

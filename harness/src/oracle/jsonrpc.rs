@@ -2,7 +2,7 @@
 //!
 //! Knows: connections and their open requests. Never knows: methods.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::transcript::ConnId;
@@ -20,7 +20,7 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 /// When a connection last heard of the host.
 #[derive(Default)]
 pub(super) struct JsonRpc {
-    heard: HashMap<ConnId, Heard>,
+    heard: BTreeMap<ConnId, Heard>,
 }
 
 #[derive(Clone, Copy, Default)]

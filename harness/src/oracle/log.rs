@@ -2,6 +2,7 @@
 //!
 //! Knows: frames. Never knows: subscriptions, states.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::transcript::Seen;
+use crate::wire::frame::Frame;
+use crate::wire::message::{Decoded, decode};
 use crate::wire::version::Version;
 
 use super::channel::ChannelId;
-use super::envelope::Envelope;
 
 /// Actions that are remembered; older ones are forgotten and nothing is said about them.
 const MAX_ENTRIES: usize = 16_384;
@@ -23,9 +25,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Logged {
     pub channel: ChannelId,
-    pub seen: Arc<Seen>,
-    /// Its index in the replay; `None` where it came live.
-    pub replayed: Option<usize>,
+    pub kept: Kept,
     pub line: u64,
     /// When it was received first, in entries.
     pub tick: u64,
@@ -33,14 +33,41 @@ pub(super) struct Logged {
     pub version: Option<Version>,
 }
 
+/// The envelope of an action. Hardly any is ever looked at again: the text is kept, and decoded
+/// where it is wanted.
+#[derive(Clone, Debug)]
+pub(super) enum Kept {
+    /// The params of this frame.
+    Live(Arc<Frame>),
+    /// An entry of the replay in this response.
+    Replayed(Arc<Seen>, usize),
+}
+
 impl Logged {
     /// The envelope as JSON.
-    pub(super) fn value(&self) -> Option<&Value> {
-        envelope_value(&self.seen, self.replayed)
+    pub(super) fn value(&self) -> Option<Cow<'_, Value>> {
+        match &self.kept {
+            Kept::Live(frame) => {
+                let Decoded::Message(message) = decode(frame) else {
+                    return None;
+                };
+                let mut value = message.into_value();
+                value.get_mut("params").map(Value::take).map(Cow::Owned)
+            }
+            Kept::Replayed(seen, index) => envelope_value(seen, Some(*index)).map(Cow::Borrowed),
+        }
     }
 
-    pub(super) fn envelope(&self) -> Option<Envelope<'_>> {
-        Envelope::read(self.value()?)
+    /// Whether it came live in a frame of the same text.
+    pub(super) fn came_as(&self, frame: &Frame) -> bool {
+        matches!(&self.kept, Kept::Live(kept) if **kept == *frame)
+    }
+
+    fn len(&self) -> usize {
+        match &self.kept {
+            Kept::Live(frame) => frame.len(),
+            Kept::Replayed(seen, _) => seen.frame.len(),
+        }
     }
 }
 
@@ -67,7 +94,7 @@ impl Log {
 
     /// Adds an action and gives back those forgotten in exchange.
     pub(super) fn insert(&mut self, seq: u64, logged: Logged) -> Vec<(u64, ChannelId)> {
-        self.bytes += logged.seen.frame.len();
+        self.bytes += logged.len();
         self.entries.insert(seq, logged);
         let mut forgotten = Vec::new();
         while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1)
@@ -75,7 +102,7 @@ impl Log {
             let Some((old, logged)) = self.entries.pop_first() else {
                 break;
             };
-            self.bytes -= logged.seen.frame.len();
+            self.bytes -= logged.len();
             forgotten.push((old, logged.channel));
         }
         forgotten

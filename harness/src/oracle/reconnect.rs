@@ -16,6 +16,7 @@ use super::channel::{Channel, ChannelId};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
+use super::envelope::Envelope;
 use super::log::Logged;
 use super::step::Step;
 use super::subscriptions::uris;
@@ -223,14 +224,18 @@ fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> 
         .filter(|id| cx.channel(*id).is_some_and(|channel| channel.disposed.is_none()))
         .collect();
     let owed = |logged: &Logged| {
-        let envelope = logged.envelope();
         logged.tick < answer.request.tick
             && logged.version == version
             && resumed.contains(&logged.channel)
-            && envelope.is_some_and(|envelope| envelope.action_type != "chat/turnsLoaded")
     };
     let known = cx.log.after(seen_to).filter(|(_, logged)| owed(logged));
     let missed = known.filter(|(seq, _)| replayed.binary_search(seq).is_err());
+    // Actions are decoded again where they are looked at: the few that are left.
+    let missed = missed.filter(|(_, logged)| {
+        let value = logged.value();
+        let envelope = value.as_deref().and_then(Envelope::read);
+        envelope.is_some_and(|envelope| envelope.action_type != "chat/turnsLoaded")
+    });
     missed.map(|(seq, logged)| (seq, logged.line)).collect()
 }
 

@@ -106,11 +106,15 @@ fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
     if merged || conn.version != logged.version {
         return;
     }
+    if delivery.replayed.is_none() && logged.came_as(&delivery.seen.frame) {
+        out.seen(Rule::OneEnvelope);
+        return;
+    }
     let Some(first) = logged.value() else {
         return;
     };
     out.seen(Rule::OneEnvelope);
-    let known = |name: &str| (given(first, name), given(delivery.value, name));
+    let known = |name: &str| (given(&first, name), given(delivery.value, name));
     for member in ["channel", "action", "origin"] {
         let (first, second) = known(member);
         if first != second {

@@ -71,6 +71,8 @@ pub(super) enum Step<'a> {
 /// An action on its way.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
+    /// The frame it came in.
+    pub seen: &'a Arc<Seen>,
     pub envelope: Envelope<'a>,
     /// The envelope as JSON.
     pub value: &'a Value,

@@ -4,7 +4,7 @@
 //!
 //! Knows: folded chats. Never knows: who sent an action.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ const ROLES: &[(&str, Role)] = &[
 /// The turns of every folded chat.
 #[derive(Default)]
 pub(super) struct Turns {
-    chats: HashMap<ChannelId, Chat>,
+    chats: BTreeMap<ChannelId, Chat>,
 }
 
 #[derive(Default)]

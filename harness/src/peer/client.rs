@@ -117,7 +117,8 @@ impl ClientEngine {
         if let Some(Some(mirror)) = self.channels.get_mut(channel) {
             mirror.dispatch(client_seq, action.clone());
         }
-        let params = json!({"channel": channel, "clientSeq": client_seq, "action": action});
+        let mut params = json!({"channel": channel, "clientSeq": client_seq});
+        params["action"] = action;
         (client_seq, Message::notification("dispatchAction", params))
     }
 

@@ -85,7 +85,7 @@ impl Case {
             }
             Act::Await { peer, mut filter, channel, mode } => {
                 filter.channel = channel.map(|template| self.fill(&template));
-                Progress::Wait(Wait::Message { peer, filter, mode })
+                Progress::Wait(Wait::Message { peer, filter, mode, looked: 0 })
             }
             Act::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.fill(&template));
@@ -173,7 +173,7 @@ impl Case {
         match settle {
             None => Progress::Done,
             Some(settle @ (Settle::Accept(_) | Settle::Reject(_))) => {
-                Progress::Wait(Wait::Settled { peer, seq, settle })
+                Progress::Wait(Wait::Settled { peer, seq, settle, looked: 0 })
             }
             Some(settle) => {
                 let barrier = self.begin_barrier(peer, Some(channel), Some((seq, settle)));

@@ -17,7 +17,7 @@ use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 
-use super::case::{Case, Progress, Wait};
+use super::case::{Case, Progress, Wait, params};
 use super::task::{PeerId, Settle};
 
 /// A barrier on its way.
@@ -175,13 +175,14 @@ impl Case {
             return Progress::Done;
         };
         let name = self.name(barrier.by);
-        let Some((place, line, envelope)) = self.echo(barrier.by, *seq) else {
+        let Some((place, line, seen)) = self.echo(barrier.by, *seq, 0) else {
             self.observed(step);
             return Progress::Done;
         };
         if let Some(peer) = self.peers.get_mut(barrier.by) {
             peer.mailbox.read_one(place);
         }
+        let envelope = params(&seen);
         let rejected = envelope.get("rejectionReason").is_some_and(|reason| !reason.is_null());
         let message = match (settle, rejected) {
             (Settle::Refused, true) => {
@@ -195,7 +196,7 @@ impl Case {
             _ => format!("client `{name}`: expected the action to be ignored, it came back"),
         };
         let mut failure = self.failure_at(step, message);
-        failure.label = format!("{} came back", brief(&envelope));
+        failure.label = format!("{} came back", brief(envelope));
         failure.lines.push(line);
         Progress::Failed(failure)
     }

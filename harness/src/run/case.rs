@@ -87,6 +87,8 @@ const MAX_ANSWERS: usize = 1_000;
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) name: String,
+    /// The name that its last seen `serverSeq` is bound to.
+    seq_name: String,
     pub(super) engine: ClientEngine,
     pub(super) conn: Option<ConnId>,
     pub(super) connected: bool,
@@ -101,13 +103,43 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) enum Wait {
     Connected(PeerId),
-    Response { peer: PeerId, id: u64, want: Want, exact: bool, keep: Keep },
-    Settled { peer: PeerId, seq: u64, settle: Settle },
-    Message { peer: PeerId, filter: Filter, mode: Mode },
-    DefaultChat { peer: PeerId, session: Value, bind: String },
+    Response {
+        peer: PeerId,
+        id: u64,
+        want: Want,
+        exact: bool,
+        keep: Keep,
+    },
+    /// What stands in the mailbox up to the line `looked` is something else.
+    Settled {
+        peer: PeerId,
+        seq: u64,
+        settle: Settle,
+        looked: u64,
+    },
+    /// What stands in the mailbox up to the line `looked` does not match.
+    Message {
+        peer: PeerId,
+        filter: Filter,
+        mode: Mode,
+        looked: u64,
+    },
+    DefaultChat {
+        peer: PeerId,
+        session: Value,
+        bind: String,
+    },
     Barrier(Barrier),
-    Answer { peer: PeerId, id: Pattern, want: Want },
-    NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
+    Answer {
+        peer: PeerId,
+        id: Pattern,
+        want: Want,
+    },
+    NoAnswer {
+        peer: PeerId,
+        id: Pattern,
+        ping: u64,
+    },
     Closed(PeerId),
     Restarted,
 }
@@ -204,7 +236,6 @@ impl Case {
         for name in names {
             let client_id = format!("ahp-harness-{tag:08x}-{name}");
             case.bindings.set(&format!("{name}.id"), json!(client_id));
-            case.bindings.set(&format!("{name}.seq"), json!(0));
             case.push_peer(name, client_id, mirrors);
         }
         case
@@ -334,8 +365,11 @@ impl Case {
     // Peers.
 
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
+        let seq_name = format!("{name}.seq");
+        self.bindings.set(&seq_name, json!(0));
         self.peers.push(Peer {
             name,
+            seq_name,
             engine: ClientEngine::new(client_id, mirrors),
             conn: None,
             connected: false,
@@ -390,7 +424,6 @@ impl Case {
         peer.initialized |= shook;
         peer.engine.handle(message);
         let last_seen = peer.engine.last_seen();
-        let seq_name = format!("{}.seq", peer.name);
         match message.kind() {
             Kind::Success | Kind::Failure => {
                 if peer.answers.len() == MAX_ANSWERS {
@@ -416,7 +449,9 @@ impl Case {
             }
             _ => {}
         }
-        self.bindings.set(&seq_name, json!(last_seen));
+        if let Some(peer) = self.peers.get(id) {
+            self.bindings.set(&peer.seq_name, json!(last_seen));
+        }
     }
 
     /// Whether the message is only the mark of a barrier; takes note of it.
@@ -591,4 +626,8 @@ impl Peer {
         })?;
         self.answers.remove(found)
     }
+}
+/// The params of a message.
+pub(super) fn params(seen: &Seen) -> &Value {
+    seen.message().map_or(&Value::Null, Message::params)
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,6 +38,10 @@ pub async fn play(
     let mut links = Links::default();
     play.begin(Duration::ZERO);
     let mut stopping = false;
+    let mut stopped = pin!(stop.changed());
+    // Set anew only where it would ring too late: ringing too early does no harm.
+    let mut alarm = pin!(sleep_until(began));
+    let mut rings = Duration::ZERO;
     loop {
         while let Some(output) = play.poll_output(began.elapsed()) {
             match output {
@@ -67,6 +72,10 @@ pub async fn play(
         let Some(due) = play.next_timeout().filter(|_| !play.is_over()) else {
             break;
         };
+        if due < rings || rings <= began.elapsed() {
+            alarm.as_mut().reset(began + due);
+            rings = due;
+        }
         tokio::select! {
             biased;
             (conn, event) = links.next() => match event {
@@ -77,8 +86,8 @@ pub async fn play(
                     play.closed(began.elapsed(), conn, code, &reason);
                 }
             },
-            () = sleep_until(began + due) => play.timeout(began.elapsed()),
-            _ = stop.changed(), if !stopping => {
+            () = &mut alarm => play.timeout(began.elapsed()),
+            _ = &mut stopped, if !stopping => {
                 stopping = true;
                 play.interrupt(began.elapsed());
             }
@@ -104,22 +113,21 @@ impl Links {
     async fn next(&mut self) -> (ConnId, LinkEvent) {
         poll_fn(|cx| {
             let after = ConnId(self.last.0.wrapping_add(1));
-            let order: Vec<ConnId> = self
-                .open
-                .range(after..)
-                .chain(self.open.range(..after))
-                .map(|(id, _)| *id)
-                .collect();
-            for conn in order {
-                let Some(link) = self.open.get_mut(&conn) else {
-                    continue;
-                };
-                if let Poll::Ready(event) = link.poll(cx) {
+            let mut poll = |conn: ConnId, link: &mut Link| match link.poll(cx) {
+                Poll::Ready(event) => Some((conn, event)),
+                Poll::Pending => None,
+            };
+            let ready = self.open.range_mut(after..).find_map(|(conn, link)| poll(*conn, link));
+            let ready = ready.or_else(|| {
+                self.open.range_mut(..after).find_map(|(conn, link)| poll(*conn, link))
+            });
+            match ready {
+                Some((conn, event)) => {
                     self.last = conn;
-                    return Poll::Ready((conn, event));
+                    Poll::Ready((conn, event))
                 }
+                None => Poll::Pending,
             }
-            Poll::Pending
         })
         .await
     }

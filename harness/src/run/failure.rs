@@ -96,11 +96,9 @@ impl Case {
 
     pub(super) fn bind(&mut self, pattern: &Pattern, bound: Bindings) {
         for (name, _) in bound.iter() {
-            if self.bindings.get(name).is_none() {
-                self.bound_at.push((name.clone(), pattern.span));
-            }
+            self.bound_at.push((name.clone(), pattern.span));
         }
-        self.bindings = bound;
+        self.bindings.extend(bound);
     }
 
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {

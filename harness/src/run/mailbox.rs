@@ -24,7 +24,6 @@ pub struct Item {
     /// Its line in the transcript.
     pub line: u64,
     seen: Arc<Seen>,
-    read: bool,
 }
 
 impl Item {
@@ -57,28 +56,42 @@ impl Mailbox {
     /// A message arrived.
     pub fn push(&mut self, line: u64, seen: Arc<Seen>) {
         if self.items.len() == MAX_ITEMS {
-            let oldest = self.items.pop_front();
-            self.lost += u64::from(oldest.is_some_and(|item| !item.read));
+            self.items.pop_front();
+            self.lost += 1;
         }
-        self.items.push_back(Item { line, seen, read: false });
+        self.items.push_back(Item { line, seen });
     }
 
     /// Everything unread, in order, with its place.
     pub fn unread(&self) -> impl Iterator<Item = (usize, &Item)> {
-        self.items.iter().enumerate().filter(|(_, item)| !item.read)
+        self.unread_after(0)
+    }
+
+    /// Everything unread from after a line of the transcript on, in order, with its place. What
+    /// waits for a message looks at each one once, however many do not match.
+    pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &Item)> {
+        let first = self.items.partition_point(|item| item.line <= line);
+        self.items.range(first..).enumerate().map(move |(index, item)| (first + index, item))
+    }
+
+    /// The line of the newest message; 0 where there is none.
+    pub fn newest(&self) -> u64 {
+        self.items.back().map_or(0, |item| item.line)
     }
 
     /// The message at a place has been read, and so has what came before it on its channel.
     pub fn read_to(&mut self, place: usize) {
         let channel = self.items.get(place).and_then(Item::channel).cloned();
-        for item in self.items.iter_mut().take(place + 1) {
-            item.read |= item.channel() == channel.as_ref();
-        }
         if let Some(line) = self.items.get(place).map(|item| item.line) {
             self.positions.retain(|(known, _)| *known != channel);
-            self.positions.push((channel, line));
+            self.positions.push((channel.clone(), line));
         }
-        self.forget_read();
+        let mut index = 0;
+        self.items.retain(|item| {
+            let read = index <= place && item.channel() == channel.as_ref();
+            index += 1;
+            !read
+        });
     }
 
     /// The reader does something else than reading: from here on is what comes from now on.
@@ -92,20 +105,48 @@ impl Mailbox {
             let at = self.positions.iter().find(|(channel, _)| channel.as_ref() == item.channel());
             at.is_some_and(|(_, line)| item.line > *line)
         };
-        self.items.iter().filter(|item| !item.read).filter(is_behind)
+        self.items.iter().filter(is_behind)
     }
 
     /// The message at a place alone has been read.
     pub fn read_one(&mut self, place: usize) {
-        if let Some(item) = self.items.get_mut(place) {
-            item.read = true;
+        self.items.remove(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mailbox(channels: &str) -> Mailbox {
+        let mut mailbox = Mailbox::default();
+        for (line, channel) in (1..).zip(channels.split(' ')) {
+            let message = Message::notification("action", json!({"channel": channel}));
+            mailbox.push(line, Arc::new(Seen::of(message)));
         }
-        self.forget_read();
+        mailbox
     }
 
-    fn forget_read(&mut self) {
-        while self.items.front().is_some_and(|item| item.read) {
-            self.items.pop_front();
-        }
+    fn lines(mailbox: &Mailbox, after: u64) -> Vec<(usize, u64)> {
+        mailbox.unread_after(after).map(|(place, item)| (place, item.line)).collect()
+    }
+
+    #[test]
+    fn reads_forward_on_one_channel() {
+        let mut mailbox = mailbox("a b a b a");
+        mailbox.read_to(2);
+        assert_eq!(lines(&mailbox, 0), [(0, 2), (1, 4), (2, 5)]);
+        mailbox.read_one(1);
+        assert_eq!(lines(&mailbox, 0), [(0, 2), (1, 5)]);
+    }
+
+    #[test]
+    fn looks_at_what_came_after_a_line() {
+        let mut mailbox = mailbox("a b a b a");
+        mailbox.read_to(0);
+        assert_eq!(lines(&mailbox, 3), [(2, 4), (3, 5)]);
+        assert_eq!(lines(&mailbox, mailbox.newest()), []);
     }
 }

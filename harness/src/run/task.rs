@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::scenario::bind::Template;
-use crate::scenario::pattern::Pattern;
+use crate::scenario::bind::{Piece, Template};
+use crate::scenario::pattern::{Name, Pattern};
 use crate::scenario::source::Span;
 use crate::wire::message::Message;
 
@@ -79,6 +79,17 @@ impl Filter {
             (None, None) => true,
         };
         method && self.channel.as_ref().is_none_or(|channel| params["channel"] == *channel)
+    }
+
+    /// Whether what it matches depends on numbers that grow while it waits (`${A.seq}`).
+    pub fn uses_numbers(&self) -> bool {
+        let mut found = false;
+        if let Some(params) = &self.params {
+            params.names(&mut |_, name| {
+                found |= matches!(name, Name::Hole(Piece::Use(name)) if name.ends_with(".seq"));
+            });
+        }
+        found
     }
 
     /// What the filter is about, for a message: "`chat/delta`".

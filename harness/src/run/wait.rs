@@ -8,7 +8,7 @@ use crate::scenario::pattern::{Pattern, brief};
 use crate::transcript::Seen;
 use crate::wire::message::{Kind, Message};
 
-use super::case::{Case, Peer, Progress, Wait};
+use super::case::{Case, Peer, Progress, Wait, params};
 use super::task::{Filter, Keep, Mode, PeerId, Settle, Want};
 
 impl Case {
@@ -43,8 +43,12 @@ impl Case {
                     },
                 }
             }
-            Wait::Settled { peer, seq, settle } => self.check_settled(step, peer, seq, settle),
-            Wait::Message { peer, filter, mode } => self.check_message(step, peer, filter, mode),
+            Wait::Settled { peer, seq, settle, looked } => {
+                self.check_settled(step, peer, seq, settle, looked)
+            }
+            Wait::Message { peer, filter, mode, looked } => {
+                self.check_message(step, peer, filter, mode, looked)
+            }
             Wait::DefaultChat { peer, session, bind } => {
                 self.check_default_chat(step, peer, session, bind)
             }
@@ -207,17 +211,21 @@ impl Case {
         peer: PeerId,
         seq: u64,
         settle: Settle,
+        looked: u64,
     ) -> Progress {
-        let Some((place, line, envelope)) = self.echo(peer, seq) else {
+        let Some((place, line, seen)) = self.echo(peer, seq, looked) else {
             return match self.ended(peer) {
                 Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
-                None => Progress::Wait(Wait::Settled { peer, seq, settle }),
+                None => {
+                    let looked = self.newest(peer);
+                    Progress::Wait(Wait::Settled { peer, seq, settle, looked })
+                }
             };
         };
         if let Some(peer) = self.peers.get_mut(peer) {
             peer.mailbox.read_one(place);
         }
-        let name = self.name(peer);
+        let envelope = params(&seen);
         let reason = envelope.get("rejectionReason").filter(|reason| !reason.is_null());
         let (pattern, wrong) = match (&settle, reason) {
             (Settle::Accept(pattern), None) | (Settle::Reject(pattern), Some(_)) => (pattern, None),
@@ -240,15 +248,17 @@ impl Case {
             _ => return Progress::Done,
         };
         if let Some(wrong) = wrong {
+            let name = self.name(peer);
             let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
             failure.span = pattern.span;
             failure.label = "this came back".to_owned();
             failure.lines.push(line);
             return Progress::Failed(failure);
         }
-        match pattern.matches(Some(&envelope), &self.bindings, false) {
+        match pattern.matches(Some(envelope), &self.bindings, false) {
             Ok(bound) => self.bind(pattern, bound),
             Err(miss) => {
+                let name = self.name(peer);
                 return Progress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
             }
         }
@@ -256,17 +266,27 @@ impl Case {
         Progress::Done
     }
 
-    /// The envelope that settles an own dispatch: its place, its line, itself.
-    pub(super) fn echo(&self, peer: PeerId, seq: u64) -> Option<(usize, u64, Value)> {
+    /// The envelope that settles an own dispatch, after a line: its place, its line, itself.
+    pub(super) fn echo(
+        &self,
+        peer: PeerId,
+        seq: u64,
+        after: u64,
+    ) -> Option<(usize, u64, Arc<Seen>)> {
         let peer = self.peers.get(peer)?;
-        peer.mailbox.unread().find_map(|(place, item)| {
+        peer.mailbox.unread_after(after).find_map(|(place, item)| {
             let message = item.message()?;
             let origin = &message.params()["origin"];
             let own = message.method() == Some("action")
                 && origin["clientId"] == *peer.engine.client_id
                 && origin["clientSeq"].as_u64() == Some(seq);
-            own.then(|| (place, item.line, message.params().clone()))
+            own.then(|| (place, item.line, item.seen()))
         })
+    }
+
+    /// The line of the newest message that a client has not read.
+    fn newest(&self, peer: PeerId) -> u64 {
+        self.peers.get(peer).map_or(0, |peer| peer.mailbox.newest())
     }
 
     pub(super) fn check_message(
@@ -275,15 +295,18 @@ impl Case {
         id: PeerId,
         filter: Filter,
         mode: Mode,
+        looked: u64,
     ) -> Progress {
         let Some(peer) = self.peers.get(id) else {
             return Progress::Done;
         };
+        // Nothing else is bound during a wait, but the last numbers seen are.
+        let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = Pattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
         let mut near = None;
         let mut found = None;
-        for (place, item) in peer.mailbox.unread() {
+        for (place, item) in peer.mailbox.unread_after(looked) {
             let Some(message) = item.message() else {
                 continue;
             };
@@ -339,10 +362,15 @@ impl Case {
             self.observed(step);
             return Progress::Done;
         }
-        self.near = near;
+        if near.is_some() {
+            self.near = near;
+        }
         match self.ended(id) {
             Some(end) => self.closed_instead(step, id, end, &Want::Result(None)),
-            None => Progress::Wait(Wait::Message { peer: id, filter, mode }),
+            None => {
+                let looked = self.newest(id);
+                Progress::Wait(Wait::Message { peer: id, filter, mode, looked })
+            }
         }
     }
 

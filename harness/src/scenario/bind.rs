@@ -3,19 +3,21 @@
 //! A [`Template`] is a value with holes. A text that is one hole takes the bound value as it is; a
 //! hole inside a text takes its text form, and so does one in the key of a member.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::node::{Content, Node};
 use super::source::Span;
 
-/// A value with holes, and where each stands.
+/// A value with holes, and where each stands. Cheap to clone: a task takes its step's along.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     /// The whole value's place.
     pub span: Span,
-    shape: Shape,
+    shape: Arc<Shape>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +49,14 @@ pub trait Mint {
     fn now(&self) -> String;
 }
 
+/// Where names are looked up, and bound.
+pub trait Scope {
+    /// The value of a name.
+    fn get(&self, name: &str) -> Option<&Value>;
+    /// Binds a name, whatever it was bound to.
+    fn set(&mut self, name: &str, value: Value);
+}
+
 /// What names are bound to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bindings(BTreeMap<String, Value>);
@@ -59,7 +69,15 @@ impl Bindings {
 
     /// Binds a name, whatever it was bound to.
     pub fn set(&mut self, name: &str, value: Value) {
-        self.0.insert(name.to_owned(), value);
+        match self.0.get_mut(name) {
+            Some(bound) => *bound = value,
+            None => drop(self.0.insert(name.to_owned(), value)),
+        }
+    }
+
+    /// Takes further bindings in.
+    pub fn extend(&mut self, more: Bindings) {
+        self.0.extend(more.0);
     }
 
     /// Every binding, by name.
@@ -68,7 +86,21 @@ impl Bindings {
     }
 }
 
+impl Scope for Bindings {
+    fn get(&self, name: &str) -> Option<&Value> {
+        Bindings::get(self, name)
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        Bindings::set(self, name, value);
+    }
+}
+
 impl Template {
+    fn new(span: Span, shape: Shape) -> Template {
+        Template { span, shape: Arc::new(shape) }
+    }
+
     /// Reads a node as a template.
     pub fn of(node: &Node) -> Template {
         let shape = match &node.content {
@@ -84,32 +116,32 @@ impl Template {
                 members.iter().map(|m| (m.key.clone(), Template::of(&m.value))).collect(),
             ),
         };
-        Template { span: node.span, shape }
+        Template::new(node.span, shape)
     }
 
     /// A template of a fixed value, for steps that a shorter one stands for.
     pub fn fixed(span: Span, value: Value) -> Template {
-        Template { span, shape: Shape::Value(value) }
+        Template::new(span, Shape::Value(value))
     }
 
     /// A template that is one hole.
     pub fn hole(span: Span, name: &str) -> Template {
-        Template { span, shape: Shape::Text(vec![Piece::Use(name.to_owned())]) }
+        Template::new(span, Shape::Text(vec![Piece::Use(name.to_owned())]))
     }
 
     /// A template of members.
     pub fn map(span: Span, members: Vec<(String, Template)>) -> Template {
-        Template { span, shape: Shape::Map(members) }
+        Template::new(span, Shape::Map(members))
     }
 
     /// A template that is the driver's clock.
     pub fn now(span: Span) -> Template {
-        Template { span, shape: Shape::Text(vec![Piece::Now]) }
+        Template::new(span, Shape::Text(vec![Piece::Now]))
     }
 
     /// Its members, with their holes; none where it is no mapping.
     pub fn members(&self) -> &[(String, Template)] {
-        match &self.shape {
+        match &*self.shape {
             Shape::Map(members) => members,
             _ => &[],
         }
@@ -117,26 +149,28 @@ impl Template {
 
     /// A text with more text after it.
     pub fn followed_by(&self, more: &str) -> Template {
-        let mut parts = match &self.shape {
+        let mut parts = match &*self.shape {
             Shape::Text(parts) => parts.clone(),
             Shape::Value(Value::String(text)) => vec![Piece::Plain(text.clone())],
             _ => vec![Piece::Plain(self.spelled().to_string())],
         };
         parts.push(Piece::Plain(more.to_owned()));
-        Template { span: self.span, shape: Shape::Text(parts) }
+        Template::new(self.span, Shape::Text(parts))
     }
 
     /// Fills the holes. A name that is not bound gives its own spelling: the loader has refused
     /// such a file, and an unmatched text fails visibly.
-    pub fn fill(&self, bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
-        match &self.shape {
+    pub fn fill(&self, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
+        match &*self.shape {
             Shape::Value(value) => value.clone(),
             Shape::Text(parts) => fill_text(parts, bindings, mint),
             Shape::List(items) => items.iter().map(|item| item.fill(bindings, mint)).collect(),
             Shape::Map(members) => Value::Object(
                 members
                     .iter()
-                    .map(|(key, value)| (fill_key(key, bindings, mint), value.fill(bindings, mint)))
+                    .map(|(key, value)| {
+                        (fill_key(key, bindings, mint).into_owned(), value.fill(bindings, mint))
+                    })
                     .collect::<Map<_, _>>(),
             ),
         }
@@ -144,7 +178,7 @@ impl Template {
 
     /// Calls `visit` for each hole, in order, with its place.
     pub fn holes(&self, visit: &mut dyn FnMut(Span, &Piece)) {
-        match &self.shape {
+        match &*self.shape {
             Shape::Value(_) => {}
             Shape::Text(parts) => parts.iter().for_each(|piece| visit(self.span, piece)),
             Shape::List(items) => items.iter().for_each(|item| item.holes(visit)),
@@ -157,7 +191,7 @@ impl Template {
 
     /// The value with its holes as they are spelled, for a person.
     pub fn spelled(&self) -> Value {
-        match &self.shape {
+        match &*self.shape {
             Shape::Value(value) => value.clone(),
             Shape::Text(parts) => Value::String(parts.iter().map(Piece::spelled).collect()),
             Shape::List(items) => items.iter().map(Template::spelled).collect(),
@@ -221,7 +255,7 @@ fn joined(parts: &[Piece]) -> String {
     parts.iter().map(|piece| if let Piece::Plain(text) = piece { text } else { "" }).collect()
 }
 
-fn fill_text(parts: &[Piece], bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
+fn fill_text(parts: &[Piece], bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
     if let [piece] = parts {
         return fill_piece(piece, bindings, mint);
     }
@@ -241,17 +275,21 @@ pub(super) fn key_holes(key: &str) -> Vec<Piece> {
 }
 
 /// A key with its holes filled in, as text.
-pub(super) fn fill_key(key: &str, bindings: &mut Bindings, mint: &mut dyn Mint) -> String {
+pub(super) fn fill_key<'k>(
+    key: &'k str,
+    bindings: &mut dyn Scope,
+    mint: &mut dyn Mint,
+) -> Cow<'k, str> {
     match key_holes(key).as_slice() {
-        [] => key.to_owned(),
+        [] => Cow::Borrowed(key),
         parts => match fill_text(parts, bindings, mint) {
-            Value::String(text) => text,
-            other => other.to_string(),
+            Value::String(text) => Cow::Owned(text),
+            other => Cow::Owned(other.to_string()),
         },
     }
 }
 
-fn fill_piece(piece: &Piece, bindings: &mut Bindings, mint: &mut dyn Mint) -> Value {
+fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
     match piece {
         Piece::Plain(text) => Value::String(text.clone()),
         Piece::Now => Value::String(mint.now()),

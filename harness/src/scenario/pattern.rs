@@ -4,19 +4,23 @@
 //! one-key `$`-objects. A pattern that does not match says at which path, what it wanted there and
 //! what it found.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use regex_lite::Regex;
 use serde_json::Value;
 
-use super::bind::{Bindings, Piece, Template, fill_key, key_holes};
+use super::bind::{Bindings, Piece, Scope, Template, fill_key, key_holes};
 use super::node::{Content, Node};
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
 
-/// What a value has to look like.
+/// What a value has to look like. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// Where the pattern stands.
     pub span: Span,
-    kind: Kind,
+    kind: Arc<Kind>,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +129,10 @@ pub struct Mismatch {
 }
 
 impl Pattern {
+    fn new(span: Span, kind: Kind) -> Pattern {
+        Pattern { span, kind: Arc::new(kind) }
+    }
+
     /// Reads a node as a pattern, adding to `errors` what is wrong with it.
     pub fn of(node: &Node, errors: &mut Vec<ScenarioError>) -> Pattern {
         let kind = match &node.content {
@@ -156,7 +164,7 @@ impl Pattern {
                 ),
             },
         };
-        Pattern { span: node.span, kind }
+        Pattern::new(node.span, kind)
     }
 
     fn operator(name: &str, at: Span, value: &Node, errors: &mut Vec<ScenarioError>) -> Kind {
@@ -237,28 +245,28 @@ impl Pattern {
 
     /// A pattern that anything matches.
     pub fn anything(span: Span) -> Pattern {
-        Pattern { span, kind: Kind::All(Vec::new()) }
+        Pattern::new(span, Kind::All(Vec::new()))
     }
 
     /// A pattern of members, for steps that a shorter one stands for.
     pub fn map(span: Span, members: Vec<(String, Pattern)>) -> Pattern {
-        Pattern { span, kind: Kind::Map(members) }
+        Pattern::new(span, Kind::Map(members))
     }
 
     /// A pattern that is equal to a template.
     pub fn equal(template: Template) -> Pattern {
-        Pattern { span: template.span, kind: Kind::Equal(template) }
+        Pattern::new(template.span, Kind::Equal(template))
     }
 
     /// A pattern that matches where both do.
     pub fn both(first: Pattern, second: Pattern) -> Pattern {
-        Pattern { span: second.span, kind: Kind::All(vec![first, second]) }
+        Pattern::new(second.span, Kind::All(vec![first, second]))
     }
 
     /// Calls `visit` for each name the pattern uses (a hole) and binds (`$bind`), in order.
     pub fn names(&self, visit: &mut dyn FnMut(Span, Name<'_>)) {
         let span = self.span;
-        match &self.kind {
+        match &*self.kind {
             Kind::Bind(name) => visit(span, Name::Bound(name)),
             Kind::Equal(template) | Kind::Compare(_, template) => {
                 template.holes(&mut |at, piece| visit(at, Name::Hole(piece)));
@@ -277,7 +285,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the value matches, and what that binds. `None` stands for a missing member.
+    /// Whether the value matches, and what that binds besides `bindings`. `None` stands for a missing member.
     /// With `exact`, objects may not have members that the pattern does not name.
     ///
     /// # Errors
@@ -288,8 +296,9 @@ impl Pattern {
         bindings: &Bindings,
         exact: bool,
     ) -> Result<Bindings, Box<Mismatch>> {
-        let mut state = Matcher { bindings: bindings.clone(), exact, path: Vec::new() };
-        state.check(self, value).map(|()| state.bindings)
+        let scope = Bound { known: bindings, fresh: Bindings::default() };
+        let mut state = Matcher { scope, exact, path: Vec::new() };
+        state.check(self, value).map(|()| state.scope.fresh)
     }
 }
 
@@ -311,47 +320,74 @@ fn unescape(key: &str) -> String {
     key.strip_prefix("$$").map_or_else(|| key.to_owned(), |rest| format!("${rest}"))
 }
 
-struct Matcher {
-    bindings: Bindings,
+struct Matcher<'a> {
+    scope: Bound<'a>,
     exact: bool,
-    path: Vec<String>,
+    path: Vec<Place<'a>>,
+}
+
+/// What was bound before, and what the match has bound so far.
+struct Bound<'a> {
+    known: &'a Bindings,
+    fresh: Bindings,
+}
+
+impl Scope for Bound<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.fresh.get(name).or_else(|| self.known.get(name))
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        self.fresh.set(name, value);
+    }
+}
+
+/// A step down into a value. It becomes text only where something does not match.
+enum Place<'a> {
+    Member(Cow<'a, str>),
+    Index(usize),
 }
 
 type Outcome = Result<(), Box<Mismatch>>;
 
-impl Matcher {
+impl<'a> Matcher<'a> {
     fn fail(&self, pattern: &Pattern, expected: String, found: Option<&Value>) -> Outcome {
         let found = found.map_or_else(|| "nothing".to_owned(), brief);
-        let path = self.path.concat();
+        let mut path = String::new();
+        for place in &self.path {
+            let _ = match place {
+                Place::Member(name) if path.is_empty() => write!(path, "{name}"),
+                Place::Member(name) => write!(path, ".{name}"),
+                Place::Index(index) => write!(path, "[{index}]"),
+            };
+        }
         Err(Box::new(Mismatch { span: pattern.span, path, expected, found }))
     }
 
-    fn within(&mut self, step: String, pattern: &Pattern, value: Option<&Value>) -> Outcome {
-        let step =
-            if self.path.is_empty() { step.trim_start_matches('.').to_owned() } else { step };
-        self.path.push(step);
+    fn within(&mut self, place: Place<'a>, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
+        self.path.push(place);
         let outcome = self.check(pattern, value);
         self.path.pop();
         outcome
     }
 
     /// Tries a pattern without keeping what it bound unless it matched.
-    fn attempt(&mut self, pattern: &Pattern, value: Option<&Value>) -> bool {
-        let before = self.bindings.clone();
+    fn attempt(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> bool {
+        let before = self.scope.fresh.clone();
         let matched = self.check(pattern, value).is_ok();
         if !matched {
-            self.bindings = before;
+            self.scope.fresh = before;
         }
         matched
     }
 
     fn filled(&mut self, template: &Template) -> Value {
-        template.fill(&mut self.bindings, &mut NoMint)
+        template.fill(&mut self.scope, &mut NoMint)
     }
 
-    fn check(&mut self, pattern: &Pattern, value: Option<&Value>) -> Outcome {
+    fn check(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
         let present = value.filter(|value| !value.is_null());
-        match &pattern.kind {
+        match &*pattern.kind {
             Kind::Present if present.is_some() => Ok(()),
             Kind::Present => self.fail(pattern, "a value".to_owned(), value),
             Kind::Absent if present.is_none() => Ok(()),
@@ -398,7 +434,11 @@ impl Matcher {
                     Some(Value::Object(members)) => members.len(),
                     _ => return self.fail(pattern, "something with a length".to_owned(), value),
                 };
-                self.within(".length".to_owned(), inner, Some(&Value::from(length)))
+                self.within(
+                    Place::Member(Cow::Borrowed("length")),
+                    inner,
+                    Some(&Value::from(length)),
+                )
             }
             Kind::Type(name) if value.is_some_and(|value| has_type(value, name)) => Ok(()),
             Kind::Type(name) => self.fail(pattern, format!("a value of type {name}"), value),
@@ -416,20 +456,20 @@ impl Matcher {
         let Some(value) = value else {
             return self.fail(pattern, format!("a value to bind to `{name}`"), None);
         };
-        match self.bindings.get(name) {
+        match self.scope.get(name) {
             Some(bound) if !equal(bound, value) => {
                 let wanted = format!("{} (bound to `{name}`)", brief(bound));
                 self.fail(pattern, wanted, Some(value))
             }
             Some(_) => Ok(()),
             None => {
-                self.bindings.set(name, value.clone());
+                self.scope.set(name, value.clone());
                 Ok(())
             }
         }
     }
 
-    fn list(&mut self, pattern: &Pattern, items: &[Pattern], value: Option<&Value>) -> Outcome {
+    fn list(&mut self, pattern: &Pattern, items: &'a [Pattern], value: Option<&Value>) -> Outcome {
         let Some(found) = value.and_then(Value::as_array) else {
             return self.fail(pattern, format!("an array of {}", items.len()), value);
         };
@@ -437,7 +477,7 @@ impl Matcher {
             return self.fail(pattern, format!("an array of {}", items.len()), value);
         }
         for (index, (item, value)) in items.iter().zip(found).enumerate() {
-            self.within(format!("[{index}]"), item, Some(value))?;
+            self.within(Place::Index(index), item, Some(value))?;
         }
         Ok(())
     }
@@ -445,7 +485,7 @@ impl Matcher {
     fn map(
         &mut self,
         pattern: &Pattern,
-        members: &[(String, Pattern)],
+        members: &'a [(String, Pattern)],
         value: Option<&Value>,
     ) -> Outcome {
         let Some(object) = value.and_then(Value::as_object) else {
@@ -453,12 +493,12 @@ impl Matcher {
         };
         let mut named = Vec::with_capacity(members.len());
         for (key, item) in members {
-            let key = fill_key(key, &mut self.bindings, &mut NoMint);
-            self.within(format!(".{key}"), item, object.get(&key))?;
+            let key = fill_key(key, &mut self.scope, &mut NoMint);
+            self.within(Place::Member(key.clone()), item, object.get(&*key))?;
             named.push(key);
         }
         if self.exact
-            && let Some(extra) = object.keys().find(|key| !named.contains(*key))
+            && let Some(extra) = object.keys().find(|key| named.iter().all(|name| name != *key))
         {
             let wanted = format!("no member `{extra}`");
             return self.fail(pattern, wanted, object.get(extra));
@@ -466,7 +506,12 @@ impl Matcher {
         Ok(())
     }
 
-    fn contains(&mut self, pattern: &Pattern, items: &[Pattern], value: Option<&Value>) -> Outcome {
+    fn contains(
+        &mut self,
+        pattern: &Pattern,
+        items: &'a [Pattern],
+        value: Option<&Value>,
+    ) -> Outcome {
         let Some(found) = value.and_then(Value::as_array) else {
             return self.fail(pattern, "an array".to_owned(), value);
         };
@@ -482,26 +527,29 @@ impl Matcher {
     fn starts_with(
         &mut self,
         pattern: &Pattern,
-        items: &[Pattern],
+        items: &'a [Pattern],
         value: Option<&Value>,
     ) -> Outcome {
-        match (value, items) {
+        let prefix = match items {
+            [Pattern { kind, .. }] => match &**kind {
+                Kind::Equal(template) => Some(template),
+                _ => None,
+            },
+            _ => None,
+        };
+        match (value, prefix) {
             (Some(Value::Array(found)), _) if found.len() >= items.len() => {
                 for (index, (item, value)) in items.iter().zip(found).enumerate() {
-                    self.within(format!("[{index}]"), item, Some(value))?;
+                    self.within(Place::Index(index), item, Some(value))?;
                 }
                 Ok(())
             }
-            (Some(Value::String(text)), [Pattern { kind: Kind::Equal(template), .. }]) => {
-                match self.filled(template) {
-                    Value::String(prefix) if text.starts_with(&prefix) => Ok(()),
-                    prefix => self.fail(
-                        pattern,
-                        format!("a text that begins with {}", brief(&prefix)),
-                        value,
-                    ),
+            (Some(Value::String(text)), Some(template)) => match self.filled(template) {
+                Value::String(prefix) if text.starts_with(&prefix) => Ok(()),
+                prefix => {
+                    self.fail(pattern, format!("a text that begins with {}", brief(&prefix)), value)
                 }
-            }
+            },
             _ => self.fail(pattern, format!("an array of at least {}", items.len()), value),
         }
     }
@@ -590,7 +638,7 @@ impl Pattern {
     pub fn spelled(&self) -> String {
         let all =
             |items: &[Pattern]| items.iter().map(Pattern::spelled).collect::<Vec<_>>().join(", ");
-        match &self.kind {
+        match &*self.kind {
             Kind::Present => "$present".to_owned(),
             Kind::Absent => "$absent".to_owned(),
             Kind::Bind(name) => format!("$bind {name}"),

@@ -21,8 +21,9 @@ impl fmt::Display for ConnId {
 /// A frame with what it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// The frame, byte for byte.
-    pub frame: Frame,
+    /// The frame, byte for byte. Shared, so that it can be kept without what it holds, which takes
+    /// some fifteen times the space.
+    pub frame: Arc<Frame>,
     /// What it turned out to hold.
     pub decoded: Decoded,
 }
@@ -31,12 +32,12 @@ impl Seen {
     /// Decodes a frame.
     pub fn new(frame: Frame) -> Seen {
         let decoded = decode(&frame);
-        Seen { frame, decoded }
+        Seen { frame: Arc::new(frame), decoded }
     }
 
     /// Takes a message of our own making, which needs no decoding.
     pub fn of(message: Message) -> Seen {
-        Seen { frame: message.frame(), decoded: Decoded::Message(message) }
+        Seen { frame: Arc::new(message.frame()), decoded: Decoded::Message(message) }
     }
 
     /// The message, where the frame holds one.

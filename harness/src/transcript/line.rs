@@ -54,7 +54,7 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
 
 fn frame(out: &mut String, dir: &str, seen: &Seen) {
     let _ = write!(out, ",\"dir\":\"{dir}\"");
-    match (&seen.frame, &seen.decoded) {
+    match (&*seen.frame, &seen.decoded) {
         (Frame::Binary(bytes), _) => {
             out.push_str(",\"hex\":\"");
             for byte in bytes {

@@ -68,17 +68,17 @@ impl Message {
 
     /// A request.
     pub fn request(id: impl Into<Value>, method: &str, params: Value) -> Message {
-        Message::new(json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
+        Message::of([("id", id.into()), ("method", method.into()), ("params", params)])
     }
 
     /// A notification.
     pub fn notification(method: &str, params: Value) -> Message {
-        Message::new(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+        Message::of([("method", method.into()), ("params", params)])
     }
 
     /// A successful response.
     pub fn success(id: Value, result: Value) -> Message {
-        Message::new(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        Message::of([("id", id), ("result", result)])
     }
 
     /// An error response; `data` is left out when null.
@@ -87,7 +87,15 @@ impl Message {
         if !data.is_null() {
             error["data"] = data;
         }
-        Message::new(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+        Message::of([("id", id), ("error", error)])
+    }
+
+    /// Moves the members in: `json!` would copy them, whole states among them.
+    fn of<const N: usize>(members: [(&str, Value); N]) -> Message {
+        let mut object = Map::new();
+        object.insert("jsonrpc".to_owned(), Value::from("2.0"));
+        object.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Message::new(Value::Object(object))
     }
 
     /// What the message looks like.
