@@ -1,0 +1,95 @@
+//! Receiving a flood of envelopes of some 230 bytes, each recorded and judged, against a bare
+//! client that drops the same frames. Both ends of both are on one core; no frame may be lost.
+
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a bench prints and may give up")]
+
+use std::io::BufWriter;
+
+use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::run::driver;
+use ahp_harness::run::play::Play;
+use ahp_harness::transport::websocket::{Endpoint, config};
+use ahp_harness::verdict::Status;
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::watch;
+use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::tungstenite::Message;
+
+#[expect(dead_code, reason = "each bench uses its part")]
+mod measure;
+
+use measure::{cpu, host, median, pin, runtime, setup};
+
+/// Envelopes of one flood.
+const FRAMES: u64 = 15_000;
+/// Floods, and as many bare ones between them.
+const ROUNDS: usize = 9;
+
+fn main() {
+    if !measure::wanted() {
+        return;
+    }
+    pin();
+    let runtime = runtime();
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        ours.push(runtime.block_on(harness()));
+        bare.push(runtime.block_on(drop_all()));
+    }
+    let (ours, bare) = (median(ours), median(bare));
+    println!("flood:      {:.0} ns of CPU per envelope, {:.0} per CPU second", ours, 1e9 / ours);
+    println!("bare:       {:.0} ns of CPU per frame, {:.0} per CPU second", bare, 1e9 / bare);
+    println!("ratio:      {:.1} % (target: 30 %), none lost", 100.0 * bare / ours);
+}
+
+/// Nanoseconds of CPU for one envelope.
+async fn harness() -> f64 {
+    let steps = "  - turn: { by: A, id: t1, accept: true }\n  - expect: { at: A, type: \
+                 chat/turnComplete, where: { action: { turnId: t1 } } }\n";
+    let setup = setup(steps);
+    let (listener, url) = host::listener().await;
+    let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
+    let play = Play::new(setup, false, writer.recorder(0));
+    let endpoint = Endpoint { url, headers: Vec::new() };
+    let (_keep, stop) = watch::channel(false);
+    let server =
+        tokio::spawn(async move { host::serve(host::accepted(&listener).await, FRAMES).await });
+    let began = cpu();
+    let verdict = driver::play(play, &endpoint, None, stop).await;
+    let took = cpu() - began;
+    server.await.expect("the server");
+    writer.finish().expect("the transcript");
+    assert_eq!(verdict.status, Status::Pass, "{}", verdict.reason);
+    for check in &verdict.checks {
+        assert!(check.findings.is_empty(), "{:?}", check.findings.first());
+    }
+    // The oracle looked at every one: the start, a part, the text, the end.
+    let grows = verdict.checks.iter().find(|check| check.check == "sequence.grows");
+    let seen = grows.map_or(0, |check| check.observations);
+    assert_eq!(
+        seen,
+        FRAMES + 2,
+        "{:?}",
+        verdict.checks.iter().map(|c| (c.check, c.observations)).collect::<Vec<_>>()
+    );
+    took.as_secs_f64() * 1e9 / FRAMES as f64
+}
+
+/// Nanoseconds of CPU for one frame that is dropped.
+async fn drop_all() -> f64 {
+    let (listener, url) = host::listener().await;
+    let server =
+        tokio::spawn(async move { host::pour(host::accepted(&listener).await, FRAMES).await });
+    let (mut socket, _) =
+        connect_async_with_config(url, Some(config()), true).await.expect("a connection");
+    let began = cpu();
+    socket.send(Message::text("go")).await.expect("sent");
+    let mut frames = 0;
+    while let Some(Ok(message)) = socket.next().await {
+        frames += u64::from(message.is_text());
+    }
+    let took = cpu() - began;
+    assert_eq!(frames, FRAMES);
+    server.await.expect("the server");
+    took.as_secs_f64() * 1e9 / FRAMES as f64
+}

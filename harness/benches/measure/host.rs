@@ -1,0 +1,177 @@
+//! The least that a host can be: it knows one session and one chat, reads nothing that it need not,
+//! and answers by putting texts together. What it costs is nobody's to optimise.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
+
+use ahp_harness::transport::websocket::config;
+
+/// The chat of every session.
+pub const CHAT: &str = "ahp-chat:/bench";
+
+/// Envelopes that are sent after one flush.
+const BATCH: u64 = 64;
+
+/// A listener on a free loopback port, and its URL.
+pub async fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let url = format!("ws://{}", listener.local_addr().expect("an address"));
+    (listener, url)
+}
+
+/// The next connection.
+pub async fn accepted(listener: &TcpListener) -> WebSocketStream<TcpStream> {
+    let (stream, _) = listener.accept().await.expect("a connection");
+    stream.set_nodelay(true).expect("no delay");
+    accept_async_with_config(stream, Some(config())).await.expect("a handshake")
+}
+
+/// Sends back what comes, until the connection ends.
+pub async fn echo(mut socket: WebSocketStream<TcpStream>) {
+    while let Some(Ok(message)) = socket.next().await {
+        if !message.is_text() || socket.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Sends a flood of texts and closes.
+pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
+    let _ = socket.next().await;
+    for seq in 1..=count {
+        if socket.feed(Message::text(delta(seq))).await.is_err() {
+            return;
+        }
+        if seq % BATCH == 0 && socket.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = socket.close(None).await;
+}
+
+/// Serves a client of the protocol. A `chat/draftChanged` comes back as an envelope; a
+/// `chat/turnStarted` comes back and starts a turn of `deltas` envelopes.
+pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
+    let mut client_id = String::new();
+    let mut seq = 0;
+    while let Some(Ok(Message::Text(text))) = socket.next().await {
+        let Some((action, client_seq)) = dispatched(&text) else {
+            if let Some(answer) = answer(&text, seq, &mut client_id)
+                && socket.send(Message::text(answer)).await.is_err()
+            {
+                return;
+            }
+            continue;
+        };
+        seq += 1;
+        let echo = envelope(action, seq, &client_id, client_seq);
+        if socket.send(Message::text(echo)).await.is_err() {
+            return;
+        }
+        if action.contains("chat/turnStarted") {
+            let first = seq;
+            for frame in turn(first, deltas) {
+                seq += 1;
+                if socket.feed(Message::text(frame)).await.is_err() {
+                    return;
+                }
+                if seq % BATCH == 0 && socket.flush().await.is_err() {
+                    return;
+                }
+            }
+            if socket.flush().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The action of a dispatch and its number, cut out of the text. Members come in the order of
+/// their names.
+fn dispatched(text: &str) -> Option<(&str, &str)> {
+    let start = text.find("\"params\":{\"action\":")? + "\"params\":{\"action\":".len();
+    let rest = text.get(start..)?;
+    let (action, rest) = rest.split_at(rest.rfind(",\"channel\":")?);
+    let (_, rest) = rest.split_once("\"clientSeq\":")?;
+    Some((action, rest.trim_end_matches('}')))
+}
+
+/// The envelope of an own action.
+pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{{\"channel\":\"{CHAT}\",\"action\":\
+         {action},\"serverSeq\":{seq},\"origin\":{{\"clientId\":\"{client_id}\",\"clientSeq\":\
+         {client_seq}}}}}}}"
+    )
+}
+
+/// The frames of a turn that has started: a part, `deltas` times text for it, and the end.
+fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
+    let part = json!({"type": "chat/responsePart", "turnId": "t1",
+        "part": {"kind": "markdown", "id": "p1", "content": ""}});
+    let end = json!({"type": "chat/turnComplete", "turnId": "t1", "duration": 5});
+    let first = started + 2;
+    std::iter::once(plain(&part.to_string(), started + 1))
+        .chain((first..first + deltas).map(delta))
+        .chain(std::iter::once(plain(&end.to_string(), first + deltas)))
+}
+
+/// An envelope of the host's own, some 230 bytes long.
+pub fn delta(seq: u64) -> String {
+    let action = "{\"type\":\"chat/delta\",\"turnId\":\"t1\",\"partId\":\"p1\",\"content\":\"lorem \
+                  ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod\"}";
+    plain(action, seq)
+}
+
+/// An envelope without an origin.
+pub fn plain(action: &str, seq: u64) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{{\"channel\":\"{CHAT}\",\"action\":\
+         {action},\"serverSeq\":{seq}}}}}"
+    )
+}
+
+/// The answer to a request, by the state that never changes.
+fn answer(text: &str, seq: u64, client_id: &mut String) -> Option<String> {
+    let request: Value = serde_json::from_str(text).ok()?;
+    let id = request.get("id")?;
+    let params = &request["params"];
+    let result = match request["method"].as_str()? {
+        "initialize" => {
+            *client_id = params["clientId"].as_str()?.to_owned();
+            json!({"protocolVersion": "1.0.0", "serverSeq": seq, "snapshots": []})
+        }
+        "subscribe" => {
+            let channel = params["channel"].as_str()?;
+            let state = if channel == CHAT { chat(0) } else { session() };
+            let snapshot = json!({"resource": channel, "fromSeq": seq, "state": state});
+            json!({"snapshot": snapshot})
+        }
+        _ => Value::Null,
+    };
+    Some(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
+}
+
+/// The state of a session with the one chat.
+pub fn session() -> Value {
+    let chat = json!({"resource": CHAT, "title": "c", "status": 1,
+        "modifiedAt": "2026-01-01T00:00:00.000Z"});
+    json!({"provider": "bench", "title": "s", "status": 1, "lifecycle": "ready",
+        "activeClients": [], "chats": [chat], "defaultChat": CHAT})
+}
+
+/// The state of a chat with that many turns in its history.
+pub fn chat(turns: u64) -> Value {
+    let turn = |n: u64| {
+        let part = json!({"kind": "markdown", "id": format!("p{n}"), "content": "lorem ipsum"});
+        json!({"id": format!("old-{n}"), "state": "complete", "duration": 5,
+            "startedAt": "2026-01-01T00:00:00.000Z", "responseParts": [part],
+            "message": {"text": "hello", "origin": {"kind": "user"}}})
+    };
+    let turns: Vec<Value> = (0..turns).map(turn).collect();
+    json!({"resource": CHAT, "title": "c", "status": 1, "modifiedAt": "2026-01-01T00:00:00.000Z",
+        "turns": turns})
+}

@@ -1,0 +1,82 @@
+//! What the benches share: CPU time of this process, one core, medians, and generated scenarios.
+//!
+//! Two peers are measured alternately in one process, several rounds each, and compared by the
+//! median of their CPU time: a machine that others use at the same time changes both alike.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::suite::{Carried, Suite};
+use ahp_harness::wire::version::Version;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+pub mod host;
+
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Whether the bench shall run: `cargo test --all-targets` starts benches too, without `--bench`.
+pub fn wanted() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
+/// CPU time, user and system, that this process has used.
+pub fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Stays on one core: the last of those that are allowed.
+pub fn pin() {
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return;
+    };
+    let last = (0..CpuSet::MAX_CPU).rfind(|cpu| allowed.is_set(*cpu));
+    let mut one = CpuSet::new();
+    one.set(last.unwrap_or_default());
+    let _ = sched_setaffinity(None, &one);
+}
+
+/// The median.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// A runtime on this thread, as the harness makes it.
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// A scenario of generated steps, ready to be played.
+pub fn setup(steps: &str) -> Setup {
+    let text = format!(
+        "scenario: bench/generated\ntitle: generated\nproves: [envelope.serverseq.monotonic]\n\
+         steps:\n  - open: A\n{steps}"
+    );
+    let suite = Suite::of([("bench/generated.yaml".to_owned(), text)], &Carried);
+    assert!(suite.broken.is_empty(), "{:?}", suite.broken.first().map(|file| &file.errors));
+    let entry = suite.entries.first().expect("one scenario");
+    Setup {
+        scenario: Arc::clone(&entry.scenario),
+        version: Version::new(1, 0, 0),
+        offers: vec!["1.0.0".to_owned()],
+        seed: 1,
+        name: entry.scenario.id.clone(),
+        epoch: Duration::from_secs(1_760_000_000),
+        limit: Duration::from_secs(60),
+        authenticate: Vec::new(),
+    }
+}
+
+/// A file that goes away with the bench.
+pub fn tempfile() -> File {
+    let path = std::env::temp_dir().join(format!("ahp-bench-{}.jsonl", std::process::id()));
+    let file = File::create(&path).expect("a file");
+    let _ = std::fs::remove_file(path);
+    file
+}

@@ -1,0 +1,162 @@
+//! What an envelope costs in the oracle, and that it does not grow: not with the history of the
+//! chat, not with the number of channels and subscribers, not with the length of the run.
+//!
+//! `--instructions ROW FRAMES` judges the frames of one row only, for a run under callgrind.
+
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a bench prints and may give up")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::oracle::{Options, Oracle};
+use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
+use ahp_harness::wire::frame::Frame;
+use serde_json::{Value, json};
+
+#[expect(dead_code, reason = "each bench uses its part")]
+mod measure;
+
+use measure::{cpu, host, median, pin};
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    /// Turns in the history of the chat.
+    turns: u64,
+    /// Further channels that the client is subscribed to.
+    channels: u64,
+    /// Connections that are subscribed to the chat, all of which get every envelope.
+    clients: u32,
+    /// Text envelopes of a turn; then it ends and another begins.
+    deltas: u64,
+    frames: u64,
+}
+
+const BASE: Row = Row {
+    name: "10 turns of history",
+    turns: 10,
+    channels: 0,
+    clients: 1,
+    deltas: 270,
+    frames: 20_000,
+};
+
+const ROWS: &[Row] = &[
+    BASE,
+    Row { name: "1,000 turns of history", turns: 1_000, ..BASE },
+    Row { name: "10,000 turns of history", turns: 10_000, ..BASE },
+    Row { name: "100 more channels", channels: 100, ..BASE },
+    Row { name: "10,000 more channels", channels: 10_000, ..BASE },
+    Row { name: "10 clients", clients: 10, ..BASE },
+    Row { name: "1,000 clients", clients: 1_000, ..BASE },
+    Row { name: "1,000 frames long", frames: 1_000, ..BASE },
+    Row { name: "100,000 frames long", frames: 100_000, ..BASE },
+];
+const ROUNDS: usize = 5;
+
+fn main() {
+    if !measure::wanted() {
+        return;
+    }
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--instructions") {
+        let number = |n: usize| arguments.get(at + n).and_then(|text| text.parse::<u64>().ok());
+        let row =
+            number(1).and_then(|index| ROWS.get(index as usize)).expect("the number of a row");
+        judge(&Row { frames: number(2).expect("a number of frames"), ..*row });
+        return;
+    }
+    pin();
+    println!("{:>8}  {:>8}  {:>6}", "ns", "entries", "ratio");
+    let rounds = |row: &Row| -> Vec<f64> { (0..ROUNDS).map(|_| judge(row)).collect() };
+    let base = median(rounds(&BASE));
+    for row in ROWS {
+        let ns = median(rounds(row));
+        println!("{ns:>8.0}  {:>8}  {:>6.2}  {}", row.frames, ns / base, row.name);
+    }
+}
+
+/// Nanoseconds of CPU for one envelope in the oracle.
+fn judge(row: &Row) -> f64 {
+    let mut oracle = Oracle::new(Options::default());
+    let mut line = 0;
+    let mut next = move |conn, event| {
+        line += 1;
+        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
+    };
+    for entry in opening(row, &mut next) {
+        assert!(oracle.observe(&entry).is_empty());
+    }
+    // Decoding is not the oracle's.
+    let mut entries = Vec::new();
+    for frame in stream(row) {
+        let seen = Arc::new(Seen::new(Frame::Text(frame)));
+        for conn in 0..row.clients {
+            entries.push(next(conn, Event::Received(Arc::clone(&seen))));
+        }
+        if entries.len() as u64 >= row.frames {
+            break;
+        }
+    }
+    let began = cpu();
+    let mut findings = 0;
+    for entry in &entries {
+        findings += oracle.observe(entry).len();
+    }
+    let took = cpu() - began;
+    assert_eq!(findings, 0);
+    let reports = oracle.finish();
+    let appended = reports.iter().find(|report| report.check == "turns.part-before-append");
+    assert!(appended.is_some_and(|report| report.observations > 0));
+    took.as_secs_f64() * 1e9 / entries.len() as f64
+}
+
+/// Handshakes and subscriptions.
+fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for conn in 0..row.clients {
+        entries.push(next(conn, Event::Open { client: format!("C{conn}") }));
+        let mut ask = |id: u64, method: &str, params: Value, result: Value| {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            entries.push(next(conn, Event::Sent(Arc::new(Seen::new(Frame::json(&request))))));
+            entries.push(next(conn, Event::Received(Arc::new(Seen::new(Frame::json(&answer))))));
+        };
+        let hello = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"],
+            "clientId": format!("c{conn}")});
+        let welcome = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []});
+        ask(0, "initialize", hello, welcome);
+        let mut subscribe = |id: u64, channel: &str, state: Value| {
+            let snapshot = json!({"resource": channel, "fromSeq": 0, "state": state});
+            ask(id, "subscribe", json!({"channel": channel}), json!({"snapshot": snapshot}));
+        };
+        subscribe(1, host::CHAT, host::chat(row.turns));
+        for other in 0..row.channels {
+            subscribe(2 + other, &format!("ahp-session:/{other}"), host::session());
+        }
+    }
+    entries
+}
+
+/// Turns, one after another.
+fn stream(row: &Row) -> impl Iterator<Item = String> {
+    let length = row.deltas + 3;
+    (0..).map(move |index: u64| {
+        let (turn, place) = (index / length, index % length);
+        let id = format!("t{turn}");
+        let action = match place {
+            0 => json!({"type": "chat/turnStarted", "turnId": id,
+                "startedAt": "2026-01-01T00:00:00.000Z",
+                "message": {"text": "hello", "origin": {"kind": "user"}}}),
+            1 => json!({"type": "chat/responsePart", "turnId": id,
+                "part": {"kind": "markdown", "id": "p1", "content": ""}}),
+            place if place == length - 1 => {
+                json!({"type": "chat/turnComplete", "turnId": id, "duration": 5})
+            }
+            _ => json!({"type": "chat/delta", "turnId": id, "partId": "p1",
+                "content": "lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do"}),
+        };
+        host::plain(&action.to_string(), index + 1)
+    })
+}

@@ -1,0 +1,94 @@
+//! One scenario step, dispatched, echoed, matched, recorded and judged, over a loopback WebSocket,
+//! against a bare echo of frames of the same size. Both ends of both are on one core.
+
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a bench prints and may give up")]
+
+use std::fmt::Write as _;
+use std::io::BufWriter;
+
+use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::run::driver;
+use ahp_harness::run::play::Play;
+use ahp_harness::transport::websocket::{Endpoint, config};
+use ahp_harness::verdict::Status;
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::watch;
+use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::tungstenite::Message;
+
+#[expect(dead_code, reason = "each bench uses its part")]
+mod measure;
+
+use measure::{cpu, host, median, pin, runtime, setup};
+
+/// Steps of one scenario.
+const STEPS: usize = 5_000;
+/// Scenarios, and as many bare runs between them.
+const ROUNDS: usize = 9;
+
+fn main() {
+    if !measure::wanted() {
+        return;
+    }
+    pin();
+    let runtime = runtime();
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        ours.push(runtime.block_on(harness()));
+        bare.push(runtime.block_on(echo()));
+    }
+    let (ours, bare) = (median(ours), median(bare));
+    println!("round_trip: {:.2} us of CPU per step, {:.0} steps per CPU second", ours, 1e6 / ours);
+    println!("bare echo:  {:.2} us of CPU per trip, {:.0} trips per CPU second", bare, 1e6 / bare);
+    println!("ratio:      {:.1} % (target: 60 %)", 100.0 * bare / ours);
+}
+
+/// Microseconds of CPU for one step.
+async fn harness() -> f64 {
+    let mut steps = String::new();
+    for step in 0..STEPS {
+        let _ = writeln!(
+            steps,
+            "  - dispatch: {{ by: A, channel: \"${{chat}}\", accept: true, action: {{ type: \
+             chat/draftChanged, draft: {{ text: \"draft {step:06}\", origin: {{ kind: user }} }} }} }}",
+        );
+    }
+    let setup = setup(&steps);
+    let (listener, url) = host::listener().await;
+    let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
+    let play = Play::new(setup, false, writer.recorder(0));
+    let endpoint = Endpoint { url, headers: Vec::new() };
+    let (_keep, stop) = watch::channel(false);
+    let server = tokio::spawn(async move { host::serve(host::accepted(&listener).await, 0).await });
+    let began = cpu();
+    let verdict = driver::play(play, &endpoint, None, stop).await;
+    let took = cpu() - began;
+    server.await.expect("the server");
+    writer.finish().expect("the transcript");
+    assert_eq!(verdict.status, Status::Pass, "{}", verdict.reason);
+    assert_eq!(verdict.observations as usize, STEPS);
+    for check in &verdict.checks {
+        assert!(check.findings.is_empty(), "{:?}", check.findings.first());
+    }
+    took.as_secs_f64() * 1e6 / STEPS as f64
+}
+
+/// Microseconds of CPU for one bare round trip.
+async fn echo() -> f64 {
+    let action = "{\"draft\":{\"origin\":{\"kind\":\"user\"},\"text\":\"draft 000000\"},\"type\":\
+                  \"chat/draftChanged\"}";
+    let text = host::envelope(action, 1000, "ahp-harness-00000000-A", "1000");
+    let (listener, url) = host::listener().await;
+    let server = tokio::spawn(async move { host::echo(host::accepted(&listener).await).await });
+    let (mut socket, _) =
+        connect_async_with_config(url, Some(config()), true).await.expect("a connection");
+    let began = cpu();
+    for _ in 0..STEPS {
+        socket.send(Message::text(text.as_str())).await.expect("sent");
+        socket.next().await.expect("a frame").expect("received");
+    }
+    let took = cpu() - began;
+    socket.close(None).await.expect("closed");
+    server.await.expect("the server");
+    took.as_secs_f64() * 1e6 / STEPS as f64
+}
