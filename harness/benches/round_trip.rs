@@ -1,7 +1,7 @@
 //! One scenario step, dispatched, echoed, matched, recorded and judged, over a loopback WebSocket,
 //! against a bare echo of frames of the same size. Both ends of both are on one core.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a bench prints and may give up")]
+#![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use std::fmt::Write as _;
 use std::io::BufWriter;

@@ -15,10 +15,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub mod host;
 
-/// The allocator of the binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Whether the bench shall run: `cargo test --all-targets` starts benches too, without `--bench`.
 pub fn wanted() -> bool {
     std::env::args().any(|argument| argument == "--bench")

@@ -99,47 +99,17 @@ pub(super) struct Peer {
     pub(super) ended: Option<(u64, String)>,
 }
 
-/// What the current task waits for.
+/// What the current task waits for. What stands in the mailbox up to the line `looked` is not it.
 #[derive(Debug)]
 pub(super) enum Wait {
     Connected(PeerId),
-    Response {
-        peer: PeerId,
-        id: u64,
-        want: Want,
-        exact: bool,
-        keep: Keep,
-    },
-    /// What stands in the mailbox up to the line `looked` is something else.
-    Settled {
-        peer: PeerId,
-        seq: u64,
-        settle: Settle,
-        looked: u64,
-    },
-    /// What stands in the mailbox up to the line `looked` does not match.
-    Message {
-        peer: PeerId,
-        filter: Filter,
-        mode: Mode,
-        looked: u64,
-    },
-    DefaultChat {
-        peer: PeerId,
-        session: Value,
-        bind: String,
-    },
+    Response { peer: PeerId, id: u64, want: Want, exact: bool, keep: Keep },
+    Settled { peer: PeerId, seq: u64, settle: Settle, looked: u64 },
+    Message { peer: PeerId, filter: Filter, mode: Mode, looked: u64 },
+    DefaultChat { peer: PeerId, session: Value, bind: String },
     Barrier(Barrier),
-    Answer {
-        peer: PeerId,
-        id: Pattern,
-        want: Want,
-    },
-    NoAnswer {
-        peer: PeerId,
-        id: Pattern,
-        ping: u64,
-    },
+    Answer { peer: PeerId, id: Pattern, want: Want },
+    NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
     Closed(PeerId),
     Restarted,
 }
@@ -627,6 +597,7 @@ impl Peer {
         self.answers.remove(found)
     }
 }
+
 /// The params of a message.
 pub(super) fn params(seen: &Seen) -> &Value {
     seen.message().map_or(&Value::Null, Message::params)
