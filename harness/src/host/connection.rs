@@ -121,6 +121,9 @@ impl RefHost {
         let message = match decode(frame) {
             Decoded::Message(message) => message,
             Decoded::Odd(why) => return self.unreadable(conn, &why),
+            Decoded::Batch(_) if self.has(Fault::BatchCloses) => {
+                return self.close(conn, 1002, "a batch");
+            }
             Decoded::Batch(_) => return self.refuse(conn, Value::Null, "batches are not served"),
             Decoded::Scalar(_) => return self.refuse(conn, Value::Null, "expected an object"),
         };
@@ -136,6 +139,9 @@ impl RefHost {
             Kind::Notification if tagged => self.notification(conn, &message),
             Kind::Malformed => {
                 self.refuse(conn, id.unwrap_or(Value::Null), "expected a request");
+            }
+            Kind::Success | Kind::Failure if self.has(Fault::UnaskedResponseCloses) => {
+                self.close(conn, 1002, "nobody asked");
             }
             // This host asks clients nothing, so no response is awaited.
             Kind::Notification | Kind::Success | Kind::Failure => {}
@@ -194,6 +200,10 @@ impl RefHost {
         }
         if !call.params.is_object() {
             return Err(Failure::invalid_params("expected an object at `params`"));
+        }
+        let mut members = call.params.as_object().into_iter().flatten();
+        if self.has(Fault::ExtensionsRefused) && members.any(|(name, _)| name.starts_with("x-")) {
+            return Err(Failure::invalid_params("expected no members of an extension"));
         }
         let errors = protocol.check_message(message, Sender::Client, None);
         let bad = |error: &&crate::wire::validate::ShapeError| {

@@ -61,12 +61,32 @@ impl RefHost {
         let (Some(client), Some(uri)) = (client, params["channel"].as_str()) else {
             return;
         };
-        let client_seq = &params["clientSeq"];
+        let mut client_seq = &params["clientSeq"];
         let action = &params["action"];
-        let whole = client_seq.is_u64() || client_seq.is_i64();
+        let mut whole = client_seq.is_u64() || client_seq.is_i64();
+        let zero = json!(0);
+        if !whole && self.has(Fault::NumberlessDispatchTaken) {
+            (client_seq, whole) = (&zero, true);
+        }
         if !whole || action_type(action).is_empty() {
             return;
         }
+        if self.has(Fault::UnknownActionCloses)
+            && self.protocol.action(action_type(action)).is_none()
+        {
+            return self.close(conn, 1002, "no such action");
+        }
+        if self.has(Fault::ClientSeqMustGrow) {
+            let number = client_seq.as_i64().unwrap_or(i64::MAX);
+            let last = self.dispatched.entry(client.clone()).or_insert(i64::MIN);
+            if number <= *last {
+                return;
+            }
+            *last = number;
+        }
+        let claimed = params["origin"]["clientId"].as_str();
+        let claimed = claimed.filter(|_| self.has(Fault::OriginFromClient));
+        let client = claimed.map_or(client, str::to_owned);
         let origin = Origin { conn, client, client_seq: client_seq.clone() };
         if !self.channels.contains_key(uri) {
             let kind = ChannelKind::of_uri(uri);

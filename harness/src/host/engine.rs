@@ -153,6 +153,10 @@ pub struct RefHost {
     pub(super) frozen: Option<Value>,
     /// Every notification of the root channel, which only a fault keeps.
     pub(super) told: Vec<Value>,
+    /// Whose an id is, which only a fault keeps.
+    pub(super) asked: BTreeMap<u64, ConnId>,
+    /// The highest number that each client dispatched, which only a fault looks at.
+    pub(super) dispatched: BTreeMap<String, i64>,
 }
 
 impl RefHost {
@@ -185,6 +189,8 @@ impl RefHost {
             active: BTreeMap::new(),
             creating: BTreeSet::new(),
             told: Vec::new(),
+            asked: BTreeMap::new(),
+            dispatched: BTreeMap::new(),
             ids: 0,
             frozen: None,
         };
@@ -259,6 +265,8 @@ impl RefHost {
 
     /// Answers a request.
     pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: Reply) {
+        let mixed = id.as_u64().filter(|id| *id > 1_000 && self.has(Fault::AnswersMixedUp));
+        let conn = mixed.map_or(conn, |id| *self.asked.entry(id).or_insert(conn));
         let id = match &id {
             Value::String(text) if self.has(Fault::StringIdMangled) => json!(text.len()),
             _ => id,
@@ -359,6 +367,12 @@ impl Host for RefHost {
         if !open {
             return;
         }
+        let bad = frame.len() > MAX_FRAME_BYTES || matches!(frame, Frame::Binary(_));
+        if bad && self.has(Fault::BadFrameEndsAll) {
+            let all: Vec<ConnId> = self.connections.keys().copied().collect();
+            all.into_iter().for_each(|conn| self.close(conn, 1011, "a bad frame"));
+            return;
+        }
         if frame.len() > MAX_FRAME_BYTES {
             self.close(conn, 1009, "the frame is too large");
             return;
@@ -370,6 +384,12 @@ impl Host for RefHost {
         self.pass(now);
         if let Some(connection) = self.connections.remove(&conn) {
             self.left(connection.client.as_deref());
+        }
+        if self.has(Fault::TurnDiesWithClient) {
+            let heard = |chat: &String| {
+                self.connections.values().any(|other| other.subscriptions.contains(chat))
+            };
+            self.runs.retain(|chat, _| heard(chat));
         }
     }
 

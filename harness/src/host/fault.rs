@@ -333,6 +333,42 @@ faults! {
         "Actions of the host have a null origin.";
     BadSessionUriAccepted = "bad-session-uri-accepted",
         "`createSession` says yes to any URI, and creates nothing where it is no session's.";
+    BatchCloses = "batch-closes",
+        "A batch ends the connection.";
+    UnaskedResponseCloses = "unasked-response-closes",
+        "A response to nothing ends the connection.";
+    BadFrameEndsAll = "bad-frame-ends-all",
+        "A binary or a huge frame ends every connection.";
+    AnswersMixedUp = "answers-mixed-up",
+        "A number above 1000 as an id belongs to the first connection that used it.";
+    ExtensionsRefused = "extensions-refused",
+        "Parameters with a member that begins with `x-` are refused.";
+    UsageDropped = "usage-dropped",
+        "What the agent says about its usage goes to nobody.";
+    DenialReasonDropped = "denial-reason-dropped",
+        "The reason of a denial is not stored.";
+    SubscribeJoins = "subscribe-joins",
+        "A subscribe makes the client active in the session, without an action.";
+    DisposeTakesAll = "dispose-takes-all",
+        "With a session every other one goes away, without a word.";
+    AcceptsUnfitDecision = "accepts-unfit-decision",
+        "A decision may name an option that is not offered, and edit what cannot be edited.";
+    AcceptsAgentMessages = "accepts-agent-messages",
+        "A client's message may be of another kind than `user`.";
+    ClientSeqMustGrow = "client-seq-must-grow",
+        "A dispatch whose number is not above the client's last one is ignored.";
+    OriginFromClient = "origin-from-client",
+        "A dispatch may say whose it is.";
+    UnknownActionCloses = "unknown-action-closes",
+        "An action of no version ends the connection.";
+    NumberlessDispatchTaken = "numberless-dispatch-taken",
+        "A dispatch without a whole number counts as number 0.";
+    HandshakeSeqZero = "handshake-seq-zero",
+        "The handshake always tells the number 0.";
+    TurnDiesWithClient = "turn-dies-with-client",
+        "An agent stops in the middle of its turn when nobody is subscribed to its chat any more.";
+    SessionsMixed = "sessions-mixed",
+        "The actions of a session reach the subscribers of every other session.";
     UnassignedErrorCode = "unassigned-error-code",
         "A session's URI in use is refused with a reserved code that nothing is assigned to.";
 }

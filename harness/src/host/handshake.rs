@@ -52,7 +52,7 @@ impl RefHost {
         let snapshots: Vec<Value> = wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
         Ok(json!({
             "protocolVersion": version,
-            "serverSeq": self.log.seq(),
+            "serverSeq": if self.has(Fault::HandshakeSeqZero) { 0 } else { self.log.seq() },
             "serverInfo": {
                 "name": "ahp-harness reference host",
                 "version": env!("CARGO_PKG_VERSION"),

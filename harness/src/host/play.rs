@@ -109,6 +109,7 @@ impl RefHost {
             ScriptStep::Ask { question, options } => self.ask(uri, index, &question, &options),
             ScriptStep::Wait(delay) => self.delay(uri, index, delay),
             ScriptStep::Hold(name) => self.hold_up(uri, index, Wait::Release(name)),
+            ScriptStep::Usage { .. } if self.has(Fault::UsageDropped) => {}
             ScriptStep::Usage { input, output } => {
                 let usage = json!({"inputTokens": input, "outputTokens": output});
                 self.say(uri, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));

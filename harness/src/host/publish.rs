@@ -115,8 +115,10 @@ impl RefHost {
             Some(chat) if self.has(Fault::DeliversToUnsubscribed) => Some(chat.session.as_str()),
             _ => None,
         };
+        let mixed = self.has(Fault::SessionsMixed) && envelope.channel.starts_with("ahp-session:");
         let wants = |subscriptions: &std::collections::BTreeSet<String>| {
             subscriptions.contains(&envelope.channel)
+                || mixed && subscriptions.iter().any(|uri| uri.starts_with("ahp-session:"))
                 || session.is_some_and(|session| subscriptions.contains(session))
         };
         let newer = self.has(Fault::NewerActionsSent);
@@ -221,6 +223,13 @@ impl RefHost {
         }
         if !dead {
             connection.subscriptions.insert(uri.to_owned());
+        }
+        let client = connection.client.clone();
+        if self.has(Fault::SubscribeJoins)
+            && let Some(channel) = self.channels.get_mut(uri)
+            && let Some(list) = channel.state.get_mut("activeClients").and_then(Value::as_array_mut)
+        {
+            list.push(json!({"clientId": client, "tools": []}));
         }
         if self.has(Fault::ReplaysBelowFromSeq) {
             let last = self.log.after(0).filter(|envelope| envelope.channel == uri).last();

@@ -153,6 +153,7 @@ fn new_turn_id(facts: &Facts) -> Result<(), String> {
 
 fn user_message(facts: &Facts) -> Result<(), String> {
     let user = facts.action["message"]["origin"]["kind"] == "user";
+    let user = user || facts.host.has(Fault::AcceptsAgentMessages);
     require(user, "a client may only send messages of kind `user`")
 }
 
@@ -213,7 +214,7 @@ fn known_option(facts: &Facts) -> Result<(), String> {
         return Ok(());
     };
     let call = facts.call();
-    if call["status"] != "pending-confirmation" {
+    if call["status"] != "pending-confirmation" || facts.host.has(Fault::AcceptsUnfitDecision) {
         return Ok(());
     }
     let approved = facts.action["approved"] == true;
@@ -231,7 +232,7 @@ fn known_option(facts: &Facts) -> Result<(), String> {
 fn editable(facts: &Facts) -> Result<(), String> {
     let edited = facts.action.get("editedToolInput").is_some_and(|input| !input.is_null());
     let pending = facts.call()["status"] == "pending-confirmation";
-    let may = facts.call()["editable"] == true;
+    let may = facts.call()["editable"] == true || facts.host.has(Fault::AcceptsUnfitDecision);
     require(!edited || !pending || may, "the input of the call cannot be edited")
 }
 

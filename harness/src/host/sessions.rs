@@ -201,6 +201,10 @@ impl RefHost {
             }
         }
         self.drop_session(uri);
+        if self.has(Fault::DisposeTakesAll) {
+            let others: Vec<String> = self.sessions.keys().cloned().collect();
+            others.iter().for_each(|uri| self.drop_session(uri));
+        }
         if !self.has(Fault::SessionRemovedNotAnnounced) {
             self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
         }

@@ -50,6 +50,9 @@ pub(super) fn reduce(
         "root/configChanged" | "session/configChanged" if faults.has(Fault::ConfigNotMerged) => {
             state["config"]["values"] = action["config"].clone();
         }
+        "chat/toolCallConfirmed" if faults.has(Fault::DenialReasonDropped) => {
+            forget_reasons(state);
+        }
         "chat/turnStarted" => {
             let after = state.get("status").and_then(Value::as_u64).unwrap_or(0);
             if faults.has(Fault::UnreadNotSet) {
@@ -128,4 +131,13 @@ pub(super) fn origin(faults: FaultSet, origin: Option<&Origin>) -> Option<Value>
         value["clientSeq"] = json!(origin.client_seq.as_i64().unwrap_or(0).saturating_add(1));
     }
     Some(value)
+}
+
+/// Takes the reasons of denials out of the running turn.
+fn forget_reasons(state: &mut Value) {
+    let parts = state.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
+    let calls = parts.into_iter().flatten().filter_map(|part| part.get_mut("toolCall"));
+    for call in calls.filter_map(Value::as_object_mut) {
+        call.remove("reasonMessage");
+    }
 }

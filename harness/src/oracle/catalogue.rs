@@ -150,7 +150,8 @@ catalogue! {
         open "`session/defaultChatChanged` and other disputed rows are only noted.";
     SnapshotAgrees "state.snapshot-agrees" Essential "D1"
         ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
-         "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live"]
+         "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
+         "subscribe.snapshot-resource-matches"]
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, \
          by anybody; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks.";

@@ -7,9 +7,11 @@ use similar::TextDiff;
 
 use crate::model::{NoOp, Outcome, apply};
 use crate::verdict::Weight;
+use crate::wire::message::Message;
 
 use super::catalogue::Rule;
 use super::check::{Check, Sink};
+use super::connection::Request;
 use super::context::Context;
 use super::log::envelope_value;
 use super::masks::{self, Comparable};
@@ -35,8 +37,23 @@ impl Check for Convergence {
             Step::Folded { folding, outcome } if folding.envelope.origin.is_none() => {
                 dead(cx, folding, outcome, out);
             }
+            Step::Answered { request, message } if request.method == "subscribe" => {
+                answers_for(cx, request, message, out);
+            }
             _ => {}
         }
+    }
+}
+
+/// D2: a snapshot is that of the channel that was subscribed to; a client would keep one channel's
+/// state under the name of another. Source: `subscribe.snapshot-resource-matches`.
+fn answers_for(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    let snapshot = message.result().and_then(|result| result.get("snapshot"));
+    let found = snapshot.and_then(|snapshot| snapshot.get("resource")).and_then(Value::as_str);
+    let wanted = request.params().get("channel").and_then(Value::as_str);
+    if let Some((wanted, found)) = wanted.zip(found).filter(|(wanted, found)| wanted != found) {
+        let message = format!("expected the snapshot of `{wanted}`, found one of `{found}`");
+        out.broken(Rule::SnapshotAgrees, message, &[request.line, cx.now.line]);
     }
 }
 

@@ -194,8 +194,8 @@ impl Chat {
         turn: &str,
         out: &mut Sink,
     ) {
-        out.seen(Rule::OneEnd);
         if active == Some(turn) {
+            out.seen(Rule::OneEnd);
             out.seen(Rule::ActiveOnly);
             if self.ended.len() >= MAX_ENDED {
                 self.ended.remove(0);

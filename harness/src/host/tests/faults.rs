@@ -5,6 +5,7 @@ use super::super::Host;
 use super::super::fault::{FAULTS, Fault};
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
+use crate::wire::frame::Frame;
 
 /// What a conversation looked like, for all its connections.
 fn text(pair: &Pair) -> String {
@@ -226,6 +227,58 @@ fn reconnects(mut host: Box<dyn Host>, restart: bool) -> String {
     text(&pair)
 }
 
+/// What clients seldom say, each on connections of its own.
+fn oddities(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let b = pair.join_loosely(2, "1.0.0", &[]);
+    pair.ask(a, "createSession", json!({"channel": "ahp-session:/2"}));
+    pair.run();
+    pair.subscribe(b, "ahp-session:/2");
+    pair.ask(a, "listSessions", json!({"channel": ROOT, "x-more": 1}));
+    for conn in [a, b] {
+        pair.raw(
+            conn,
+            r#"{"jsonrpc":"2.0","id":7001,"method":"ping","params":{"channel":"ahp-root://"}}"#,
+        );
+    }
+    for (seq, title) in [(json!(9), "T"), (json!(8), "U"), (json!("x"), "V")] {
+        let params = json!({"channel": SESSION, "clientSeq": seq, "clientId": "other",
+            "origin": {"clientId": "other", "clientSeq": 1},
+            "action": {"type": "session/titleChanged", "title": title}});
+        let said = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+        pair.raw(a, &said.to_string());
+    }
+    let mut foreign = message("m");
+    foreign["origin"]["kind"] = json!("agent");
+    let start = json!({"type": "chat/turnStarted", "turnId": "t1", "message": foreign,
+        "startedAt": "2026-01-01T00:00:00.000Z"});
+    pair.dispatch(a, &chat, start);
+    pair.start(a, &chat, "t2", "tool shell x confirm");
+    pair.run();
+    let call = last(&pair, a, "/params/action/toolCallId");
+    let mut decision = json!({"type": "chat/toolCallConfirmed", "turnId": "t2",
+        "toolCallId": call, "approved": false, "reason": "denied", "reasonMessage": "No.",
+        "confirmed": "user-action", "selectedOptionId": "none"});
+    pair.dispatch(a, &chat, decision.clone());
+    decision["selectedOptionId"].take();
+    if let Some(members) = decision.as_object_mut() {
+        members.remove("selectedOptionId");
+    }
+    pair.dispatch(a, &chat, decision);
+    pair.subscribe(b, &chat);
+    pair.ask(a, "disposeSession", json!({"channel": SESSION}));
+    pair.ask(a, "listSessions", json!({"channel": ROOT}));
+    for text in ["[]", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#] {
+        let conn = pair.join_loosely(10 + text.len() as u32, "1.0.0", &[]);
+        pair.raw(conn, text);
+    }
+    let conn = pair.join_loosely(3, "1.0.0", &[]);
+    pair.dispatch(conn, ROOT, json!({"type": "root/none"}));
+    pair.host.handle_frame(pair.now, conn, &Frame::Binary(vec![0]));
+    pair.drain();
+    text(&pair)
+}
+
 /// Everything that is ever said to a host here.
 fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
     vec![
@@ -234,6 +287,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         chats(host(1_000)),
         tools(host(1_000)),
         queue(host(1_000)),
+        oddities(host(1_000)),
         reconnects(host(1_000), false),
         reconnects(host(3), false),
         reconnects(host(1_000), true),
