@@ -252,8 +252,13 @@ impl Context {
             });
             due.sort_by_key(|waiting| waiting.from_seq);
             for waiting in due {
-                if let Some(state) = waiting.place.state(&waiting.seen) {
-                    self.compare(id, state, &waiting, emit);
+                let fold = self.channels.get(id).and_then(|channel| channel.fold.as_ref());
+                let behind = fold.is_some_and(|fold| waiting.from_seq < fold.seq);
+                match waiting.place.state(&waiting.seen) {
+                    // The fold went on from a later snapshot while this one waited.
+                    Some(state) if behind => self.compare_behind(id, state, &waiting, emit),
+                    Some(state) => self.compare(id, state, &waiting, emit),
+                    None => {}
                 }
             }
         }

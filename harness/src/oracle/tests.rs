@@ -360,6 +360,16 @@ fn snapshots() {
         ),
         &[],
     );
+    // One that waited while the fold went on from a later one.
+    check(
+        &format!(
+            "A hello 0\nA sub session 0\nB hello 1\nB sub session 1 {none}\nB got session 2 title x\n\
+             A got root 1 agents\n\
+             A > {{\"jsonrpc\":\"2.0\",\"method\":\"unsubscribe\",\"params\":{{\"channel\":\"ahp-session:/1\"}}}}\n\
+             A got session 2 title x\nC hello 2\nC sub session 2 {x}\nC got root 3 agents"
+        ),
+        &[],
+    );
     // A gap that nobody has seen is not judged.
     play(&format!("A close\nB hello 9\nB sub session 9 {y}"), &[]);
     play(&format!("A close\nB hello 9\nB sub session 9 {y}\nB sub session 9 {x}"), &agrees);
