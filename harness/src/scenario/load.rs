@@ -196,6 +196,16 @@ mod tests {
     }
 
     #[test]
+    fn refuses_to_mint_in_a_pattern() {
+        let found = mistakes(&format!(
+            "{HEAD}steps:\n  - expect: {{ at: A, channel: 'ahp-session:/${{new s}}' }}\n  \
+            - never: {{ at: A, where: {{ session: '${{new t}}' }} }}\n  - barrier: A\n"
+        ));
+        let wanted = "found `${new t}`";
+        assert!(found.iter().any(|line| line.contains(wanted)), "{wanted}\n{found:#?}");
+    }
+
+    #[test]
     fn refuses_what_could_not_fail() {
         let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n"));
         assert!(found[0].contains("could not fail"), "{found:?}");

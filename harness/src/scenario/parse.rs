@@ -530,6 +530,7 @@ impl Parser<'_> {
             bound.insert(format!("{client}.seq"));
         }
         let mut unbound = Vec::new();
+        let mut unminted = Vec::new();
         for step in &scenario.steps {
             let mut visit = |span: Span, name: Name<'_>| match name {
                 Name::Hole(Piece::Use(name)) if !bound.contains(name) => {
@@ -548,7 +549,13 @@ impl Parser<'_> {
                     Given::Template(template) => {
                         template.holes(&mut |span, piece| visit(span, Name::Hole(piece)));
                     }
-                    Given::Pattern(pattern) => pattern.names(&mut visit),
+                    // A pattern is held against what came: there is nothing to mint an id for.
+                    Given::Pattern(pattern) => pattern.names(&mut |span, name| match name {
+                        Name::Hole(Piece::New(name)) => {
+                            unminted.push((span, name.clone()));
+                        }
+                        name => visit(span, name),
+                    }),
                     _ => {}
                 }
             }
@@ -559,6 +566,9 @@ impl Parser<'_> {
             if let Some(name) = step.text("as") {
                 bound.insert(name.to_owned());
             }
+        }
+        for (span, name) in unminted {
+            self.fail(span, ScenarioErrorKind::MintedInPattern { name });
         }
         for (span, name, bound) in unbound {
             let names: Vec<_> = bound.iter().map(String::as_str).collect();

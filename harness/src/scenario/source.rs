@@ -118,6 +118,15 @@ pub enum ScenarioErrorKind {
         /// The text.
         found: String,
     },
+    /// `${new name}` in a pattern, where no id is minted.
+    #[error(
+        "expected a bound name in a pattern, found `${{new {name}}}`\n(hint: mint it where \
+         something is sent, or bind what comes with `$bind {name}`)"
+    )]
+    MintedInPattern {
+        /// The name.
+        name: String,
+    },
     /// `${name}` is used before a step binds it.
     #[error("`${{{name}}}` is not bound by an earlier step\n(hint: bound so far: {bound})")]
     Unbound {
