@@ -402,6 +402,7 @@ impl Case {
                 peer.answers.push_back((line, Arc::clone(seen)));
             }
             Kind::Notification => {
+                self.created.noticed(message);
                 if self.is_mark(id, message) {
                     return;
                 }
@@ -527,7 +528,8 @@ impl Case {
                 }
             } else if let Some(task) = self.tasks.pop_front() {
                 self.near = None;
-                let limit = task.within.or(self.setup.scenario.within).unwrap_or(self.setup.limit);
+                let usual = self.setup.limit * task.act.patience();
+                let limit = task.within.or(self.setup.scenario.within).unwrap_or(usual);
                 let step = task.step;
                 match self.start(task) {
                     Progress::Done => {}

@@ -22,7 +22,8 @@ const CREATORS: &[(&str, &str, &str)] = &[
 /// Most things a case keeps track of.
 const MAX_CREATED: usize = 1_000;
 
-/// What the case asked the host to create and has not asked it to dispose of.
+/// What the case asked the host to create. That the case asked to dispose of it too does not take
+/// it out: the host may have refused that, and to dispose of something twice does no harm.
 #[derive(Debug, Default)]
 pub struct Created(BTreeSet<(&'static str, String)>);
 
@@ -36,8 +37,23 @@ impl Created {
             if method == *create && self.0.len() < MAX_CREATED {
                 self.0.insert((dispose, name.to_owned()));
             }
-            if method == *dispose {
-                self.0.remove(&(*dispose, name.to_owned()));
+        }
+    }
+
+    /// A notification of the host came in. Terminals that it opened for a session of ours, such as
+    /// for a tool call, are ours to take away too: a host may keep them when the session goes.
+    pub fn noticed(&mut self, message: &Message) {
+        let action = &message.params()["action"];
+        if action["type"] != "root/terminalsChanged" {
+            return;
+        }
+        for terminal in action["terminals"].as_array().into_iter().flatten() {
+            let (resource, session) = (&terminal["resource"], &terminal["claim"]["session"]);
+            if let (Some(resource), Some(session)) = (resource.as_str(), session.as_str())
+                && self.0.len() < MAX_CREATED
+                && self.0.contains(&("disposeSession", session.to_owned()))
+            {
+                self.0.insert(("disposeTerminal", resource.to_owned()));
             }
         }
     }
@@ -93,5 +109,38 @@ impl Case {
             acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
         }
         acts.into_iter().map(|act| Task { step: None, within: None, act }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(frames: &[(&str, Value)], expected: &[(&str, &str)]) {
+        let mut created = Created::default();
+        for (method, params) in frames {
+            created.asked(method, params);
+            created.noticed(&Message::notification(method, params.clone()));
+        }
+        let left: Vec<_> = created.left().map(|(how, what)| (*how, what.as_str())).collect();
+        assert_eq!(left, expected, "{frames:?}");
+    }
+
+    #[test]
+    fn remembers_what_to_take_away() {
+        let create = ("createSession", json!({"channel": "s"}));
+        let terminal = |session: &str| {
+            let terminals = json!([{"resource": "t", "claim": {"session": session}}]);
+            let action = json!({"type": "root/terminalsChanged", "terminals": terminals});
+            ("action", json!({"channel": ROOT, "action": action}))
+        };
+        check(std::slice::from_ref(&create), &[("disposeSession", "s")]);
+        let asked = ("disposeSession", json!({"channel": "s"}));
+        check(&[create.clone(), asked], &[("disposeSession", "s")]);
+        check(
+            &[create.clone(), terminal("s")],
+            &[("disposeSession", "s"), ("disposeTerminal", "t")],
+        );
+        check(&[create, terminal("of somebody else")], &[("disposeSession", "s")]);
     }
 }

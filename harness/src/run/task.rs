@@ -121,6 +121,12 @@ pub struct Task {
     pub act: Act,
 }
 
+/// Requests that may start or end a process on the host, which takes longer than an answer does.
+const SLOW: &[&str] =
+    &["createSession", "disposeSession", "createChat", "createTerminal", "disposeTerminal"];
+/// Waits of the usual length that such a request may take.
+const PATIENCE: u32 = 5;
+
 /// What to do.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -265,4 +271,15 @@ pub enum RawFrame {
     Binary(Template),
     /// A `ping` padded to this many bytes.
     Padded(u64),
+}
+
+impl Act {
+    /// How many waits of the usual length it may take, where the scenario does not say. The protocol
+    /// has no deadlines; a host under load is not to be taken for one that does not answer.
+    pub fn patience(&self) -> u32 {
+        match self {
+            Act::Request { method, .. } if SLOW.contains(&method.as_str()) => PATIENCE,
+            _ => 1,
+        }
+    }
 }
