@@ -23,7 +23,7 @@ use super::expand;
 use super::failure::Failure;
 use super::mailbox::Mailbox;
 use super::mint::Minter;
-use super::task::{Filter, Keep, Mode, PeerId, Settle, Task, Want};
+use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Settle, Task, Want};
 
 /// What a case needs to know before it begins.
 #[derive(Clone, Debug)]
@@ -513,7 +513,6 @@ impl Case {
     pub(super) fn advance(&mut self, now: Duration) {
         self.mint.now = now;
         if self.phase == Phase::Playing && self.failure.is_some() {
-            self.current = None;
             self.clean_up(now);
         }
         while self.phase != Phase::Over {
@@ -558,7 +557,20 @@ impl Case {
 
     pub(super) fn clean_up(&mut self, now: Duration) {
         self.phase = Phase::Cleaning;
-        self.current = None;
+        // What is being made just now cannot be taken away before it is there.
+        self.current = match self.current.take() {
+            Some((_, Wait::Response { peer, id, .. }, _)) => {
+                let wait = Wait::Response {
+                    peer,
+                    id,
+                    want: Want::Anything,
+                    exact: false,
+                    keep: Keep::default(),
+                };
+                Some((None, wait, now + self.setup.limit * PATIENCE))
+            }
+            _ => None,
+        };
         self.watches.clear();
         self.tasks = self.cleaning().into();
         self.deadline = now + self.setup.limit * BUDGET;

@@ -125,7 +125,7 @@ pub struct Task {
 const SLOW: &[&str] =
     &["createSession", "disposeSession", "createChat", "createTerminal", "disposeTerminal"];
 /// Waits of the usual length that such a request may take.
-const PATIENCE: u32 = 5;
+pub(super) const PATIENCE: u32 = 5;
 
 /// What to do.
 #[derive(Clone, Debug)]
