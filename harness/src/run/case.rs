@@ -123,7 +123,6 @@ pub(super) enum Phase {
 }
 
 /// What a look at the current wait came to.
-#[expect(clippy::large_enum_variant, reason = "made and taken apart at once, never stored")]
 pub(super) enum Progress {
     Done,
     Wait(Wait),
