@@ -18,8 +18,9 @@ use ahp_harness::run::suite::Suite;
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::protocol::Protocol;
 
-/// What a run against a host that never says anything may take, with the usual limits.
-const MUTE_LIMIT: Duration = Duration::from_secs(10);
+/// What a run against a host that never says anything may take, with the usual limits: four rounds
+/// of 2 s until it is given up, and some time for slow machines.
+const MUTE_LIMIT: Duration = Duration::from_secs(12);
 
 /// What a suite said of a host.
 struct Said {
@@ -266,8 +267,8 @@ fn a_mute_host_is_given_up_in_time() {
     host.kill().unwrap();
     host.wait().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(!said.contains("pass"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!said.contains("    pass ") && !said.contains(" passed"), "{said}");
     assert!(took < MUTE_LIMIT, "{took:?}");
 }
 
