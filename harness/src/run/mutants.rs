@@ -1,7 +1,7 @@
 //! The kill matrix: the suite is played against the reference host with one planted fault at a
 //! time, and has to notice each one in the way that was said beforehand.
 //!
-//! A suite is worth what it refuses. [`ROWS`] say of each fault what must trip on it: always-on
+//! A suite is worth what it refuses. [`rows`] say of each fault what must trip on it: always-on
 //! checks by their id, scenarios by theirs. What trips besides is collateral. The rules, which
 //! [`Matrix::broken`] judges:
 //!
@@ -31,7 +31,7 @@ use crate::oracle::CHECKS;
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
-pub use super::mutant_rows::ROWS;
+pub use super::mutant_rows::rows;
 
 use super::case::Setup;
 use super::plan::{Abilities, plan};
@@ -191,7 +191,7 @@ fn covers(name: &str, tripped: &str) -> bool {
 
 impl Outcome {
     fn of(fault: Fault, tripped: Tripped, absent: impl Fn(&str) -> bool) -> Outcome {
-        let row = ROWS.iter().find(|row| row.fault == fault);
+        let row = rows().find(|row| row.fault == fault);
         let named = row.map_or(&[][..], |row| row.trips);
         let names: Vec<String> = tripped.names().collect();
         let unmet = |name: &&&str| !names.iter().any(|tripped| covers(name, tripped));
@@ -282,7 +282,7 @@ impl Matrix {
             CHECKS.iter().any(|row| row.id == id)
                 || suite.entries.iter().any(|one| covers(id, &one.scenario.id))
         };
-        let names = ROWS.iter().flat_map(|row| row.trips.iter().map(|name| (row.fault, *name)));
+        let names = rows().flat_map(|row| row.trips.iter().map(|name| (row.fault, *name)));
         names.filter(|(_, name)| !known(name)).collect()
     }
 
@@ -337,7 +337,7 @@ impl Matrix {
             ));
         }
         let mut seen = BTreeSet::new();
-        for row in ROWS.iter().filter(|row| !seen.insert(row.fault)) {
+        for row in rows().filter(|row| !seen.insert(row.fault)) {
             let fault = row.fault.name();
             broken.push(format!("expected one row for the fault `{fault}`, found two"));
         }
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn rows_name_something_and_never_everything() {
-        for row in ROWS {
+        for row in rows() {
             let fault = row.fault.name();
             assert!(!row.trips.is_empty(), "{fault}");
             for name in row.trips {

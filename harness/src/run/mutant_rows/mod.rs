@@ -1,0 +1,25 @@
+//! What each planted fault must trip, said beforehand.
+//!
+//! A row is written from what the fault does, not from what happened to trip: when a row is missed,
+//! a check or a scenario is missing or does not look closely enough, and the row stays. Faults that
+//! break so much that naming it would say nothing name only what they break at first hand.
+//!
+//! Knows: faults, the ids of checks and scenarios. Never knows: how they are played.
+//!
+//! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
+
+use crate::host::fault::Fault;
+
+use super::mutants::Row;
+
+mod actions;
+mod state;
+
+/// A row for each fault.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    actions::ROWS.iter().chain(state::ROWS)
+}
+
+const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {
+    Row { fault, trips }
+}
