@@ -16,7 +16,7 @@ use crate::wire::message::Message;
 
 /// Messages kept for a client. A host that floods loses the oldest ones here, never in the
 /// transcript.
-const MAX_ITEMS: usize = 20_000;
+const MAX_ITEMS: usize = 2_000;
 
 /// A message in a mailbox.
 #[derive(Clone, Debug)]
