@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
+use strsim::levenshtein as edits;
 
 use crate::verdict::Weight;
 use crate::wire::version::Version;
@@ -154,26 +155,6 @@ impl Row {
             argument,
         })
     }
-}
-
-/// The number of letters to insert, delete or replace (Levenshtein), in one row of memory.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut left = line + 1;
-        let mut diagonal = line;
-        for (cell, other) in row.iter_mut().skip(1).zip(&to) {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = *cell;
-            *cell = replaced.min(diagonal + 1).min(left + 1);
-            left = *cell;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = line + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
