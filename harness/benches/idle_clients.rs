@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use ahp_harness::peer::client::ClientEngine;
 use ahp_harness::transport::websocket::{Endpoint, Link, LinkEvent};
 use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::json;
 use ahp_harness::wire::message::{Decoded, Message, decode};
-use serde_json::json;
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ahp_harness::oracle::{Options, Oracle};
 use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
 use ahp_harness::wire::frame::Frame;
-use serde_json::{Value, json};
+use ahp_harness::wire::json::{Value, json};
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;

@@ -6,8 +6,8 @@ use std::future::Future;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ahp_harness::wire::json::{Value, json};
 use futures_util::{SinkExt, StreamExt};
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;

@@ -18,10 +18,10 @@ use ahp_harness::run::case::Setup;
 use ahp_harness::run::play::Play;
 use ahp_harness::run::sim;
 use ahp_harness::run::suite::{Entry, Suite};
+use ahp_harness::wire::json::json;
 use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use serde_json::json;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 const LIMIT: Duration = Duration::from_secs(5);

@@ -11,11 +11,11 @@ use std::fmt;
 use ahp_harness::model::tool_call::{TRANSITIONS, ToolCallStatus, event_of};
 use ahp_harness::model::{Outcome, apply};
 use ahp_harness::wire::channel::ChannelKind;
+use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::protocol::Protocol;
 use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::{Value, json};
 
 /// One action, spelled briefly.
 #[derive(Clone)]

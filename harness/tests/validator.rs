@@ -9,6 +9,7 @@ mod common;
 
 use std::sync::LazyLock;
 
+use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::message::{Kind, Message};
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::validate::{Sender, ShapeError};
@@ -17,7 +18,6 @@ use common::pair::{Said, play};
 use common::step::scripts;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use serde_json::{Value, json};
 
 static TABLES: LazyLock<[(&str, Value); 2]> = LazyLock::new(|| {
     let table = |text: &str| serde_json::from_str(text).unwrap();
@@ -96,25 +96,25 @@ impl Walk<'_> {
 
     fn entry(&mut self, entry: &Value, value: &Value) {
         if let Some(fields) = entry["fields"].as_object() {
-            return self.record(fields, value);
+            return self.record(&fields, value);
         }
         let Some(tag) = entry["tag"].as_str() else {
             return;
         };
         let name = match &value[tag] {
-            Value::String(name) => name.clone(),
+            Value::String(name) => name.to_string(),
             other => other.to_string(),
         };
         let tag_type = if value[tag].is_boolean() { "boolean" } else { "string" };
         self.note(tag, tag_type, true);
         match &entry["variants"][&name] {
-            Value::String(named) => self.value(named, value),
-            Value::Object(fields) => self.record(fields, value),
+            Value::String(named) => self.value(&named, value),
+            Value::Object(fields) => self.record(&fields, value),
             _ => {}
         }
     }
 
-    fn record(&mut self, fields: &serde_json::Map<String, Value>, value: &Value) {
+    fn record(&mut self, fields: &ahp_harness::wire::json::Map, value: &Value) {
         for (spelled, expression) in fields {
             let name = spelled.trim_end_matches(['?', '~']);
             let mut expression = expression.as_str().unwrap();

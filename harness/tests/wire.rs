@@ -10,12 +10,12 @@ use std::time::Duration;
 use ahp_harness::transcript::line::{read, write};
 use ahp_harness::transcript::{Event, Seen, Side};
 use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::Value;
 use ahp_harness::wire::message::{Decoded, Message, decode};
 use cases::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::Value;
 
 /// Texts that look like JSON, or nearly.
 fn jsonish() -> impl Strategy<Value = String> {

@@ -9,11 +9,11 @@ use ahp_harness::scenario::load::{Loaded, load};
 use ahp_harness::scenario::pattern::OPERATORS;
 use ahp_harness::scenario::render;
 use ahp_harness::scenario::verbs::{Field, Form, SCENARIO, VERBS};
+use ahp_harness::wire::json::{Map, Text, Value, json};
 use cases::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use serde_json::{Map, Value, json};
 
 /// Words that mean something somewhere, to YAML or to the language, and some that do not.
 const WORDS: &[&str] = &[
@@ -94,7 +94,7 @@ fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
             vec(inner.clone(), 0..3).prop_map(Value::from),
             vec((key, inner.clone()), 0..3)
-                .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+                .prop_map(|members| members.into_iter().collect::<Map>().into()),
             (select(names.clone()), inner).prop_map(|(name, inner)| json!({name: inner})),
         ]
     })
@@ -148,7 +148,7 @@ fn step() -> impl Strategy<Value = Value> {
             Some(field) => prop_oneof![2 => long, 1 => given(field.form)].boxed(),
             None => long,
         };
-        value.prop_map(|value| json!({row.name: value})).boxed()
+        value.prop_map(|value| json!({(row.name): value})).boxed()
     });
     let verbs: Vec<BoxedStrategy<Value>> = verbs.collect();
     prop_oneof![30 => proptest::strategy::Union::new(verbs), 1 => value()]
@@ -231,7 +231,7 @@ impl Style {
                 }
             }
             Value::Object(members) => {
-                let member = |(name, value): (&String, &Value)| {
+                let member = |(name, value): (&Text, &Value)| {
                     let mut text = format!("{}: ", self.text(name));
                     self.write(value, FLOW, &mut text);
                     text

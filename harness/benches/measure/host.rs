@@ -1,8 +1,8 @@
 //! The least that a host can be: it knows one session and one chat, reads nothing that it need not,
 //! and answers by putting texts together. What it costs is nobody's to optimise.
 
+use ahp_harness::wire::json::{Value, json};
 use futures_util::{SinkExt, StreamExt};
-use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};

@@ -7,7 +7,7 @@
 //!
 //! Start at [`RefHost::call_tool`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::agent::{Op, Wait, pieces};
 use super::engine::RefHost;

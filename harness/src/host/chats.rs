@@ -4,7 +4,7 @@
 //!
 //! Start at [`RefHost::create_chat`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_CHATS, RefHost};

@@ -4,7 +4,7 @@
 //!
 //! Start at [`root_state`].
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Text, Value, json};
 
 /// The one provider of this host.
 pub(super) const PROVIDER: &str = "scripted";
@@ -61,11 +61,10 @@ pub(super) fn session_schema() -> Value {
 /// The values that a schema names as its defaults.
 pub(super) fn defaults(schema: &Value) -> Value {
     let properties = schema["properties"].as_object();
-    let with_default = |(name, property): (&String, &Value)| {
+    let with_default = |(name, property): (&Text, &Value)| {
         property.get("default").map(|value| (name.clone(), value.clone()))
     };
-    let values: Map<String, Value> =
-        properties.into_iter().flatten().filter_map(with_default).collect();
+    let values: Map = properties.into_iter().flatten().filter_map(with_default).collect();
     Value::Object(values)
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Start at [`REQUESTS`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;

@@ -9,7 +9,7 @@
 //!
 //! Start at [`RefHost::dispatch`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;

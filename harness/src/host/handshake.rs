@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::engine::{Config, RefHost};
 use super::fault::Fault;

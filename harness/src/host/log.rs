@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 /// The most bytes of envelopes that are kept for replay, whatever the configured number.
 const MAX_REPLAY_BYTES: usize = 64 << 20;

@@ -5,7 +5,7 @@
 //!
 //! Knows: summaries. Never knows: how they came about.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
 use super::engine::RefHost;

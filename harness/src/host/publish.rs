@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
@@ -81,11 +81,11 @@ impl RefHost {
             _ => uri.to_owned(),
         };
         let mut params = Map::new();
-        params.insert("channel".into(), json!(channel));
-        params.insert("action".into(), action);
-        params.insert("serverSeq".into(), json!(tamper::number(self.faults, seq)));
+        params.insert("channel", json!(channel));
+        params.insert("action", action);
+        params.insert("serverSeq", json!(tamper::number(self.faults, seq)));
         match tamper::origin(self.faults, origin) {
-            Some(origin) => params.insert("origin".into(), origin),
+            Some(origin) => params.insert("origin", origin),
             None => None,
         };
         let params = Value::Object(params);

@@ -9,7 +9,7 @@
 //!
 //! Start at [`RefHost::chat_changed`].
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Text, Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
@@ -62,7 +62,7 @@ const IDLE: u64 = 1;
 const ERROR: u64 = 2;
 const INPUT_NEEDED: u64 = 24;
 
-fn pick(from: &Value, members: &[&str]) -> Map<String, Value> {
+fn pick(from: &Value, members: &[&str]) -> Map {
     let given = |name: &&str| Some(((*name).to_owned(), from.get(*name)?.clone()));
     members.iter().filter_map(given).collect()
 }
@@ -71,7 +71,7 @@ impl RefHost {
     /// The entry of a chat in its session's catalog.
     pub(super) fn chat_summary(&self, uri: &str) -> Value {
         let mut summary = pick(self.state(uri), CHAT_MEMBERS);
-        summary.insert("resource".into(), json!(uri));
+        summary.insert("resource", json!(uri));
         Value::Object(summary)
     }
 
@@ -89,9 +89,9 @@ impl RefHost {
         let Some(known) = known else {
             return;
         };
-        let differs = |(name, value): &(&String, &Value)| known.get(name.as_str()) != Some(*value);
+        let differs = |(name, value): &(&Text, &Value)| known.get(name.as_str()) != Some(*value);
         let changes = now.as_object().into_iter().flatten().filter(differs);
-        let changes: Map<String, Value> = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
+        let changes: Map = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
         if !changes.is_empty() && !self.has(Fault::SummaryDrift) {
             let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
             self.publish(&session, action);
@@ -176,10 +176,10 @@ impl RefHost {
         let compact = |chat: &Value| Value::Object(pick(chat, COMPACT_MEMBERS));
         let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
         let latest = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str()).max();
-        summary.insert("resource".into(), json!(uri));
-        summary.insert("createdAt".into(), json!(created));
-        summary.insert("modifiedAt".into(), json!(latest.unwrap_or(created)));
-        summary.insert("chats".into(), chats.iter().map(compact).collect());
+        summary.insert("resource", json!(uri));
+        summary.insert("createdAt", json!(created));
+        summary.insert("modifiedAt", json!(latest.unwrap_or(created)));
+        summary.insert("chats", chats.iter().map(compact).collect());
         Value::Object(summary)
     }
 
@@ -198,7 +198,7 @@ impl RefHost {
             let fixed = IDENTITY.contains(&name.as_str());
             (fixed && identity) || (!fixed && before.get(name.as_str()) != Some(*value))
         });
-        let changes: Map<String, Value> = changed.map(|(n, v)| (n.clone(), v.clone())).collect();
+        let changes: Map = changed.map(|(n, v)| (n.clone(), v.clone())).collect();
         if changes.is_empty() || self.has(Fault::SummaryChangesSilent) {
             return;
         }

@@ -6,7 +6,7 @@
 //!
 //! Start at [`RULES`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::configuration::{self, Frozen};
 use super::engine::{MAX_STORED_BYTES, RefHost};

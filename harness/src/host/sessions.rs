@@ -9,7 +9,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::agent::Op;
 use super::configuration::{self, PROVIDER};

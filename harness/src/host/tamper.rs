@@ -4,7 +4,7 @@
 //!
 //! Knows: faults, the shape of actions. Never knows: connections, states beyond the one given.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::fault::{Fault, FaultSet};
 use super::publish::Origin;

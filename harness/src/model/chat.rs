@@ -4,7 +4,7 @@
 //!
 //! Start at [`active_turn`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;

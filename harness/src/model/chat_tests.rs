@@ -1,6 +1,6 @@
 //! Rows of state, action and what has to come of it: the chat channel but for tool calls.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::testing::{applies, chat_with, ignores, refuses};

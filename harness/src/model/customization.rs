@@ -4,7 +4,7 @@
 //!
 //! Start at [`entry_mut`], which finds an entry on either level.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::list;

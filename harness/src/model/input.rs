@@ -4,7 +4,7 @@
 //!
 //! Start at [`open_request`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, any_active_turn};
@@ -43,10 +43,10 @@ pub(super) fn requested(chat: &mut Object, action: &Object) -> Reduced {
         if given(&request, "answers").is_none() {
             let kept = part.get_mut("request").and_then(Value::as_object_mut);
             if let Some(answers) = kept.and_then(|kept| kept.remove("answers")) {
-                request.insert("answers".to_owned(), answers);
+                request.insert("answers", answers);
             }
         }
-        part.insert("request".to_owned(), Value::Object(request));
+        part.insert("request", Value::Object(request));
     } else {
         let part = json!({"kind": "inputRequest", "request": request});
         list::ensured(turn, PARTS)?.push(part);
@@ -92,7 +92,7 @@ fn answers_of(request: &mut Object) -> Reduced<Object> {
         None | Some(Value::Null) => Ok(Object::new()),
         Some(Value::Object(answers)) => Ok(answers),
         Some(other) => {
-            request.insert("answers".to_owned(), other);
+            request.insert("answers", other);
             Err(NoOp::MalformedState.into())
         }
     }
@@ -102,6 +102,6 @@ fn store_answers(request: &mut Object, answers: Object) {
     if answers.is_empty() {
         request.remove("answers");
     } else {
-        request.insert("answers".to_owned(), Value::Object(answers));
+        request.insert("answers", Value::Object(answers));
     }
 }

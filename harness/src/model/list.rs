@@ -2,7 +2,7 @@
 //!
 //! Knows: JSON. Never knows: what the entries are.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::payload::{Object, Reduced, text_of};

@@ -31,7 +31,7 @@ mod tool_step;
 pub mod turn;
 pub mod working_directory;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;

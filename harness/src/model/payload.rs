@@ -4,12 +4,12 @@
 //!
 //! Start at [`Shape`].
 
-use serde_json::{Map, Value};
+use crate::wire::json::{Map, Value};
 
 use super::NoOp;
 
 /// A JSON object, as actions and states are.
-pub type Object = Map<String, Value>;
+pub type Object = Map;
 
 /// Why a reducer stopped before it changed anything.
 #[derive(Clone, Debug, Eq, PartialEq)]

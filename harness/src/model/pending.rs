@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::list;

@@ -2,7 +2,7 @@
 //!
 //! Knows: nothing but the state's `config`. Never knows: what the values mean.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::payload::{Object, Reduced, Shape, given, object, optional};
@@ -20,7 +20,7 @@ pub(super) fn config_changed(state: &mut Object, action: &Object) -> Reduced {
     let config = state.get_mut("config").and_then(Value::as_object_mut);
     let config = config.ok_or(NoOp::MalformedState)?;
     if replace || given(config, "values").is_none() {
-        config.insert("values".to_owned(), Value::Object(changes.clone()));
+        config.insert("values", Value::Object(changes.clone()));
         return Ok(());
     }
     let values = config.get_mut("values").and_then(Value::as_object_mut);

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;

@@ -4,7 +4,7 @@
 //!
 //! Knows: the statuses of tool calls. Never knows: why a status changed.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::payload::{Object, Reduced, flag, given};
@@ -71,7 +71,7 @@ fn with_activity(status: u64, activity: u64) -> u64 {
 }
 
 fn store(state: &mut Object, status: u64) {
-    state.insert("status".to_owned(), Value::from(status));
+    state.insert("status", Value::from(status));
 }
 
 /// Derives a chat's activity anew.

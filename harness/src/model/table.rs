@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;

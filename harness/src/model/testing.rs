@@ -1,6 +1,6 @@
 //! Helpers of the reducers' tests: small states, and checks that say what changed.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::{NoOp, Outcome, apply};
 use crate::wire::channel::ChannelKind;

@@ -1,6 +1,6 @@
 //! Rows of state, action and what has to come of it: the table, the root and the session channel.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::testing::{V1_0, applies, chat_with, fold, ignores, refuses};
 use super::{NoOp, Outcome, apply, reduces, table};

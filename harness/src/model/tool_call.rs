@@ -5,7 +5,7 @@
 //! Start at [`TRANSITIONS`]. What a step does to the call is in `tool_step`. Source:
 //! chat-channel.md, tool-call life cycle.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::payload::{Object, Reduced, Shape, flag, optional, optional_text, text_of};
 

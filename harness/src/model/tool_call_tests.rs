@@ -1,7 +1,7 @@
 //! Every step of the table, every pair that is not in it, and what the steps leave behind.
 
+use crate::wire::json::{Value, json};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 use super::testing::{applies, chat_with, fold, ignores, refuses};
 use super::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of, next};

@@ -4,7 +4,7 @@
 //!
 //! Start at [`reduce`], then [`advance`]. Source: requirements reducer.chat.tool.*.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
@@ -128,7 +128,7 @@ fn started(action: &Object) -> Object {
     for name in ["toolCallId", "toolName", "displayName", "intention", "contributor", "_meta"] {
         assign(&mut call, name, given(action, name));
     }
-    call.insert("status".to_owned(), Value::from(ToolCallStatus::Streaming.name()));
+    call.insert("status", Value::from(ToolCallStatus::Streaming.name()));
     call
 }
 
@@ -154,7 +154,7 @@ fn guard(call: &Object, from: ToolCallStatus, event: ToolEvent, action: &Object)
 /// Puts the call into its new status and drops the members that only the old one had. Members that
 /// no status names stay.
 fn enter(call: &mut Object, to: ToolCallStatus) {
-    call.insert("status".to_owned(), Value::from(to.name()));
+    call.insert("status", Value::from(to.name()));
     let keeps = to.row().members;
     for name in STATUSES.iter().flat_map(|row| row.members) {
         if !keeps.contains(name) {
@@ -182,7 +182,7 @@ fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
             enter(call, step.to);
             let confirmed = given(action, "confirmed").cloned();
             let confirmed = confirmed.unwrap_or_else(|| Value::from("not-needed"));
-            call.insert("confirmed".to_owned(), confirmed);
+            call.insert("confirmed", confirmed);
             if call.get("toolInput").is_some_and(Value::is_string) {
                 let edited = given(action, "editedToolInput").cloned();
                 call.extend(edited.map(|input| ("toolInput".to_owned(), input)));
@@ -191,7 +191,7 @@ fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
         Denied => {
             choose_option(call, action);
             enter(call, step.to);
-            call.insert("reason".to_owned(), Value::from("denied"));
+            call.insert("reason", Value::from("denied"));
             overlay(call, action, &["reason", "reasonMessage", "userSuggestion"]);
         }
         ContentChanged => overlay(call, action, &["content"]),
@@ -203,7 +203,7 @@ fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
         Complete | CompleteNeedsConfirmation => complete(call, step, object(action, "result")?),
         ResultDenied => {
             enter(call, step.to);
-            call.insert("reason".to_owned(), Value::from("result-denied"));
+            call.insert("reason", Value::from("result-denied"));
         }
     }
     Ok(())
@@ -278,7 +278,7 @@ fn complete(call: &mut Object, step: Step, result: &Object) {
     }
     if step.from == ToolCallStatus::PendingConfirmation {
         call.remove("selectedOption");
-        call.insert("confirmed".to_owned(), Value::from("not-needed"));
+        call.insert("confirmed", Value::from("not-needed"));
     }
     enter(call, step.to);
     for (name, value) in result {
@@ -307,5 +307,5 @@ pub(super) fn skip(part: &mut Value) {
     call.remove("selectedOption");
     enter(call, ToolCallStatus::Cancelled);
     call.entry("invocationMessage").or_insert_with(|| Value::from(""));
-    call.insert("reason".to_owned(), Value::from("skipped"));
+    call.insert("reason", Value::from("skipped"));
 }

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
@@ -87,11 +87,11 @@ fn end(chat: &mut Object, action: &Object, state: &str, last: Option<Object>) ->
     let Some(Value::Object(mut turn)) = chat.remove("activeTurn") else {
         return Err(NoOp::MalformedState.into());
     };
-    turn.insert("state".to_owned(), Value::from(state));
-    turn.insert("duration".to_owned(), Value::from(duration));
+    turn.insert("state", Value::from(state));
+    turn.insert("duration", Value::from(duration));
     let ended = text_of(&turn, "startedAt").and_then(|time| timestamp::plus_millis(time, duration));
     if let Some(ended) = ended {
-        chat.insert("modifiedAt".to_owned(), Value::from(ended));
+        chat.insert("modifiedAt", Value::from(ended));
     }
     list::ensured(chat, TURNS)?.push(Value::Object(turn));
     Ok(())
@@ -119,7 +119,7 @@ pub(super) fn resume(chat: &mut Object, action: &Object) -> Reduced {
     if given(&turn, "startedAt").is_none() {
         assign(&mut turn, "startedAt", modified_at.as_ref());
     }
-    chat.insert("activeTurn".to_owned(), Value::Object(turn));
+    chat.insert("activeTurn", Value::Object(turn));
     status::refresh(chat);
     status::mark_unread(chat);
     Ok(())

@@ -3,7 +3,7 @@
 //! Knows: the list `workingDirectories`. Never knows: whether a directory exists, or which of a
 //! session's directories a chat may use.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Seen};
 use crate::wire::channel::{ChannelKind, ROOT};

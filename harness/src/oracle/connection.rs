@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::Seen;
 use crate::wire::protocol::Protocol;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Entry, Event, Seen};
 use crate::wire::message::{Kind, Message};

@@ -2,7 +2,7 @@
 //!
 //! Knows: comparisons, the masks. Never knows: how states are folded.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 use similar::TextDiff;
 
 use crate::model::{NoOp, Outcome, apply};
@@ -146,7 +146,7 @@ fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) 
 
 /// The difference as `-` (expected) and `+` (found) lines.
 fn diff(expected: &Value, found: &Value) -> String {
-    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
     let (expected, found) = (pretty(expected), pretty(found));
     let diff = TextDiff::from_lines(&expected, &found);
     let text = diff.unified_diff().context_radius(DIFF_CONTEXT).to_string();

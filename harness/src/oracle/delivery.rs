@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;

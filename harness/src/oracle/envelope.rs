@@ -2,7 +2,7 @@
 //!
 //! Knows: JSON. Never knows: whether what it reads is valid.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::wire::channel::ROOT;
 

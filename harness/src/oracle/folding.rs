@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::model::{Outcome, apply, reduces};
 use crate::transcript::{ConnId, Seen};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::Seen;
 use crate::wire::frame::Frame;

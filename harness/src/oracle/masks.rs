@@ -8,7 +8,7 @@
 //!
 //! Start at [`MEMBERS`]. Source: the reducers' tables; invariant D1, exceptions 1 to 6.
 
-use serde_json::{Map, Value};
+use crate::wire::json::{Map, Value};
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
@@ -158,13 +158,13 @@ pub(super) fn align(
             turns.drain(..turns.len() - common);
         }
         let [turns_one, turns_other] = turns;
-        one.insert("turns".to_owned(), Value::Array(turns_one));
-        other.insert("turns".to_owned(), Value::Array(turns_other));
+        one.insert("turns", Value::Array(turns_one));
+        other.insert("turns", Value::Array(turns_other));
     }
     (first, second)
 }
 
-fn take(members: &mut Map<String, Value>, name: &str) -> Vec<Value> {
+fn take(members: &mut Map, name: &str) -> Vec<Value> {
     match members.remove(name) {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),
@@ -186,7 +186,7 @@ fn summaries(value: &Value) -> (Value, Value) {
             }
         }
         if let Some(resource) = members.get("resource") {
-            late.insert("resource".to_owned(), resource.clone());
+            late.insert("resource", resource.clone());
         }
         lagging.push(Value::Object(late));
     }

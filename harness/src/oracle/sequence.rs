@@ -2,7 +2,7 @@
 //!
 //! Knows: the log and the connections' last numbers. Never knows: what actions do.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::verdict::Weight;
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::model::Outcome;
 use crate::transcript::{ConnId, Seen};

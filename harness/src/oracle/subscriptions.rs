@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Seen};
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::transcript::{ConnId, Entry, Event, Seen, Side};
 use crate::verdict::{CheckReport, Finding};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
 use crate::verdict::Weight;

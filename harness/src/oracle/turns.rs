@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::verdict::Weight;
 use crate::wire::feature::Feature;

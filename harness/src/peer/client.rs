@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::message::{Kind, Message};

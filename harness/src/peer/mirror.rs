@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::model::{self, Outcome};
 use crate::wire::channel::ChannelKind;

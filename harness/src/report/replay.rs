@@ -9,7 +9,7 @@ use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::oracle::{Options, Oracle};
 use crate::run::case::{Output, Setup};
@@ -98,7 +98,7 @@ impl Replay {
         if text.contains("\"run\":\"") {
             let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
             if let Some(kind) = value["run"].as_str().map(str::to_owned) {
-                return self.about(&kind, value);
+                return self.about(&kind, text);
             }
         }
         let line = line::read(text).map_err(|error| error.to_string())?;
@@ -118,11 +118,11 @@ impl Replay {
         Ok(())
     }
 
-    fn about(&mut self, kind: &str, value: Value) -> Result<(), String> {
+    fn about(&mut self, kind: &str, text: &str) -> Result<(), String> {
         let wrong = |error: serde_json::Error| format!("not a `{kind}` line of a run: {error}");
         match kind {
             "header" => {
-                let header: Header = serde_json::from_value(value).map_err(wrong)?;
+                let header: Header = serde_json::from_str(text).map_err(wrong)?;
                 if header.format != FORMAT {
                     return Err(format!(
                         "expected a run of format {FORMAT}, found {} (hint: it was written by ahp-harness {})",
@@ -132,13 +132,13 @@ impl Replay {
                 self.header = Some(header);
             }
             "case" => {
-                let start: CaseStart = serde_json::from_value(value).map_err(wrong)?;
+                let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let header =
                     self.header.as_ref().ok_or("expected a `header` line before this one")?;
                 self.cases.insert(start.case, Replayed::new(&start, header)?);
             }
             "result" => {
-                let report: CaseReport = serde_json::from_value(value).map_err(wrong)?;
+                let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 self.result(report);
             }
             "footer" => self.ended = true,

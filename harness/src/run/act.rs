@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::scenario::bind::Template;
 use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
 
 use super::case::{Case, Output, Progress, Wait, Watch};
-use super::mailbox::Mailbox;
+use super::mailbox::{Item, Mailbox};
 use super::task::{Act, PeerId, RawFrame, Settle, Task};
 
 impl Case {
@@ -92,10 +92,10 @@ impl Case {
                 self.watches.push(Watch { step: task.step, peer, filter });
                 let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
                 let behind = mailbox.into_iter().flat_map(Mailbox::behind);
-                let come: Vec<_> = behind.map(|item| (item.line, item.seen())).collect();
-                for (line, seen) in come {
-                    if let Some(message) = seen.message() {
-                        self.watched(peer, line, message);
+                let come: Vec<Item> = behind.cloned().collect();
+                for item in come {
+                    if let Some(message) = item.seen().message() {
+                        self.watched(peer, item.line, message);
                     }
                 }
                 match self.failure.take() {

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::scenario::pattern::brief;
 use crate::transcript::Seen;

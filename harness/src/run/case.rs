@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::peer::client::ClientEngine;
 use crate::scenario::bind::Bindings;
@@ -402,13 +402,12 @@ impl Case {
             }
             Kind::Notification => {
                 self.created.noticed(message);
-                if self.is_mark(id, message) {
-                    return;
+                if !self.is_mark(id, message) {
+                    if let Some(peer) = self.peers.get_mut(id) {
+                        peer.mailbox.push(line, Arc::clone(seen));
+                    }
+                    self.watched(id, line, message);
                 }
-                if let Some(peer) = self.peers.get_mut(id) {
-                    peer.mailbox.push(line, Arc::clone(seen));
-                }
-                self.watched(id, line, message);
             }
             // A client of ours serves nothing, and says so.
             Kind::Request => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::scenario::bind::Template;
 use crate::scenario::source::Span;

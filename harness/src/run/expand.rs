@@ -1,7 +1,7 @@
 //! Steps taken apart into tasks. A longer step (`open`, `snapshot`, `reconnect`) becomes the short
 //! ones that an author could have written.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use crate::scenario::bind::{Mint, Template};
 use crate::scenario::parse::{Scenario, Step};

@@ -9,36 +9,37 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::transcript::Seen;
-use crate::wire::message::Message;
+use crate::wire::frame::Frame;
 
 /// Messages kept for a client. A host that floods loses the oldest ones here, never in the
 /// transcript.
 const MAX_ITEMS: usize = 2_000;
 
 /// A message in a mailbox.
+///
+/// Only the newest is kept decoded, since that is the one that is looked at in most cases; the
+/// others are kept as text, which takes a fifteenth of the space, and are decoded again for the
+/// step that looks at them.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Its line in the transcript.
     pub line: u64,
-    seen: Arc<Seen>,
+    /// The URI in its `channel`.
+    channel: Option<Arc<str>>,
+    frame: Arc<Frame>,
+    decoded: Option<Arc<Seen>>,
 }
 
 impl Item {
-    /// The message.
-    pub fn message(&self) -> Option<&Message> {
-        self.seen.message()
-    }
-
-    /// The frame it came in.
+    /// The message, in the frame it came in.
     pub fn seen(&self) -> Arc<Seen> {
-        Arc::clone(&self.seen)
-    }
-
-    fn channel(&self) -> Option<&Value> {
-        self.message().map(|message| &message.params()["channel"])
+        match &self.decoded {
+            Some(seen) => Arc::clone(seen),
+            None => Arc::new(Seen::again(Arc::clone(&self.frame))),
+        }
     }
 }
 
@@ -49,7 +50,7 @@ pub struct Mailbox {
     /// How many messages were pushed out unread.
     pub lost: u64,
     /// The line up to which a channel was read by the expectations since [`arrive`](Self::arrive).
-    positions: Vec<(Option<Value>, u64)>,
+    positions: Vec<(Option<Arc<str>>, u64)>,
 }
 
 impl Mailbox {
@@ -59,7 +60,19 @@ impl Mailbox {
             self.items.pop_front();
             self.lost += 1;
         }
-        self.items.push_back(Item { line, seen });
+        let uri = seen.message().and_then(|message| message.params().get("channel"));
+        let uri = uri.and_then(Value::as_str);
+        let last = self.items.back_mut();
+        // Most messages are of the channel of the one before.
+        let channel = match last.as_ref().and_then(|last| last.channel.as_ref()) {
+            Some(known) if uri == Some(known) => Some(Arc::clone(known)),
+            _ => uri.map(Arc::from),
+        };
+        if let Some(last) = last {
+            last.decoded = None;
+        }
+        let frame = Arc::clone(&seen.frame);
+        self.items.push_back(Item { line, channel, frame, decoded: Some(seen) });
     }
 
     /// Everything unread, in order, with its place.
@@ -81,14 +94,14 @@ impl Mailbox {
 
     /// The message at a place has been read, and so has what came before it on its channel.
     pub fn read_to(&mut self, place: usize) {
-        let channel = self.items.get(place).and_then(Item::channel).cloned();
+        let channel = self.items.get(place).and_then(|item| item.channel.clone());
         if let Some(line) = self.items.get(place).map(|item| item.line) {
             self.positions.retain(|(known, _)| *known != channel);
             self.positions.push((channel.clone(), line));
         }
         let mut index = 0;
         self.items.retain(|item| {
-            let read = index <= place && item.channel() == channel.as_ref();
+            let read = index <= place && item.channel == channel;
             index += 1;
             !read
         });
@@ -102,7 +115,7 @@ impl Mailbox {
     /// What has come already and stands behind what was just read, on the same channel.
     pub fn behind(&self) -> impl Iterator<Item = &Item> {
         let is_behind = |item: &&Item| {
-            let at = self.positions.iter().find(|(channel, _)| channel.as_ref() == item.channel());
+            let at = self.positions.iter().find(|(channel, _)| *channel == item.channel);
             at.is_some_and(|(_, line)| item.line > *line)
         };
         self.items.iter().filter(is_behind)
@@ -116,7 +129,9 @@ impl Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
+
+    use crate::wire::message::Message;
 
     use super::*;
 

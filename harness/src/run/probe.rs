@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
 use crate::transport::websocket::{Endpoint, Link, LinkEvent};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::scenario::bind::{Piece, Template};
 use crate::scenario::pattern::{Name, Pattern};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use crate::scenario::pattern::{Pattern, brief};
 use crate::transcript::Seen;
@@ -275,12 +275,13 @@ impl Case {
     ) -> Option<(usize, u64, Arc<Seen>)> {
         let peer = self.peers.get(peer)?;
         peer.mailbox.unread_after(after).find_map(|(place, item)| {
-            let message = item.message()?;
+            let seen = item.seen();
+            let message = seen.message()?;
             let origin = &message.params()["origin"];
             let own = message.method() == Some("action")
                 && origin["clientId"] == *peer.engine.client_id
                 && origin["clientSeq"].as_u64() == Some(seq);
-            own.then(|| (place, item.line, item.seen()))
+            own.then_some((place, item.line, seen))
         })
     }
 
@@ -307,7 +308,8 @@ impl Case {
         let mut near = None;
         let mut found = None;
         for (place, item) in peer.mailbox.unread_after(looked) {
-            let Some(message) = item.message() else {
+            let seen = item.seen();
+            let Some(message) = seen.message() else {
                 continue;
             };
             let about = filter.is_about(message);
@@ -387,7 +389,8 @@ impl Case {
         }
         let chat = self.peers.get(peer).and_then(|peer| {
             peer.mailbox.unread().find_map(|(_, item)| {
-                let params = item.message()?.params();
+                let seen = item.seen();
+                let params = seen.message()?.params();
                 let action = &params["action"];
                 let chat = match action["type"].as_str()? {
                     "session/defaultChatChanged" => &action["defaultChat"],

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use crate::wire::json::{Map, Value};
 
 use super::node::{Content, Node};
 use super::source::Span;
@@ -106,7 +106,7 @@ impl Template {
         let shape = match &node.content {
             Content::Scalar(Value::String(text)) => match pieces(text) {
                 plain if plain.iter().all(|piece| matches!(piece, Piece::Plain(_))) => {
-                    Shape::Value(Value::String(joined(&plain)))
+                    Shape::Value(Value::from(joined(&plain)))
                 }
                 parts => Shape::Text(parts),
             },
@@ -151,7 +151,7 @@ impl Template {
     pub fn followed_by(&self, more: &str) -> Template {
         let mut parts = match &*self.shape {
             Shape::Text(parts) => parts.clone(),
-            Shape::Value(Value::String(text)) => vec![Piece::Plain(text.clone())],
+            Shape::Value(Value::String(text)) => vec![Piece::Plain(text.to_string())],
             _ => vec![Piece::Plain(self.spelled().to_string())],
         };
         parts.push(Piece::Plain(more.to_owned()));
@@ -171,7 +171,7 @@ impl Template {
                     .map(|(key, value)| {
                         (fill_key(key, bindings, mint).into_owned(), value.fill(bindings, mint))
                     })
-                    .collect::<Map<_, _>>(),
+                    .collect::<Map>(),
             ),
         }
     }
@@ -266,7 +266,7 @@ fn fill_text(parts: &[Piece], bindings: &mut dyn Scope, mint: &mut dyn Mint) -> 
             other => text.push_str(&other.to_string()),
         }
     }
-    Value::String(text)
+    Value::from(text)
 }
 
 /// The parts of a key that has holes; none where it has no hole.
@@ -283,7 +283,7 @@ pub(super) fn fill_key<'k>(
     match key_holes(key).as_slice() {
         [] => Cow::Borrowed(key),
         parts => match fill_text(parts, bindings, mint) {
-            Value::String(text) => Cow::Owned(text),
+            Value::String(text) => Cow::Owned(text.into()),
             other => Cow::Owned(other.to_string()),
         },
     }
@@ -291,14 +291,14 @@ pub(super) fn fill_key<'k>(
 
 fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
     match piece {
-        Piece::Plain(text) => Value::String(text.clone()),
-        Piece::Now => Value::String(mint.now()),
+        Piece::Plain(text) => Value::from(text.clone()),
+        Piece::Now => Value::from(mint.now()),
         Piece::Use(name) => match bindings.get(name) {
             Some(value) => value.clone(),
-            None => Value::String(piece.spelled()),
+            None => Value::from(piece.spelled()),
         },
         Piece::New(name) => {
-            let value = Value::String(mint.fresh());
+            let value = Value::from(mint.fresh());
             bindings.set(name, value.clone());
             value
         }
@@ -307,7 +307,7 @@ fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> V
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::super::node::read;
     use super::super::source::Source;

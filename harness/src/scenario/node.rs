@@ -3,8 +3,8 @@
 //! Stricter than YAML: no tags, anchors, aliases, complex keys or several documents, and no word
 //! that YAML 1.1 takes for a boolean. JSON is YAML, so it goes through here as well.
 
+use crate::wire::json::Value;
 use granit_parser::{Event, Parser, ScalarStyle};
-use serde_json::Value;
 
 use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
 
@@ -221,7 +221,7 @@ impl Reader {
     fn key(&mut self, node: Node) {
         let span = node.span;
         let key = match node.content {
-            Content::Scalar(Value::String(text)) => text,
+            Content::Scalar(Value::String(text)) => text.into_string(),
             Content::Scalar(Value::Null) => "null".to_owned(),
             Content::Scalar(value) => value.to_string(),
             _ => {
@@ -245,7 +245,7 @@ impl Reader {
     /// Resolves a scalar by YAML 1.2's core schema; only plain ones are anything but text.
     fn scalar(&mut self, text: &str, style: ScalarStyle, span: Span) -> Value {
         if style != ScalarStyle::Plain {
-            return Value::String(text.to_owned());
+            return Value::from(text);
         }
         match text {
             "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -257,7 +257,7 @@ impl Reader {
         if matches!(lower.as_str(), "on" | "off" | "y" | "n" | "yes" | "no") {
             self.fail(span, ScenarioErrorKind::BooleanWord { word: text.to_owned() });
         }
-        number(text).unwrap_or_else(|| Value::String(text.to_owned()))
+        number(text).unwrap_or_else(|| Value::from(text))
     }
 }
 
@@ -267,12 +267,12 @@ fn number(text: &str) -> Option<Value> {
     if !(first == b'-' || first.is_ascii_digit()) {
         return None;
     }
-    serde_json::from_str::<serde_json::Number>(text).ok().map(Value::Number)
+    serde_json::from_str::<crate::wire::json::Number>(text).ok().map(Value::Number)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::*;
 

@@ -284,7 +284,7 @@ impl Parser<'_> {
             let fits = match field.form {
                 Form::Text => node.as_str().is_some(),
                 Form::Texts => !texts(node).is_empty(),
-                Form::Flag => matches!(node.to_value(), serde_json::Value::Bool(_)),
+                Form::Flag => matches!(node.to_value(), crate::wire::json::Value::Bool(_)),
                 Form::Steps => node.as_list().is_some(),
                 _ => true,
             };
@@ -426,7 +426,7 @@ impl Parser<'_> {
                     }
                 }
             }
-            (Content::Scalar(serde_json::Value::Null), _)
+            (Content::Scalar(crate::wire::json::Value::Null), _)
                 if row.fields.iter().all(|field| !field.required) => {}
             (_, Some(short)) => {
                 if let Some(field) = row.fields.iter().find(|field| field.name == short)
@@ -486,7 +486,9 @@ impl Parser<'_> {
             Form::Pattern => {
                 // `true` asks for the outcome alone, whatever it looks like.
                 let pattern = match node.to_value() {
-                    serde_json::Value::Bool(true) if field.wants => Pattern::anything(node.span),
+                    crate::wire::json::Value::Bool(true) if field.wants => {
+                        Pattern::anything(node.span)
+                    }
                     _ => Pattern::of(node, self.errors),
                 };
                 Some(Given::Pattern(pattern))

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::wire::json::Value;
 use regex_lite::Regex;
-use serde_json::Value;
 
 use super::bind::{Bindings, Piece, Scope, Template, fill_key, key_holes};
 use super::node::{Content, Node};
@@ -138,10 +138,8 @@ impl Pattern {
         let kind = match &node.content {
             Content::Scalar(Value::String(text)) if is_operator(text) => {
                 let (name, operand) = text.split_once(' ').unwrap_or((text, ""));
-                let value = Node {
-                    span: node.span,
-                    content: Content::Scalar(Value::String(operand.trim().to_owned())),
-                };
+                let value =
+                    Node { span: node.span, content: Content::Scalar(Value::from(operand.trim())) };
                 Pattern::operator(name, node.span, &value, errors)
             }
             Content::Scalar(_) => Kind::Equal(Template::of(node)),
@@ -545,7 +543,7 @@ impl<'a> Matcher<'a> {
                 Ok(())
             }
             (Some(Value::String(text)), Some(template)) => match self.filled(template) {
-                Value::String(prefix) if text.starts_with(&prefix) => Ok(()),
+                Value::String(prefix) if text.starts_with(prefix.as_str()) => Ok(()),
                 prefix => {
                     self.fail(pattern, format!("a text that begins with {}", brief(&prefix)), value)
                 }
@@ -643,7 +641,7 @@ impl Pattern {
             Kind::Absent => "$absent".to_owned(),
             Kind::Bind(name) => format!("$bind {name}"),
             Kind::Equal(template) => match template.spelled() {
-                Value::String(text) => text,
+                Value::String(text) => text.into_string(),
                 value => value.to_string(),
             },
             Kind::List(items) => format!("[{}]", all(items)),
@@ -673,7 +671,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::super::node::read;
     use super::super::source::Source;

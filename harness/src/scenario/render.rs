@@ -38,7 +38,7 @@ fn spelled(given: &Given) -> String {
         Given::Duration(duration) => format!("{duration:?}"),
         Given::Count(count) => count.to_string(),
         Given::Template(template) => match template.spelled() {
-            serde_json::Value::String(text) => text,
+            crate::wire::json::Value::String(text) => text.into_string(),
             value => value.to_string(),
         },
         Given::Pattern(pattern) => pattern.spelled(),

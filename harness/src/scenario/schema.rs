@@ -1,6 +1,6 @@
 //! The JSON Schema of scenario files, read off the tables, for editors.
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::pattern::OPERATORS;
 use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, VerbRow};
@@ -14,7 +14,7 @@ pub fn text() -> String {
 
 fn schema() -> Value {
     let mut definitions = Map::new();
-    definitions.insert("pattern".to_owned(), pattern());
+    definitions.insert("pattern", pattern());
     for row in VERBS {
         definitions.insert(row.name.to_owned(), verb(row));
     }
@@ -24,13 +24,13 @@ fn schema() -> Value {
             let reference = json!({"$ref": format!("#/$defs/{}", row.name)});
             json!({
                 "type": "object",
-                "properties": {row.name: reference},
+                "properties": {(row.name): reference},
                 "required": [row.name],
                 "additionalProperties": false,
             })
         })
         .collect();
-    definitions.insert("step".to_owned(), json!({"oneOf": steps}));
+    definitions.insert("step", json!({"oneOf": steps}));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "AHP scenario",
@@ -53,7 +53,7 @@ fn verb(row: &VerbRow) -> Value {
 fn object(fields: &[Field], doc: &str) -> Value {
     let required: Vec<_> =
         fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    let properties: Map<String, Value> = fields
+    let properties: Map = fields
         .iter()
         .map(|field| {
             let mut value = form(field);
@@ -84,7 +84,7 @@ fn form(field: &Field) -> Value {
         Form::Pattern => json!({"$ref": "#/$defs/pattern"}),
         Form::Steps => json!({"type": "array", "items": {"$ref": "#/$defs/step"}}),
         Form::Settings => {
-            let settings: Map<String, Value> = SETTINGS
+            let settings: Map = SETTINGS
                 .iter()
                 .map(|name| ((*name).to_owned(), json!({"type": "integer", "minimum": 0})))
                 .collect();

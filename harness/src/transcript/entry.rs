@@ -31,8 +31,13 @@ pub struct Seen {
 impl Seen {
     /// Decodes a frame.
     pub fn new(frame: Frame) -> Seen {
+        Seen::again(Arc::new(frame))
+    }
+
+    /// Decodes a frame that was kept.
+    pub fn again(frame: Arc<Frame>) -> Seen {
         let decoded = decode(&frame);
-        Seen { frame: Arc::new(frame), decoded }
+        Seen { frame, decoded }
     }
 
     /// Takes a message of our own making, which needs no decoding.

@@ -76,7 +76,7 @@ fn frame(out: &mut String, dir: &str, seen: &Seen) {
 }
 
 fn text(out: &mut String, value: &str) {
-    out.push_str(&serde_json::Value::from(value).to_string());
+    out.push_str(&crate::wire::json::Value::from(value).to_string());
 }
 
 /// One line of a transcript, read.

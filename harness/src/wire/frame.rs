@@ -13,7 +13,7 @@ pub enum Frame {
 
 impl Frame {
     /// Makes a text frame of a JSON value, without insignificant white space.
-    pub fn json(value: &serde_json::Value) -> Frame {
+    pub fn json(value: &crate::wire::json::Value) -> Frame {
         Frame::Text(value.to_string())
     }
 

@@ -4,7 +4,7 @@
 //! peer sent is lost by reading it. [`decode`] never fails: what is not a message is
 //! [`Decoded::Odd`], with the reason.
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::frame::Frame;
 
@@ -93,7 +93,7 @@ impl Message {
     /// Moves the members in: `json!` would copy them, whole states among them.
     fn of<const N: usize>(members: [(&str, Value); N]) -> Message {
         let mut object = Map::new();
-        object.insert("jsonrpc".to_owned(), Value::from("2.0"));
+        object.insert("jsonrpc", Value::from("2.0"));
         object.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Message::new(Value::Object(object))
     }
@@ -153,7 +153,7 @@ fn classify(value: &Value) -> Kind {
     let Some(object) = value.as_object() else {
         return Kind::Malformed;
     };
-    let has = |name: &str, object: &Map<String, Value>| object.contains_key(name);
+    let has = |name: &str, object: &Map| object.contains_key(name);
     let method = object.get("method");
     match (method, has("result", object), has("error", object)) {
         (Some(Value::String(_)), false, false) if has("id", object) => Kind::Request,

@@ -11,6 +11,7 @@ pub mod channel;
 pub mod error_code;
 pub mod feature;
 pub mod frame;
+pub mod json;
 pub mod message;
 pub mod protocol;
 mod shape;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::channel::ChannelKind;
 use super::error_code::ErrorCode;

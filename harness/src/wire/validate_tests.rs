@@ -1,6 +1,6 @@
 //! Rows of messages, and mutations of a sample of every type: each has to be refused at its path.
 
-use serde_json::json;
+use crate::wire::json::json;
 
 use super::*;
 use crate::wire::shape::{Member, Presence, Shape, TypeId, Union};
@@ -124,9 +124,9 @@ fn union_faults(
     depth: usize,
 ) -> Vec<(String, Value)> {
     let at = join(path, &union.tag);
-    let mut found = vec![(at.clone(), json!({})), (at.clone(), json!({&union.tag: 5}))];
+    let mut found = vec![(at.clone(), json!({})), (at.clone(), json!({(&union.tag): 5}))];
     if !union.open {
-        found.push((at.clone(), json!({&union.tag: "x-unknown"})));
+        found.push((at.clone(), json!({(&union.tag): "x-unknown"})));
     }
     for (tag, variant) in &union.variants {
         for (place, value) in faults(protocol, *variant, path, depth) {

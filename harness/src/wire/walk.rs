@@ -5,7 +5,7 @@
 //!
 //! Start at [`Walk::value`].
 
-use serde_json::{Map, Value};
+use crate::wire::json::{Map, Value};
 
 use super::channel::ChannelKind;
 use super::protocol::Protocol;
@@ -122,7 +122,8 @@ impl<'p> Walk<'p> {
             (Shape::Integer | Shape::Natural, Value::Number(_)) => self.whole(id, value, path),
             (Shape::Literal(text), Value::String(found)) if text == found => {}
             (Shape::Enum { open: true, .. }, Value::String(_)) => {}
-            (Shape::Enum { values, .. }, Value::String(found)) if values.contains(found) => {}
+            (Shape::Enum { values, .. }, Value::String(found))
+                if values.iter().any(|value| value == found) => {}
             (Shape::Action, _) => self.action(value, path),
             (Shape::List(item), Value::Array(items)) => {
                 for (index, element) in items.iter().enumerate() {
@@ -152,7 +153,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn record(&mut self, members: &[Member], object: &Map<String, Value>, path: &Path<'_>) {
+    fn record(&mut self, members: &[Member], object: &Map, path: &Path<'_>) {
         for member in members {
             let at = path.member(&member.name);
             let shapes = &self.protocol.shapes;
@@ -171,7 +172,7 @@ impl<'p> Walk<'p> {
     }
 
     /// A member whose shape may depend on those beside it.
-    fn member(&mut self, id: TypeId, value: &Value, beside: &Map<String, Value>, path: &Path<'_>) {
+    fn member(&mut self, id: TypeId, value: &Value, beside: &Map, path: &Path<'_>) {
         match self.protocol.shapes.get(id) {
             Shape::State => {
                 let uri = beside.get("resource").and_then(Value::as_str);
@@ -188,13 +189,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn union(
-        &mut self,
-        union: &Union,
-        value: &Value,
-        object: &Map<String, Value>,
-        path: &Path<'_>,
-    ) {
+    fn union(&mut self, union: &Union, value: &Value, object: &Map, path: &Path<'_>) {
         let at = path.member(&union.tag);
         let tag = match object.get(&union.tag) {
             Some(Value::String(tag)) if !union.boolean => tag.as_str(),

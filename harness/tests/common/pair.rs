@@ -13,9 +13,9 @@ use ahp_harness::host::{Host, Output};
 use ahp_harness::transcript::{ConnId, Entry, Event, Seen, Side};
 use ahp_harness::wire::channel::ROOT;
 use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::message::Message;
 use ahp_harness::wire::version::Version;
-use serde_json::{Value, json};
 
 use super::seat::{Asked, Seat};
 use super::step::{Act, On, Script, Step, new_chat};

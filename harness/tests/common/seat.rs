@@ -7,9 +7,9 @@ use ahp_harness::model;
 use ahp_harness::peer::client::ClientEngine;
 use ahp_harness::transcript::ConnId;
 use ahp_harness::wire::channel::ChannelKind;
+use ahp_harness::wire::json::Value;
 use ahp_harness::wire::message::{Kind, Message};
 use ahp_harness::wire::version::Version;
-use serde_json::Value;
 
 /// One client.
 pub struct Seat {

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use ahp_harness::wire::json::{Value, json};
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::{Value, json};
 
 /// One play: who takes part, and what they do.
 #[derive(Clone)]

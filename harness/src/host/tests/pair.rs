@@ -7,7 +7,7 @@
 pub(super) use std::collections::BTreeMap;
 pub(super) use std::time::Duration;
 
-pub(super) use serde_json::{Value, json};
+pub(super) use crate::wire::json::{Value, json};
 
 pub(super) use super::super::engine::{Config, RefHost};
 use super::super::{Host, Output};

@@ -1,0 +1,261 @@
+//! Looking into values.
+
+use super::{Map, Number, Text, Value};
+
+static NULL: Value = Value::Null;
+
+/// What finds a value inside of another: a name in an object, a number in a list.
+pub trait Index {
+    /// The value there.
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
+    /// The value there, to change it.
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
+    /// The value there, made where a name is absent. Null becomes an object first.
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
+}
+
+impl Index for str {
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        value.as_object()?.get(self)
+    }
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        value.as_object_mut()?.get_mut(self)
+    }
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        if value.is_null() {
+            *value = Value::Object(Map::new());
+        }
+        Some(value.as_object_mut()?.entry(self).or_insert(Value::Null))
+    }
+}
+
+impl Index for String {
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        <str as Index>::find(self, value)
+    }
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        <str as Index>::find_mut(self, value)
+    }
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        <str as Index>::make(self, value)
+    }
+}
+
+impl Index for Text {
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        <str as Index>::find(self, value)
+    }
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        <str as Index>::find_mut(self, value)
+    }
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        <str as Index>::make(self, value)
+    }
+}
+
+impl Index for usize {
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        value.as_array()?.get(*self)
+    }
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        value.as_array_mut()?.get_mut(*self)
+    }
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        self.find_mut(value)
+    }
+}
+
+impl<T: Index + ?Sized> Index for &T {
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        (**self).find(value)
+    }
+    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        (**self).find_mut(value)
+    }
+    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        (**self).make(value)
+    }
+}
+
+impl Value {
+    /// The value at a name or a number, where there is one.
+    pub fn get(&self, index: impl Index) -> Option<&Value> {
+        index.find(self)
+    }
+
+    /// The value at a name or a number, to change it.
+    pub fn get_mut(&mut self, index: impl Index) -> Option<&mut Value> {
+        index.find_mut(self)
+    }
+
+    /// The value at a JSON pointer, such as `/params/action` (RFC 6901).
+    pub fn pointer(&self, pointer: &str) -> Option<&Value> {
+        steps(pointer)?.try_fold(self, |value, step| match value {
+            Value::Object(map) => map.get(&step),
+            Value::Array(items) => items.get(number(&step)?),
+            _ => None,
+        })
+    }
+
+    /// The value at a JSON pointer, to change it.
+    pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Value> {
+        steps(pointer)?.try_fold(self, |value, step| match value {
+            Value::Object(map) => map.get_mut(&step),
+            Value::Array(items) => items.get_mut(number(&step)?),
+            _ => None,
+        })
+    }
+
+    /// Takes the value and leaves null.
+    pub fn take(&mut self) -> Value {
+        std::mem::take(self)
+    }
+
+    /// The text, where it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The boolean, where it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number, where it is one.
+    pub fn as_number(&self) -> Option<&Number> {
+        match self {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The number, where it is an integer of 64 bits without a sign.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_number()?.as_u64()
+    }
+
+    /// The number, where it is an integer of 64 bits with a sign.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_number()?.as_i64()
+    }
+
+    /// The number as a float, where it is a number.
+    pub fn as_f64(&self) -> Option<f64> {
+        self.as_number()?.as_f64()
+    }
+
+    /// The items, where it is a list.
+    pub fn as_array(&self) -> Option<&Vec<Value>> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The items, to change them.
+    pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The members, where it is an object.
+    pub fn as_object(&self) -> Option<&Map> {
+        match self {
+            Value::Object(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The members, to change them.
+    pub fn as_object_mut(&mut self) -> Option<&mut Map> {
+        match self {
+            Value::Object(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// Whether it is a boolean.
+    pub fn is_boolean(&self) -> bool {
+        matches!(self, Value::Bool(_))
+    }
+
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Value::Number(_))
+    }
+
+    /// Whether it is an integer of 64 bits without a sign.
+    pub fn is_u64(&self) -> bool {
+        self.as_u64().is_some()
+    }
+
+    /// Whether it is an integer of 64 bits with a sign.
+    pub fn is_i64(&self) -> bool {
+        self.as_i64().is_some()
+    }
+
+    /// Whether it is a text.
+    pub fn is_string(&self) -> bool {
+        matches!(self, Value::String(_))
+    }
+
+    /// Whether it is a list.
+    pub fn is_array(&self) -> bool {
+        matches!(self, Value::Array(_))
+    }
+
+    /// Whether it is an object.
+    pub fn is_object(&self) -> bool {
+        matches!(self, Value::Object(_))
+    }
+}
+
+/// The steps of a JSON pointer, unescaped; `None` where it does not begin with a slash.
+fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
+    let steps = match pointer {
+        "" => None,
+        _ => Some(pointer.strip_prefix('/')?.split('/')),
+    };
+    Some(steps.into_iter().flatten().map(|step| step.replace("~1", "/").replace("~0", "~")))
+}
+
+/// A number in a pointer has no sign and no leading zero.
+fn number(step: &str) -> Option<usize> {
+    let plain = step == "0" || !step.starts_with(['0', '+']);
+    step.parse().ok().filter(|_| plain)
+}
+
+impl<I: Index> std::ops::Index<I> for Value {
+    type Output = Value;
+    /// The value there, or null.
+    fn index(&self, index: I) -> &Value {
+        index.find(self).unwrap_or(&NULL)
+    }
+}
+
+impl<I: Index> std::ops::IndexMut<I> for Value {
+    /// The value there, made where a name is absent.
+    ///
+    /// # Panics
+    /// Where there can be none: a name in what is neither an object nor null, or a number past the
+    /// end of a list. For values of our own making only.
+    fn index_mut(&mut self, index: I) -> &mut Value {
+        match index.make(self) {
+            Some(value) => value,
+            None => panic!("expected an object or a list with that place"),
+        }
+    }
+}

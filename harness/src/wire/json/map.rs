@@ -1,0 +1,235 @@
+//! Members by name: one piece of memory, looked through from the front while it is small.
+
+use super::{Text, Value};
+
+/// Up to this many members stand in the order they came in and are looked through one by one; more
+/// are sorted by name, so that a peer cannot make us pay for the length.
+const SMALL: usize = 16;
+
+/// The members of an object. Two are equal when their members are, whatever their order.
+#[derive(Clone, Default)]
+pub struct Map {
+    /// Sorted by name where there are more than [`SMALL`].
+    members: Vec<(Text, Value)>,
+}
+
+impl Map {
+    /// No members.
+    pub const fn new() -> Map {
+        Map { members: Vec::new() }
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The value of a member.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let place = self.place(name).ok()?;
+        self.members.get(place).map(|(_, value)| value)
+    }
+
+    /// The value of a member, to change it.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        let place = self.place(name).ok()?;
+        self.members.get_mut(place).map(|(_, value)| value)
+    }
+
+    /// Whether there is a member of this name.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.place(name).is_ok()
+    }
+
+    /// Sets a member; returns the value it had.
+    pub fn insert(&mut self, name: impl Into<Text>, value: Value) -> Option<Value> {
+        let name = name.into();
+        match self.place(&name) {
+            Ok(place) => self.members.get_mut(place).map(|(_, old)| std::mem::replace(old, value)),
+            Err(place) => {
+                self.add(place, name, value);
+                None
+            }
+        }
+    }
+
+    /// A member that may be absent.
+    pub fn entry(&mut self, name: impl Into<Text>) -> Entry<'_> {
+        Entry { map: self, name: name.into() }
+    }
+
+    /// Takes a member out.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let place = self.place(name).ok()?;
+        Some(self.members.remove(place).1)
+    }
+
+    /// Keeps the members of which `keep` is true.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Value) -> bool) {
+        self.members.retain_mut(|(name, value)| keep(name, value));
+    }
+
+    /// The members with their names.
+    pub fn iter(&self) -> Iter<'_> {
+        self.members.iter().map(|(name, value)| (name, value))
+    }
+
+    /// The members with their names, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Text, &mut Value)> {
+        self.members.iter_mut().map(|(name, value)| (&*name, value))
+    }
+
+    /// The names.
+    pub fn keys(&self) -> impl Iterator<Item = &Text> {
+        self.members.iter().map(|(name, _)| name)
+    }
+
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.members.iter().map(|(_, value)| value)
+    }
+
+    /// The values, to change them.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.members.iter_mut().map(|(_, value)| value)
+    }
+
+    /// Where a member is, or where it would go.
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        if self.members.len() <= SMALL {
+            let found = self.members.iter().position(|(known, _)| known == name);
+            found.ok_or(self.members.len())
+        } else {
+            self.members.binary_search_by(|(known, _)| known.as_str().cmp(name))
+        }
+    }
+
+    /// Adds a member that is absent, at the place where it goes; returns where it is.
+    fn add(&mut self, place: usize, name: Text, value: Value) -> usize {
+        if self.members.is_empty() {
+            self.members.reserve(4);
+        }
+        if self.members.len() == SMALL {
+            self.sort();
+            let place = self.members.partition_point(|(known, _)| *known < name);
+            self.members.insert(place, (name, value));
+            return place;
+        }
+        self.members.insert(place, (name, value));
+        place
+    }
+
+    fn sort(&mut self) {
+        self.members.sort_by(|(left, _), (right, _)| left.cmp(right));
+    }
+}
+
+/// Many members at once: sorting comes last, since sorting each in would cost its square.
+impl<N: Into<Text>> Extend<(N, Value)> for Map {
+    fn extend<I: IntoIterator<Item = (N, Value)>>(&mut self, members: I) {
+        let mut members = members.into_iter();
+        while self.members.len() < SMALL {
+            let Some((name, value)) = members.next() else {
+                return;
+            };
+            self.insert(name, value);
+        }
+        self.members.extend(members.map(|(name, value)| (name.into(), value)));
+        if self.members.len() > SMALL {
+            // Of two of a name the later counts: it comes first in the reverse, and stays there.
+            self.members.reverse();
+            self.sort();
+            self.members.dedup_by(|later, earlier| later.0 == earlier.0);
+        }
+    }
+}
+
+impl<N: Into<Text>> FromIterator<(N, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (N, Value)>>(members: I) -> Map {
+        let mut map = Map::new();
+        map.extend(members);
+        map
+    }
+}
+
+impl<N: Into<Text>, const C: usize> From<[(N, Value); C]> for Map {
+    fn from(members: [(N, Value); C]) -> Map {
+        members.into_iter().collect()
+    }
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Map) -> bool {
+        // Most equal objects have the same order too.
+        let same = |(place, (name, value)): (usize, &(Text, Value))| match other.members.get(place)
+        {
+            Some((known, theirs)) if known == name => value == theirs,
+            _ => other.get(name) == Some(value),
+        };
+        self.len() == other.len() && self.members.iter().enumerate().all(same)
+    }
+}
+
+impl std::fmt::Debug for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// A member that may be absent.
+pub struct Entry<'a> {
+    map: &'a mut Map,
+    name: Text,
+}
+
+impl<'a> Entry<'a> {
+    /// The value of the member, which is made first where it is absent.
+    pub fn or_insert_with(self, make: impl FnOnce() -> Value) -> &'a mut Value {
+        let Entry { map, name } = self;
+        let place = match map.place(&name) {
+            Ok(place) => place,
+            Err(place) => map.add(place, name, make()),
+        };
+        &mut map.members[place].1
+    }
+
+    /// The value of the member, which is set to this one where it is absent.
+    pub fn or_insert(self, value: Value) -> &'a mut Value {
+        self.or_insert_with(|| value)
+    }
+}
+
+/// The members with their names.
+pub type Iter<'a> = std::iter::Map<
+    std::slice::Iter<'a, (Text, Value)>,
+    fn(&'a (Text, Value)) -> (&'a Text, &'a Value),
+>;
+
+impl IntoIterator for Map {
+    type Item = (Text, Value);
+    type IntoIter = std::vec::IntoIter<(Text, Value)>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Map {
+    type Item = (&'a Text, &'a Value);
+    type IntoIter = Iter<'a>;
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl std::ops::Index<&str> for Map {
+    type Output = Value;
+    /// The member, or null.
+    fn index(&self, name: &str) -> &Value {
+        self.get(name).unwrap_or(&Value::Null)
+    }
+}
