@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::Message;
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::{cpu, host, median, pin, runtime, setup};
+use measure::{beside, cpu, host, median, pin, runtime, setup};
 
 /// Envelopes of one flood.
 const FRAMES: u64 = 15_000;
@@ -47,17 +47,17 @@ async fn harness() -> f64 {
     let steps = "  - turn: { by: A, id: t1, accept: true }\n  - expect: { at: A, type: \
                  chat/turnComplete, where: { action: { turnId: t1 } } }\n";
     let setup = setup(steps);
-    let (listener, url) = host::listener().await;
+    let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
     let play = Play::new(setup, false, writer.recorder(0));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);
     let server =
-        tokio::spawn(async move { host::serve(host::accepted(&listener).await, FRAMES).await });
+        beside(move || async move { host::serve(host::accepted(&listener).await, FRAMES).await });
     let began = cpu();
     let verdict = driver::play(play, &endpoint, None, stop).await;
     let took = cpu() - began;
-    server.await.expect("the server");
+    server.join().expect("the server");
     writer.finish().expect("the transcript");
     assert_eq!(verdict.status, Status::Pass, "{}", verdict.reason);
     for check in &verdict.checks {
@@ -72,9 +72,9 @@ async fn harness() -> f64 {
 
 /// Nanoseconds of CPU for one frame that is dropped.
 async fn drop_all() -> f64 {
-    let (listener, url) = host::listener().await;
+    let (listener, url) = host::listener();
     let server =
-        tokio::spawn(async move { host::pour(host::accepted(&listener).await, FRAMES).await });
+        beside(move || async move { host::pour(host::accepted(&listener).await, FRAMES).await });
     let (mut socket, _) =
         connect_async_with_config(url, Some(config()), true).await.expect("a connection");
     let began = cpu();
@@ -85,6 +85,6 @@ async fn drop_all() -> f64 {
     }
     let took = cpu() - began;
     assert_eq!(frames, FRAMES);
-    server.await.expect("the server");
+    server.join().expect("the server");
     took.as_secs_f64() * 1e9 / FRAMES as f64
 }

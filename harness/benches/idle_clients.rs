@@ -48,7 +48,7 @@ fn main() {
 
 /// Serves until the bench closes the input.
 async fn serve() {
-    let (listener, url) = host::listener().await;
+    let (listener, url) = host::listener();
     println!("{url}");
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_line(&mut String::new());

@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::Message;
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::{cpu, host, median, pin, runtime, setup};
+use measure::{beside, cpu, host, median, pin, runtime, setup};
 
 /// Steps of one scenario.
 const STEPS: usize = 5_000;
@@ -54,16 +54,17 @@ async fn harness() -> f64 {
         );
     }
     let setup = setup(&steps);
-    let (listener, url) = host::listener().await;
+    let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
     let play = Play::new(setup, false, writer.recorder(0));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);
-    let server = tokio::spawn(async move { host::serve(host::accepted(&listener).await, 0).await });
+    let server =
+        beside(move || async move { host::serve(host::accepted(&listener).await, 0).await });
     let began = cpu();
     let verdict = driver::play(play, &endpoint, None, stop).await;
     let took = cpu() - began;
-    server.await.expect("the server");
+    server.join().expect("the server");
     writer.finish().expect("the transcript");
     assert_eq!(verdict.status, Status::Pass, "{}", verdict.reason);
     assert_eq!(verdict.observations as usize, STEPS);
@@ -78,8 +79,8 @@ async fn echo() -> f64 {
     let action = "{\"draft\":{\"origin\":{\"kind\":\"user\"},\"text\":\"draft 000000\"},\"type\":\
                   \"chat/draftChanged\"}";
     let text = host::envelope(action, 1000, "ahp-harness-00000000-A", "1000");
-    let (listener, url) = host::listener().await;
-    let server = tokio::spawn(async move { host::echo(host::accepted(&listener).await).await });
+    let (listener, url) = host::listener();
+    let server = beside(move || async move { host::echo(host::accepted(&listener).await).await });
     let (mut socket, _) =
         connect_async_with_config(url, Some(config()), true).await.expect("a connection");
     let began = cpu();
@@ -89,6 +90,6 @@ async fn echo() -> f64 {
     }
     let took = cpu() - began;
     socket.close(None).await.expect("closed");
-    server.await.expect("the server");
+    server.join().expect("the server");
     took.as_secs_f64() * 1e6 / STEPS as f64
 }

@@ -16,14 +16,16 @@ pub const CHAT: &str = "ahp-chat:/bench";
 const BATCH: u64 = 64;
 
 /// A listener on a free loopback port, and its URL.
-pub async fn listener() -> (TcpListener, String) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+pub fn listener() -> (std::net::TcpListener, String) {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.set_nonblocking(true).expect("a listener that does not block");
     let url = format!("ws://{}", listener.local_addr().expect("an address"));
     (listener, url)
 }
 
 /// The next connection.
-pub async fn accepted(listener: &TcpListener) -> WebSocketStream<TcpStream> {
+pub async fn accepted(listener: &std::net::TcpListener) -> WebSocketStream<TcpStream> {
+    let listener = listener.try_clone().and_then(TcpListener::from_std).expect("a listener");
     let (stream, _) = listener.accept().await.expect("a connection");
     stream.set_nodelay(true).expect("no delay");
     accept_async_with_config(stream, Some(config())).await.expect("a handshake")
@@ -89,14 +91,11 @@ pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     }
 }
 
-/// The action of a dispatch and its number, cut out of the text. Members come in the order of
-/// their names.
+/// The action of a dispatch and its number, cut out of the text. The action comes last.
 fn dispatched(text: &str) -> Option<(&str, &str)> {
-    let start = text.find("\"params\":{\"action\":")? + "\"params\":{\"action\":".len();
-    let rest = text.get(start..)?;
-    let (action, rest) = rest.split_at(rest.rfind(",\"channel\":")?);
-    let (_, rest) = rest.split_once("\"clientSeq\":")?;
-    Some((action, rest.trim_end_matches('}')))
+    let (_, rest) = text.split_once("\"clientSeq\":")?;
+    let (client_seq, action) = rest.split_once(",\"action\":")?;
+    Some((action.strip_suffix("}}")?, client_seq))
 }
 
 /// The envelope of an own action.

@@ -43,6 +43,14 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
+/// Runs the other end on a thread of its own, as a host is a process of its own. Threads stay on the
+/// core that [`pin`] chose for the first. Give it a bound listener; join it when the client is done.
+pub fn beside<F: Future<Output = ()>>(
+    end: impl FnOnce() -> F + Send + 'static,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || runtime().block_on(end()))
+}
+
 /// A runtime on this thread, as the harness makes it.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
