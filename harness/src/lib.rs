@@ -30,6 +30,8 @@ pub mod host;
 
 pub mod scenario;
 
+pub mod reducers;
+
 #[cfg(feature = "cli")]
 pub mod transport;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each uses only those before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "wire",
     "transcript",
     "model",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 15] = [
     "agent",
     "host",
     "scenario",
+    "reducers",
     "transport",
     "run",
     "report",

@@ -18,6 +18,7 @@ mod list;
 mod mutants;
 mod options;
 mod place;
+mod reduce;
 mod reports;
 mod run;
 mod serve;
@@ -70,6 +71,8 @@ enum Command {
     Mutants(mutants::Mutants),
     /// Serve the reference host on a loopback port
     Serve(serve::Serve),
+    /// Apply actions to states with our reducers, one JSON object a line
+    Reduce(reduce::Reduce),
 }
 
 /// Runs the program.
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
+        Command::Reduce(command) => command.main(),
     };
     match outcome {
         Ok(code) => code.into(),

@@ -18,6 +18,7 @@
 
 pub mod chat;
 pub mod customization;
+pub mod dialect;
 pub mod input;
 pub mod list;
 pub mod payload;
@@ -35,6 +36,8 @@ use crate::wire::json::Value;
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
+
+use dialect::{Context, Dialect};
 
 /// What came of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -149,8 +152,21 @@ impl NoOp {
 /// Folds one accepted action into the state of a channel of that kind.
 ///
 /// `version` is the one negotiated; an action it does not have is [`Outcome::OutOfScope`], as are
-/// unknown actions and anything that is no object with a `type`.
+/// unknown actions and anything that is no object with a `type`. Versions up to 0.8.0 stamp states
+/// with the wall clock, which stands at 1970 here: see [`apply_at`].
 pub fn apply(version: Version, channel: ChannelKind, state: &mut Value, action: &Value) -> Outcome {
+    apply_at(version, channel, 0, state, action)
+}
+
+/// [`apply`] with the clock: `now_ms` is the wall clock in milliseconds since 1970, which only
+/// versions up to 0.8.0 read.
+pub fn apply_at(
+    version: Version,
+    channel: ChannelKind,
+    now_ms: u64,
+    state: &mut Value,
+    action: &Value,
+) -> Outcome {
     let Some(members) = action.as_object() else {
         return Outcome::OutOfScope;
     };
@@ -160,7 +176,8 @@ pub fn apply(version: Version, channel: ChannelKind, state: &mut Value, action: 
     let Some(row) = table::find(version, action_type).filter(|row| row.channel == channel) else {
         return Outcome::OutOfScope;
     };
-    match row.effect.run(state, members) {
+    let context = Context { dialect: Dialect::of(version, channel), now_ms };
+    match row.effect.run(&context, state, members) {
         Ok(()) => Outcome::Applied,
         Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),
         Err(payload::Stop::Invalid { path, expected }) => Outcome::Invalid { path, expected },

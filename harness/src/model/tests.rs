@@ -10,7 +10,7 @@ use crate::wire::version::Version;
 #[test]
 fn rows_are_unique_and_stand_on_their_own_channel() {
     let mut seen = std::collections::HashSet::new();
-    for row in table::ROWS {
+    for row in table::rows() {
         assert!(seen.insert((row.action_type, row.since)), "{}", row.action_type);
         assert_eq!(ChannelKind::of_action(row.action_type), Some(row.channel));
     }

@@ -31,6 +31,8 @@ struct Row {
     family: &'static str,
     /// The type of its state in the protocol tables.
     state: &'static str,
+    /// What its reducer is called.
+    reducer: &'static str,
     /// How its URIs begin; empty where the host chooses.
     uri: &'static str,
 }
@@ -43,21 +45,34 @@ const ROWS: [Row; 10] = {
         kind: ChannelKind,
         family: &'static str,
         state: &'static str,
+        reducer: &'static str,
         uri: &'static str,
     ) -> Row {
-        Row { kind, family, state, uri }
+        Row { kind, family, state, reducer, uri }
     }
     [
-        row(Root, "root", "RootState", "ahp-root://"),
-        row(Session, "session", "SessionState", "ahp-session:/"),
-        row(Chat, "chat", "ChatState", "ahp-chat:/"),
-        row(Terminal, "terminal", "TerminalState", "ahp-terminal:/"),
-        row(Changeset, "changeset", "ChangesetState", "ahp-changeset:/"),
-        row(Annotations, "annotations", "AnnotationsState", ""),
-        row(ResourceWatch, "resourceWatch", "ResourceWatchState", "ahp-resource-watch:/"),
-        row(Canvas, "canvas", "CanvasState", "ahp-canvas:/"),
-        row(Automations, "automation", "AutomationState", "ahp-automations://"),
-        row(AutomationRun, "automationRun", "AutomationRunState", "ahp-automation-run:"),
+        row(Root, "root", "RootState", "root", "ahp-root://"),
+        row(Session, "session", "SessionState", "session", "ahp-session:/"),
+        row(Chat, "chat", "ChatState", "chat", "ahp-chat:/"),
+        row(Terminal, "terminal", "TerminalState", "terminal", "ahp-terminal:/"),
+        row(Changeset, "changeset", "ChangesetState", "changeset", "ahp-changeset:/"),
+        row(Annotations, "annotations", "AnnotationsState", "annotations", ""),
+        row(
+            ResourceWatch,
+            "resourceWatch",
+            "ResourceWatchState",
+            "resourceWatch",
+            "ahp-resource-watch:/",
+        ),
+        row(Canvas, "canvas", "CanvasState", "canvas", "ahp-canvas:/"),
+        row(Automations, "automation", "AutomationState", "automations", "ahp-automations://"),
+        row(
+            AutomationRun,
+            "automationRun",
+            "AutomationRunState",
+            "automationRun",
+            "ahp-automation-run:",
+        ),
     ]
 };
 
@@ -90,6 +105,21 @@ impl ChannelKind {
         self.row().family
     }
 
+    /// The name of the channel's reducer, as in the official fixtures, such as `resourceWatch`.
+    pub fn reducer_name(self) -> &'static str {
+        self.row().reducer
+    }
+
+    /// The kind whose reducer has that name.
+    pub fn of_reducer(name: &str) -> Option<ChannelKind> {
+        ROWS.iter().find(|row| row.reducer == name).map(|row| row.kind)
+    }
+
+    /// The names of all reducers.
+    pub fn reducer_names() -> impl Iterator<Item = &'static str> {
+        ROWS.iter().map(|row| row.reducer)
+    }
+
     fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -103,6 +133,7 @@ mod tests {
     fn rows_stand_in_the_order_of_the_kinds() {
         for (index, row) in ROWS.iter().enumerate() {
             assert_eq!(row.kind as usize, index);
+            assert_eq!(ChannelKind::of_reducer(row.kind.reducer_name()), Some(row.kind));
         }
     }
 

@@ -84,6 +84,11 @@ impl Protocol {
         self.check_type(kind.state_type(), state)
     }
 
+    /// Whether this version has a type of that name.
+    pub fn has_type(&self, name: &str) -> bool {
+        self.shapes.named(name).is_some()
+    }
+
     /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. Where this version
     /// has no such type there is nothing to hold against the value.
     pub fn check_type(&self, name: &str, value: &Value) -> Vec<ShapeError> {

@@ -1,9 +1,11 @@
-//! Protocol versions: three numbers, and the caret ranges that hosts accept.
+//! Protocol versions: three numbers, the integer before them, and the ranges that hosts accept.
+//!
+//! Start at [`PUBLISHED`], the table of all versions there are.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A released protocol version, `MAJOR.MINOR.PATCH` without leading zeros.
+/// A protocol version, `MAJOR.MINOR.PATCH` without leading zeros, or the integer `1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
     /// First number.
@@ -22,10 +24,65 @@ pub struct VersionError {
     pub found: String,
 }
 
+/// Every published version, oldest first. No peer was ever released for 0.1.0 (the package of that
+/// number speaks the integer `1`), but its texts and fixtures are.
+pub const PUBLISHED: [Version; 13] = [
+    Version::V1,
+    Version::V0_1,
+    Version::V0_2,
+    Version::V0_3,
+    Version::V0_4,
+    Version::V0_5,
+    Version::V0_5_1,
+    Version::V0_5_2,
+    Version::V0_6,
+    Version::V0_7,
+    Version::V0_8,
+    Version::V0_9,
+    Version::V1_0,
+];
+
+/// The published versions by name, which tables refer to.
+impl Version {
+    /// The protocol of the spring of 2026, whose version is the integer `1` on the wire. It stands
+    /// before 0.1.0, and no three numbers that anybody writes are equal to it.
+    pub const V1: Version = Version::new(0, 0, u64::MAX);
+    /// 0.1.0.
+    pub const V0_1: Version = Version::new(0, 1, 0);
+    /// 0.2.0.
+    pub const V0_2: Version = Version::new(0, 2, 0);
+    /// 0.3.0.
+    pub const V0_3: Version = Version::new(0, 3, 0);
+    /// 0.4.0.
+    pub const V0_4: Version = Version::new(0, 4, 0);
+    /// 0.5.0.
+    pub const V0_5: Version = Version::new(0, 5, 0);
+    /// 0.5.1.
+    pub const V0_5_1: Version = Version::new(0, 5, 1);
+    /// 0.5.2.
+    pub const V0_5_2: Version = Version::new(0, 5, 2);
+    /// 0.6.0.
+    pub const V0_6: Version = Version::new(0, 6, 0);
+    /// 0.7.0.
+    pub const V0_7: Version = Version::new(0, 7, 0);
+    /// 0.8.0.
+    pub const V0_8: Version = Version::new(0, 8, 0);
+    /// 0.9.0.
+    pub const V0_9: Version = Version::new(0, 9, 0);
+    /// 1.0.0.
+    pub const V1_0: Version = Version::new(1, 0, 0);
+}
+
 impl Version {
     /// Makes a version of its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
         Version { major, minor, patch }
+    }
+
+    /// Where the version stands in [`PUBLISHED`]: its own place, else that of the newest one that is
+    /// not above it. `None` below all of them.
+    pub fn place(self) -> Option<usize> {
+        PUBLISHED.iter().rposition(|published| *published <= self)
     }
 
     /// Whether a host built for `self` has to understand a peer that speaks `other`: the same
@@ -44,6 +101,9 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Version::V1 {
+            return f.write_str("1");
+        }
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
@@ -53,6 +113,9 @@ impl FromStr for Version {
 
     fn from_str(text: &str) -> Result<Version, VersionError> {
         let error = || VersionError { found: text.to_owned() };
+        if text == "1" {
+            return Ok(Version::V1);
+        }
         let number = |part: &str| {
             let plain = !part.is_empty()
                 && part.bytes().all(|byte| byte.is_ascii_digit())
@@ -76,9 +139,23 @@ mod tests {
     #[test]
     fn reads_three_numbers_and_nothing_else() {
         assert_eq!("1.7.3".parse(), Ok(Version::new(1, 7, 3)));
-        for bad in ["1", "1.0", "1.0.0.0", "01.0.0", "1.0.0-rc", "", "a.b.c", "1..0", "1.0.+1"] {
+        for bad in ["2", "1.0", "1.0.0.0", "01.0.0", "1.0.0-rc", "", "a.b.c", "1..0", "1.0.+1"] {
             assert!(bad.parse::<Version>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn published_versions_are_in_order_and_read_back() {
+        assert!(PUBLISHED.is_sorted_by(|one, next| one < next));
+        for (place, version) in PUBLISHED.iter().enumerate() {
+            assert_eq!(version.to_string().parse(), Ok(*version));
+            assert_eq!(version.place(), Some(place));
+        }
+        assert_eq!(Version::V1.to_string(), "1");
+        let place = |text: &str| text.parse::<Version>().unwrap().place();
+        assert_eq!(place("1.7.3"), Some(12));
+        assert_eq!(place("0.5.9"), Some(7));
+        assert_eq!(place("0.0.1"), None);
     }
 
     #[test]
@@ -91,5 +168,7 @@ mod tests {
         assert!(accepts("0.9.0", "0.9.5"));
         assert!(!accepts("0.9.0", "0.10.0"));
         assert!(!accepts("0.9.1", "0.9.0"));
+        assert!(accepts("1", "1"));
+        assert!(!accepts("1", "1.0.0") && !accepts("1.0.0", "1") && !accepts("0.1.0", "1"));
     }
 }

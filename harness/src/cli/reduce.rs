@@ -1,0 +1,42 @@
+//! `ahp-harness reduce`: our reducers as a process.
+
+use std::io::{ErrorKind, stdin, stdout};
+
+use clap::Args;
+
+use crate::reducers;
+use crate::wire::version::{PUBLISHED, Version};
+
+use super::exit::{Code, Outcome, Stop};
+
+/// Applies actions to states: one JSON object a line in, one a line out.
+///
+/// Reads {"id":1,"reducer":"chat","state":{..},"actions":[..],"now":9999} and answers
+/// {"id":1,"state":{..},"outcomes":[..]} or {"id":1,"error":".."}, until its input ends.
+#[derive(Args, Debug)]
+pub struct Reduce {
+    /// The protocol version: a published one, 1 for the integer before 0.1.0
+    #[arg(long, value_name = "VERSION", value_parser = published)]
+    spec: Version,
+}
+
+/// Reads a version that has reducers.
+fn published(text: &str) -> Result<Version, String> {
+    let version: Version = text.parse().map_err(|error| format!("{error}"))?;
+    if PUBLISHED.contains(&version) {
+        return Ok(version);
+    }
+    let known: Vec<_> = PUBLISHED.iter().map(Version::to_string).collect();
+    Err(format!("expected a published version, one of {}", known.join(", ")))
+}
+
+impl Reduce {
+    pub(super) fn main(self) -> Outcome {
+        match reducers::serve(self.spec, &mut stdin().lock(), &mut stdout().lock()) {
+            Ok(()) => Ok(Code::Ok),
+            // Nobody is left to read the answers.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Ok),
+            Err(error) => Err(Stop::fault(format!("the lines could not be served: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The table of actions: one row each, with its channel, its versions and what it does.
+//!
+//! A row holds from its `since` on and below its `until`, or until a later row of the same action
+//! takes over; the newest row that holds for the negotiated version is the one that counts. The
+//! version of a row is that of the first published crate that knows the action: the registry of
+//! the specification dates some of the 1.0.0 rows earlier, but no 0.9.0 peer can read them.
+//!
+//! Knows: the reducers of each channel. Never knows: who may send an action.
+//!
+//! Start at [`rows`]; the rows themselves stand in one file for each channel.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::wire::json::Value;
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::version::{PUBLISHED, Version};
+
+use super::dialect::Context;
+use super::payload::{self, Object, Reduced, Shape, assign, optional, required};
+use super::{NoOp, list, status};
+
+mod chat;
+mod root;
+mod session;
+
+/// What one type of action does to the state of its channel.
+#[derive(Debug)]
+pub struct Row {
+    /// The `type`, such as `chat/delta`.
+    pub action_type: &'static str,
+    /// The kind of channel it belongs to.
+    pub channel: ChannelKind,
+    /// First version for which the row holds.
+    pub since: Version,
+    /// First version that no longer has the action; `None` where all newer ones do.
+    pub until: Option<Version>,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// How a state changes. The plain ways are data, the others a function.
+#[derive(Debug)]
+pub enum Effect {
+    /// The action's required member becomes the state's.
+    Replace {
+        /// Member of the action.
+        from: &'static str,
+        /// Member of the state.
+        to: &'static str,
+        /// What it has to be.
+        shape: Shape,
+    },
+    /// The member becomes the state's of the same name; absent, it is cleared.
+    Assign {
+        /// Member of both.
+        member: &'static str,
+        /// What it has to be.
+        shape: Shape,
+    },
+    /// A boolean member sets or clears a bit of the status.
+    Flag {
+        /// Member of the action.
+        member: &'static str,
+        /// Bit of the status.
+        bit: u64,
+    },
+    /// The action's object replaces the entry with the same key in place, or is appended.
+    Upsert {
+        /// Array of the state.
+        list: &'static str,
+        /// Member of the action.
+        entry: &'static str,
+        /// String that identifies an entry.
+        key: &'static str,
+    },
+    /// The entry with that key goes; the array stays when it becomes empty.
+    Remove {
+        /// Array of the state.
+        list: &'static str,
+        /// String that identifies an entry.
+        key: &'static str,
+        /// Member of the action that names it.
+        by: &'static str,
+        /// What it means when there is none.
+        missing: NoOp,
+    },
+    /// Anything else.
+    Run(fn(&mut Object, &Object) -> Reduced),
+    /// Anything else that depends on the version or the clock.
+    In(fn(&Context, &mut Object, &Object) -> Reduced),
+}
+
+impl Effect {
+    /// Changes the state, or leaves it untouched and says why.
+    pub(super) fn run(&self, context: &Context, state: &mut Value, action: &Object) -> Reduced {
+        let state = state.as_object_mut().ok_or(NoOp::MalformedState)?;
+        match *self {
+            Effect::Replace { from, to, shape } => {
+                assign(state, to, Some(required(action, from, shape)?));
+                Ok(())
+            }
+            Effect::Assign { member, shape } => {
+                assign(state, member, optional(action, member, shape)?);
+                Ok(())
+            }
+            Effect::Flag { member, bit } => status::set_flag(state, action, member, bit),
+            Effect::Upsert { list, entry, key } => {
+                let wanted = payload::key_of(action, entry, key)?;
+                let value = required(action, entry, Shape::Object)?;
+                list::upsert(state, list, key, wanted, value.clone())
+            }
+            Effect::Remove { list, key, by, missing } => {
+                let unwanted = payload::text(action, by)?;
+                let items = list::existing(state, list)?.ok_or(missing)?;
+                if list::remove(items, key, unwanted) { Ok(()) } else { Err(missing.into()) }
+            }
+            Effect::Run(reduce) => reduce(state, action),
+            Effect::In(reduce) => reduce(context, state, action),
+        }
+    }
+}
+
+/// The rows of every channel, in the order in which they are written.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    CHANNELS.iter().copied().flatten()
+}
+
+const CHANNELS: [&[Row]; 3] = [root::ROWS, session::ROWS, chat::ROWS];
+
+/// The row that holds for an action in a version, or `None` where the version has no such action.
+/// A version that was never published is read as the newest published one below it.
+pub fn find(version: Version, action_type: &str) -> Option<&'static Row> {
+    /// The rows of one version.
+    type Index = HashMap<&'static str, &'static Row>;
+    static INDEX: OnceLock<Vec<Index>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| PUBLISHED.map(|version| rows_of(version).collect()).into());
+    index.get(version.place()?)?.get(action_type).copied()
+}
+
+/// The rows of a version in the order of their `since`, so that the newest of an action comes last.
+fn rows_of(version: Version) -> impl Iterator<Item = (&'static str, &'static Row)> {
+    let holds = |row: &&Row| row.since <= version && row.until.is_none_or(|until| version < until);
+    let mut rows: Vec<&'static Row> = rows().filter(holds).collect();
+    rows.sort_by_key(|row| row.since);
+    rows.into_iter().map(|row| (row.action_type, row))
+}
+
+const fn replace(from: &'static str, to: &'static str, shape: Shape) -> Effect {
+    Effect::Replace { from, to, shape }
+}
+
+const fn assigned(member: &'static str, shape: Shape) -> Effect {
+    Effect::Assign { member, shape }
+}
+
+const fn flagged(member: &'static str, bit: u64) -> Effect {
+    Effect::Flag { member, bit }
+}
+
+const fn upsert(list: &'static str, entry: &'static str, key: &'static str) -> Effect {
+    Effect::Upsert { list, entry, key }
+}
+
+/// Writes rows as `Channel since[..until] "action/type" effect;`.
+macro_rules! row_list {
+    ($($channel:ident $since:ident $(.. $until:ident)? $action_type:literal $effect:expr;)*) => {
+        &[$($crate::model::table::Row {
+            action_type: $action_type,
+            channel: $crate::wire::channel::ChannelKind::$channel,
+            since: $crate::wire::version::Version::$since,
+            until: $crate::model::table::row_list!(@until $($until)?),
+            effect: $effect,
+        }),*]
+    };
+    (@until) => { None };
+    (@until $until:ident) => { Some($crate::wire::version::Version::$until) };
+}
+
+use row_list;
