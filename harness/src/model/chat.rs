@@ -63,15 +63,23 @@ fn append_to(chat: &mut Object, action: &Object, kind: &str) -> Reduced {
     append(part, "content", content)
 }
 
-/// Adds a part to the active turn. The status is not derived anew, even where the part waits for a
-/// person: it catches up with the next action that derives it.
+/// Adds a part to the active turn; from 0.9.0 on not one of kind `error`.
 pub(super) fn response_part(chat: &mut Object, action: &Object) -> Reduced {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;
-    let turn = active_turn(chat, turn_id)?;
+    active_turn(chat, turn_id)?;
     if text_of(part, "kind") == Some("error") {
         return Err(NoOp::ErrorPart.into());
     }
+    any_part(chat, action)
+}
+
+/// Adds a part of any kind to the active turn. The status is not derived anew, even where the part waits for a
+/// person: it catches up with the next action that derives it.
+pub(super) fn any_part(chat: &mut Object, action: &Object) -> Reduced {
+    let turn_id = text(action, "turnId")?;
+    let part = object(action, "part")?;
+    let turn = active_turn(chat, turn_id)?;
     list::ensured(turn, PARTS)?.push(Value::Object(part.clone()));
     Ok(())
 }

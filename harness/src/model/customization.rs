@@ -9,7 +9,8 @@ use crate::wire::json::{Value, json};
 use super::NoOp;
 use super::list;
 use super::payload::{
-    Object, Reduced, Shape, assign, invalid, object, optional, required, text, text_of,
+    Object, Reduced, Shape, assign, given, invalid, key_of, object, optional, required, text,
+    text_of,
 };
 
 const CUSTOMIZATIONS: &str = "customizations";
@@ -55,6 +56,61 @@ pub(super) fn toggled(session: &mut Object, action: &Object) -> Reduced {
     };
     assign(entry, "enabled", Some(&Value::Bool(enabled)));
     Ok(())
+}
+
+/// Turns the entry with that `customization.uri` on or off: up to 0.1.0.
+pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> Reduced {
+    let uri = text(action, "uri")?;
+    required(action, "enabled", Shape::Flag)?;
+    let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
+    let entry = with_uri(entries, uri).ok_or(NoOp::UnknownCustomization)?;
+    assign(entry, "enabled", action.get("enabled"));
+    Ok(())
+}
+
+/// Turns a customization on or off; up to 0.5.1 those at the top only, not their children.
+pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    required(action, "enabled", Shape::Flag)?;
+    let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
+    let index = list::position(entries, "id", id).ok_or(NoOp::UnknownCustomization)?;
+    let entry = entries.get_mut(index).and_then(Value::as_object_mut);
+    assign(entry.ok_or(NoOp::UnknownCustomization)?, "enabled", action.get("enabled"));
+    Ok(())
+}
+
+/// Turns a customization on or off, on either level: 0.5.2 to 0.7.0.
+pub(super) fn switched(session: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "id")?;
+    required(action, "enabled", Shape::Flag)?;
+    let entry = entry_mut(session, id)?.ok_or(NoOp::UnknownCustomization)?;
+    assign(entry, "enabled", action.get("enabled"));
+    Ok(())
+}
+
+/// Brings news of the customization with that URI, in 0.1.0. What the action leaves out stays; an
+/// entry that is new is off unless the action says otherwise.
+pub(super) fn updated_by_uri(session: &mut Object, action: &Object) -> Reduced {
+    let uri = key_of(action, "customization", "uri")?;
+    optional(action, "enabled", Shape::Flag)?;
+    let entries = list::ensured(session, CUSTOMIZATIONS)?;
+    if with_uri(entries, uri).is_none() {
+        entries.push(json!({"customization": {"uri": uri}, "enabled": false}));
+    }
+    let entry = with_uri(entries, uri).ok_or(NoOp::MalformedState)?;
+    for name in ["customization", "enabled", "status", "statusMessage"] {
+        if let Some(value) = given(action, name) {
+            assign(entry, name, Some(value));
+        }
+    }
+    Ok(())
+}
+
+fn with_uri<'a>(entries: &'a mut [Value], uri: &str) -> Option<&'a mut Object> {
+    let named = |entry: &&mut Value| {
+        entry.get("customization").is_some_and(|customization| is(customization, "uri", uri))
+    };
+    entries.iter_mut().find(named).and_then(Value::as_object_mut)
 }
 
 /// Removes a container with its children, or else a child. Emptied lists stay.

@@ -1,26 +1,162 @@
 //! The small differences between versions that several actions share, as data.
 //!
-//! Actions that come and go are rows of the [`table`](super::table) with other versions. What is
-//! left are habits of a whole channel, such as where the status lives: they are members of
-//! [`Dialect`], one row for each version that changes one.
+//! Actions that come, go or change are rows of the [`table`](super::table). What is left are habits
+//! of a whole channel, such as where its status lives: they are members of [`Dialect`], and a
+//! version that changes one has a row of [`DIALECTS`].
 //!
 //! Knows: versions. Never knows: an action.
 //!
 //! Start at [`Dialect`].
 
+use serde_json::Value;
+
+use super::NoOp;
+use super::payload::{Object, Reduced};
 use crate::wire::channel::ChannelKind;
+use crate::wire::timestamp;
 use crate::wire::version::Version;
 
 /// How a channel of one version spells what all versions have.
-#[derive(Debug)]
-pub struct Dialect {}
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// The member that holds title, status and times, where the state does not hold them itself:
+    /// `summary` in sessions up to 0.4.0.
+    pub summary: Option<&'static str>,
+    /// How the wall clock is written into `modifiedAt`; from 0.9.0 on no row asks for it.
+    pub stamp: Stamp,
+    /// The member that holds what a person wrote: `userMessage` up to 0.2.0, then `message`.
+    pub message: &'static str,
+    /// What a tool call keeps of the action that starts it. Up to 0.2.0 the client that owns it is
+    /// `toolClientId`, then there is a `contributor`, and from 0.5.1 on an `intention`.
+    pub tool_start: &'static [&'static str],
+    /// Whether later tool-call actions replace `_meta` too: from 0.4.0 on.
+    pub tool_meta: bool,
+    /// Whether `toolCallReady` reaches a call that already waits for its confirmation, and such a
+    /// call keeps what the action leaves out: from 0.6.0 on.
+    pub asks_again: bool,
+    /// Whether a tool call can wait for authentication: from 0.6.0 on.
+    pub tool_auth: bool,
+    /// Whether `toolCallReady` keeps the input of a call that has run, may refine who contributed
+    /// the call and why, and an edited input replaces a text only: from 0.7.0 on.
+    pub refines_calls: bool,
+    /// Whether `toolCallDelta` may come without `content`: from 0.7.0 on.
+    pub empty_deltas: bool,
+    /// Where questions to a person wait.
+    pub questions: Questions,
+    /// What turns say about time.
+    pub times: Times,
+    /// Whether older turns can be loaded, so that a state has a cursor: from 0.5.1 on.
+    pub pages: bool,
+    /// Whether an entry of `inputNeeded` that only a client can work off counts as waiting for a
+    /// person: 0.5.1 to 0.7.0.
+    pub clients_are_people: bool,
+}
 
-const PLAIN: Dialect = Dialect {};
+/// How a wall clock is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stamp {
+    /// Milliseconds since 1970, as a number.
+    Millis,
+    /// A text such as `1970-01-01T00:00:09.999Z`.
+    Text,
+}
+
+/// Where questions to a person wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Questions {
+    /// In the list `inputRequests` beside the turns, until they are answered: up to 0.5.2.
+    Listed,
+    /// Among the parts of the active turn, where they stay.
+    Parts,
+}
+
+/// What turns say about time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Times {
+    /// Nothing: up to 0.5.2.
+    None,
+    /// When they started and how long they took: 0.6.0 to 0.8.0.
+    Told,
+    /// The same, and the chat's `modifiedAt` follows from them: from 0.9.0 on.
+    Counted,
+}
+
+const OLDEST: Dialect = Dialect {
+    summary: Some("summary"),
+    stamp: Stamp::Millis,
+    message: "userMessage",
+    tool_start: &["toolCallId", "toolName", "displayName", "toolClientId", "_meta"],
+    tool_meta: false,
+    asks_again: false,
+    tool_auth: false,
+    refines_calls: false,
+    empty_deltas: false,
+    questions: Questions::Listed,
+    times: Times::None,
+    pages: false,
+    clients_are_people: true,
+};
+
+const MESSAGES: Dialect = Dialect {
+    message: "message",
+    tool_start: &["toolCallId", "toolName", "displayName", "contributor", "_meta"],
+    ..OLDEST
+};
+
+const CHATS: Dialect = Dialect { summary: None, stamp: Stamp::Text, tool_meta: true, ..MESSAGES };
+
+const PAGES: Dialect = Dialect {
+    tool_start: &["toolCallId", "toolName", "displayName", "intention", "contributor", "_meta"],
+    pages: true,
+    ..CHATS
+};
+
+const TIMES: Dialect = Dialect {
+    asks_again: true,
+    tool_auth: true,
+    questions: Questions::Parts,
+    times: Times::Told,
+    ..PAGES
+};
+
+const REFINED: Dialect = Dialect { refines_calls: true, empty_deltas: true, ..TIMES };
+
+const NEWEST: Dialect = Dialect { times: Times::Counted, clients_are_people: false, ..REFINED };
+
+/// A channel's dialect from a version on.
+struct Row {
+    channel: ChannelKind,
+    since: Version,
+    dialect: Dialect,
+}
+
+/// The dialects of the channels that have more than the newest one, in the order of their versions.
+const DIALECTS: &[Row] = {
+    use ChannelKind::{Chat, Session};
+    const fn row(channel: ChannelKind, since: Version, dialect: Dialect) -> Row {
+        Row { channel, since, dialect }
+    }
+    &[
+        row(Session, Version::V1, OLDEST),
+        row(Session, Version::V0_3, MESSAGES),
+        row(Session, Version::V0_5, PAGES),
+        row(Session, Version::V0_8, NEWEST),
+        row(Chat, Version::V0_4, CHATS),
+        row(Chat, Version::V0_5_1, PAGES),
+        row(Chat, Version::V0_6, TIMES),
+        row(Chat, Version::V0_7, REFINED),
+        row(Chat, Version::V0_9, NEWEST),
+    ]
+};
 
 impl Dialect {
+    /// The newest dialect there is.
+    pub const NEWEST: &'static Dialect = &NEWEST;
+
     /// The dialect of a channel in a version.
-    pub fn of(_version: Version, _channel: ChannelKind) -> &'static Dialect {
-        &PLAIN
+    pub fn of(version: Version, channel: ChannelKind) -> &'static Dialect {
+        let holds = |row: &&Row| row.channel == channel && row.since <= version;
+        DIALECTS.iter().rfind(holds).map_or(Dialect::NEWEST, |row| &row.dialect)
     }
 }
 
@@ -31,4 +167,29 @@ pub struct Context {
     pub dialect: &'static Dialect,
     /// The wall clock in milliseconds since 1970. Versions from 0.9.0 on never read it.
     pub now_ms: u64,
+}
+
+impl Context {
+    /// The object that holds title, status and times: the state, or its summary.
+    pub(super) fn summary<'a>(&self, state: &'a mut Object) -> Reduced<&'a mut Object> {
+        let Some(name) = self.dialect.summary else {
+            return Ok(state);
+        };
+        let summary = state.get_mut(name).and_then(Value::as_object_mut);
+        summary.ok_or_else(|| NoOp::MalformedState.into())
+    }
+
+    /// Writes the wall clock into `modifiedAt`. A clock beyond the year 9999 writes nothing.
+    pub(super) fn stamp(&self, state: &mut Object) -> Reduced {
+        let now = match self.dialect.stamp {
+            Stamp::Millis => Some(Value::from(self.now_ms)),
+            Stamp::Text => {
+                i64::try_from(self.now_ms).ok().and_then(timestamp::format).map(Value::from)
+            }
+        };
+        if let Some(now) = now {
+            self.summary(state)?.insert("modifiedAt".to_owned(), now);
+        }
+        Ok(())
+    }
 }

@@ -1,4 +1,4 @@
-//! Questions to a person: input requests, which are parts of the active turn.
+//! Questions to a person: input requests, which are parts of the active turn from 0.6.0 on.
 //!
 //! Knows: parts of kind `inputRequest`. Never knows: what a question asks, or which answers fit.
 //!
@@ -8,6 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, any_active_turn};
+use super::dialect::Context;
 use super::list;
 use super::payload::{Object, Reduced, Shape, assign, given, key_of, optional, text};
 use super::payload::{object, text_of};
@@ -35,7 +36,7 @@ fn request_of<'a>(chat: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
 
 /// Adds a request, or puts it in the place of the open one with its id, whose answers stay unless
 /// the new one brings its own.
-pub(super) fn requested(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let id = key_of(action, "request", "id")?;
     let mut request = object(action, "request")?.clone();
     let turn = any_active_turn(chat)?;
@@ -51,9 +52,8 @@ pub(super) fn requested(chat: &mut Object, action: &Object) -> Reduced {
         let part = json!({"kind": "inputRequest", "request": request});
         list::ensured(turn, PARTS)?.push(part);
     }
-    status::refresh(chat);
-    status::mark_unread(chat);
-    Ok(())
+    status::refresh(context, chat)?;
+    status::mark_unread(context, chat)
 }
 
 /// Sets or takes back the answer to one question. Without any answer the member goes.
@@ -69,7 +69,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Closes a request: its answers are overlaid by those given, and it has a response.
-pub(super) fn completed(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let id = text(action, "requestId")?;
     text(action, "response")?;
     let given = optional(action, "answers", Shape::Object)?.and_then(Value::as_object);
@@ -82,12 +82,11 @@ pub(super) fn completed(chat: &mut Object, action: &Object) -> Reduced {
     if let Some(part) = open_request(any_active_turn(chat)?, id)? {
         assign(part, "response", action.get("response"));
     }
-    status::refresh(chat);
-    Ok(())
+    status::refresh(context, chat)
 }
 
 /// Takes the answers out of a request; they have to be stored again.
-fn answers_of(request: &mut Object) -> Reduced<Object> {
+pub(super) fn answers_of(request: &mut Object) -> Reduced<Object> {
     match request.get_mut("answers").map(Value::take) {
         None | Some(Value::Null) => Ok(Object::new()),
         Some(Value::Object(answers)) => Ok(answers),
@@ -98,7 +97,7 @@ fn answers_of(request: &mut Object) -> Reduced<Object> {
     }
 }
 
-fn store_answers(request: &mut Object, answers: Object) {
+pub(super) fn store_answers(request: &mut Object, answers: Object) {
     if answers.is_empty() {
         request.remove("answers");
     } else {

@@ -20,6 +20,7 @@ pub mod chat;
 pub mod customization;
 pub mod dialect;
 pub mod input;
+pub mod input_list;
 pub mod list;
 pub mod payload;
 pub mod pending;
@@ -37,7 +38,7 @@ use crate::wire::json::Value;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-use dialect::{Context, Dialect};
+use dialect::Context;
 
 /// What came of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -173,10 +174,11 @@ pub fn apply_at(
     let Some(action_type) = members.get("type").and_then(Value::as_str) else {
         return Outcome::OutOfScope;
     };
-    let Some(row) = table::find(version, action_type).filter(|row| row.channel == channel) else {
+    let entry = table::entry(version, action_type).filter(|(row, _)| row.channel == channel);
+    let Some((row, dialect)) = entry else {
         return Outcome::OutOfScope;
     };
-    let context = Context { dialect: Dialect::of(version, channel), now_ms };
+    let context = Context { dialect, now_ms };
     match row.effect.run(&context, state, members) {
         Ok(()) => Outcome::Applied,
         Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),

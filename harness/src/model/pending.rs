@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::wire::json::{Value, json};
 
 use super::NoOp;
+use super::dialect::Context;
 use super::list;
 use super::payload::{Object, Reduced, Shape, given, required, text, texts};
 
@@ -19,11 +20,12 @@ fn steers(kind: &str) -> bool {
 }
 
 /// Sets the steering message, or replaces a queued one in place, or queues it.
-pub(super) fn set(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn set(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
-    let message = required(action, "message", Shape::Object)?;
-    let entry = json!({"id": id, "message": message});
+    let member = context.dialect.message;
+    let message = required(action, member, Shape::Object)?;
+    let entry = json!({"id": id, member: message});
     if steers(kind) {
         chat.insert(STEERING.to_owned(), entry);
         return Ok(());

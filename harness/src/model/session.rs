@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use crate::wire::json::Value;
 
 use super::NoOp;
+use super::dialect::Context;
 use super::list;
 use super::payload::{
     Object, Reduced, Shape, assign, given, key_of, object, required, text, texts,
@@ -22,10 +23,42 @@ pub(super) fn ready(session: &mut Object, _action: &Object) -> Reduced {
     Ok(())
 }
 
+/// The same up to 0.1.0, where the whole status becomes Idle: flags and a running turn are
+/// forgotten.
+///
+/// Source: the semantics of the actions of 0.1.0. The crate of the integer `1` derives the activity
+/// and keeps the flags; the specification's own reducer is followed.
+pub(super) fn ready_anew(context: &Context, session: &mut Object, action: &Object) -> Reduced {
+    ready(session, action)?;
+    let idle = Value::from(status::IDLE);
+    assign(context.summary(session)?, "status", Some(&idle));
+    Ok(())
+}
+
+/// Gives the tools of the one active client that a session up to 0.4.0 has.
+pub(super) fn client_tools(session: &mut Object, action: &Object) -> Reduced {
+    let tools = required(action, "tools", Shape::List)?;
+    if given(session, "activeClient").is_none() {
+        return Err(NoOp::UnknownClient.into());
+    }
+    let client = session.get_mut("activeClient").and_then(Value::as_object_mut);
+    assign(client.ok_or(NoOp::MalformedState)?, "tools", Some(tools));
+    Ok(())
+}
+
 /// The session never came to be. Its status keeps its activity: no Error bit is set.
 pub(super) fn creation_failed(session: &mut Object, action: &Object) -> Reduced {
+    failed(session, action, "failed")
+}
+
+/// The same up to 0.8.0, under the older name of that stage.
+pub(super) fn creation_failed_before(session: &mut Object, action: &Object) -> Reduced {
+    failed(session, action, "creationFailed")
+}
+
+fn failed(session: &mut Object, action: &Object, lifecycle: &str) -> Reduced {
     let error = required(action, "error", Shape::Object)?;
-    assign(session, "lifecycle", Some(&Value::from("failed")));
+    assign(session, "lifecycle", Some(&Value::from(lifecycle)));
     assign(session, "creationError", Some(error));
     Ok(())
 }
@@ -92,15 +125,23 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> Reduced 
 }
 
 /// Adds or replaces what waits for a person, and lets the activity follow.
-pub(super) fn input_needed_set(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn input_needed_set(
+    context: &Context,
+    session: &mut Object,
+    action: &Object,
+) -> Reduced {
     let id = key_of(action, "request", "id")?;
     let request = required(action, "request", Shape::Object)?;
     list::upsert(session, "inputNeeded", "id", id, request.clone())?;
-    status::follow_input_needed(session)
+    status::follow_input_needed(context, session)
 }
 
 /// Removes what waited for a person, with the list when it becomes empty.
-pub(super) fn input_needed_removed(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn input_needed_removed(
+    context: &Context,
+    session: &mut Object,
+    action: &Object,
+) -> Reduced {
     let id = text(action, "id")?;
     let entries = list::existing(session, "inputNeeded")?.ok_or(NoOp::UnknownRequest)?;
     if !list::remove(entries, "id", id) {
@@ -110,5 +151,5 @@ pub(super) fn input_needed_removed(session: &mut Object, action: &Object) -> Red
     if empty.is_some_and(Vec::is_empty) {
         session.remove("inputNeeded");
     }
-    status::follow_input_needed(session)
+    status::follow_input_needed(context, session)
 }

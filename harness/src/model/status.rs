@@ -7,6 +7,8 @@
 use crate::wire::json::Value;
 
 use super::NoOp;
+use super::dialect::{Context, Dialect, Questions};
+use super::input_list::QUESTIONS;
 use super::payload::{Object, Reduced, flag, given};
 use super::tool_call::ToolCallStatus;
 
@@ -37,7 +39,10 @@ pub fn bits(state: &Object) -> u64 {
 /// Error is never derived: only the end of a turn brings it, and it stays until the next change of
 /// the turn. A chat whose status is Error and that has no active turn is therefore consistent.
 pub fn recompute(chat_state: &Value) -> u64 {
-    chat_state.as_object().map_or(IDLE, derived)
+    let Some(chat) = chat_state.as_object() else {
+        return IDLE;
+    };
+    with_activity(bits(chat), activity(Dialect::NEWEST, chat))
 }
 
 /// Whether a response part makes its turn wait for a person.
@@ -53,17 +58,29 @@ pub fn blocks(part: &Value) -> bool {
     }
 }
 
-fn derived(chat: &Object) -> u64 {
-    let activity = match given(chat, "activeTurn") {
-        Some(turn) => {
-            let parts = turn.get("responseParts").and_then(Value::as_array);
-            // What waits is nearly always among the newest parts.
-            let waits = parts.is_some_and(|parts| parts.iter().rev().any(blocks));
-            if waits { INPUT_NEEDED } else { IN_PROGRESS }
+/// Whether a response part makes its turn wait, in a version that may not have all that can.
+fn blocks_in(dialect: &Dialect, part: &Value) -> bool {
+    let auth = ToolCallStatus::AuthRequired.name();
+    blocks(part)
+        && match part.get("toolCall") {
+            None => dialect.questions == Questions::Parts,
+            Some(call) => dialect.tool_auth || call.get("status") != Some(&Value::from(auth)),
         }
-        None => IDLE,
+}
+
+fn activity(dialect: &Dialect, chat: &Object) -> u64 {
+    let listed = dialect.questions == Questions::Listed;
+    let questions = given(chat, QUESTIONS).filter(|_| listed).and_then(Value::as_array);
+    if questions.is_some_and(|questions| !questions.is_empty()) {
+        return INPUT_NEEDED;
+    }
+    let Some(turn) = given(chat, "activeTurn") else {
+        return IDLE;
     };
-    with_activity(bits(chat), activity)
+    let parts = turn.get("responseParts").and_then(Value::as_array);
+    // What waits is nearly always among the newest parts.
+    let waits = parts.is_some_and(|parts| parts.iter().rev().any(|part| blocks_in(dialect, part)));
+    if waits { INPUT_NEEDED } else { IN_PROGRESS }
 }
 
 fn with_activity(status: u64, activity: u64) -> u64 {
@@ -75,18 +92,23 @@ fn store(state: &mut Object, status: u64) {
 }
 
 /// Derives a chat's activity anew.
-pub(super) fn refresh(chat: &mut Object) {
-    store(chat, derived(chat));
+pub(super) fn refresh(context: &Context, chat: &mut Object) -> Reduced {
+    let activity = activity(context.dialect, chat);
+    set_activity(context, chat, activity)
 }
 
 /// Sets the activity and keeps the flags.
-pub(super) fn set_activity(state: &mut Object, activity: u64) {
-    store(state, with_activity(bits(state), activity));
+pub(super) fn set_activity(context: &Context, chat: &mut Object, activity: u64) -> Reduced {
+    let summary = context.summary(chat)?;
+    store(summary, with_activity(bits(summary), activity));
+    Ok(())
 }
 
 /// Marks a chat as having something that nobody has read.
-pub(super) fn mark_unread(chat: &mut Object) {
-    store(chat, bits(chat) & !IS_READ);
+pub(super) fn mark_unread(context: &Context, chat: &mut Object) -> Reduced {
+    let summary = context.summary(chat)?;
+    store(summary, bits(summary) & !IS_READ);
+    Ok(())
 }
 
 /// Sets or clears one flag as the boolean `member` of the action says.
@@ -99,14 +121,16 @@ pub(super) fn set_flag(state: &mut Object, action: &Object, member: &str, bit: u
 
 /// Makes a session's activity follow its `inputNeeded` list.
 ///
-/// An entry of any kind but a client's own tool execution waits for a person. When none is left,
-/// InputNeeded falls back to InProgress, whatever the activity was before; other activities stay.
-pub(super) fn follow_input_needed(session: &mut Object) -> Reduced {
+/// An entry of any kind waits for a person, but for a client's own tool execution in versions that
+/// tell people from clients. When none is left, InputNeeded falls back to InProgress, whatever the
+/// activity was before; other activities stay.
+pub(super) fn follow_input_needed(context: &Context, session: &mut Object) -> Reduced {
+    let people = context.dialect.clients_are_people;
+    let client =
+        |entry: &Value| entry.get("kind").and_then(Value::as_str) == Some("toolClientExecution");
     let waits = match given(session, "inputNeeded") {
         None => false,
-        Some(Value::Array(entries)) => entries
-            .iter()
-            .any(|entry| entry.get("kind").and_then(Value::as_str) != Some("toolClientExecution")),
+        Some(Value::Array(entries)) => entries.iter().any(|entry| people || !client(entry)),
         Some(_) => return Err(NoOp::MalformedState.into()),
     };
     let status = bits(session);

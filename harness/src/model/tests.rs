@@ -5,7 +5,7 @@ use crate::wire::json::{Value, json};
 use super::testing::{V1_0, applies, chat_with, fold, ignores, refuses};
 use super::{NoOp, Outcome, apply, reduces, table};
 use crate::wire::channel::ChannelKind;
-use crate::wire::version::Version;
+use crate::wire::version::{PUBLISHED, Version};
 
 #[test]
 fn rows_are_unique_and_stand_on_their_own_channel() {
@@ -14,7 +14,22 @@ fn rows_are_unique_and_stand_on_their_own_channel() {
         assert!(seen.insert((row.action_type, row.since)), "{}", row.action_type);
         assert_eq!(ChannelKind::of_action(row.action_type), Some(row.channel));
     }
-    assert_eq!(seen.len(), 71);
+}
+
+#[test]
+fn every_version_has_its_number_of_actions() {
+    let counts = [41, 42, 44, 45, 49, 49, 52, 54, 56, 60, 61, 62, 71];
+    for (version, expected) in PUBLISHED.into_iter().zip(counts) {
+        let own = |row: &&table::Row| {
+            matches!(row.channel, ChannelKind::Root | ChannelKind::Session | ChannelKind::Chat)
+        };
+        let types: std::collections::BTreeSet<_> = table::rows()
+            .filter(own)
+            .map(|row| row.action_type)
+            .filter(|action_type| reduces(version, action_type))
+            .collect();
+        assert_eq!(types.len(), expected, "{version}: {types:?}");
+    }
 }
 
 #[test]
@@ -26,13 +41,16 @@ fn versions_have_their_own_actions() {
         ("chat/backgroundWorkSet", false, true),
         ("session/chatsReordered", false, true),
         ("session/delta", false, false),
+        ("session/modelChanged", false, false),
         ("x-mine/set", false, false),
     ] {
         assert_eq!(reduces(v0_9, action_type), old, "{action_type}");
         assert_eq!(reduces(V1_0, action_type), new, "{action_type}");
         assert_eq!(reduces(Version::new(1, 7, 3), action_type), new, "{action_type}");
     }
-    assert!(!reduces(Version::new(0, 8, 0), "chat/delta"));
+    assert!(reduces(Version::V0_4, "chat/delta") && !reduces(Version::V0_3, "chat/delta"));
+    assert!(reduces(Version::V0_3, "session/delta") && !reduces(Version::V0_4, "session/delta"));
+    assert!(!reduces(Version::new(0, 0, 1), "session/delta"));
 }
 
 #[test]

@@ -231,24 +231,26 @@ pub(super) fn event(action: &Object) -> Reduced<Option<ToolEvent>> {
     use ToolEvent::*;
     let approved =
         |yes, no| flag(action, "approved").map(|approved| if approved { yes } else { no });
-    Ok(Some(match text_of(action, "type") {
-        Some("chat/toolCallStart") => Start,
-        Some("chat/toolCallDelta") => Delta,
-        Some("chat/toolCallReady") => match optional_text(action, "confirmed")? {
+    // Up to 0.3.0 the actions are those of the session.
+    let name = text_of(action, "type").and_then(|name| name.split_once('/'));
+    Ok(Some(match name.filter(|name| matches!(name.0, "chat" | "session")).map(|name| name.1) {
+        Some("toolCallStart") => Start,
+        Some("toolCallDelta") => Delta,
+        Some("toolCallReady") => match optional_text(action, "confirmed")? {
             Some(_) => ReadyConfirmed,
             None => ReadyUnconfirmed,
         },
-        Some("chat/toolCallConfirmed") => approved(Approved, Denied)?,
-        Some("chat/toolCallContentChanged") => ContentChanged,
-        Some("chat/toolCallAuthRequired") => AuthRequired,
-        Some("chat/toolCallAuthResolved") => AuthResolved,
-        Some("chat/toolCallComplete") => {
+        Some("toolCallConfirmed") => approved(Approved, Denied)?,
+        Some("toolCallContentChanged") => ContentChanged,
+        Some("toolCallAuthRequired") => AuthRequired,
+        Some("toolCallAuthResolved") => AuthResolved,
+        Some("toolCallComplete") => {
             match optional(action, "requiresResultConfirmation", Shape::Flag)? {
                 Some(Value::Bool(true)) => CompleteNeedsConfirmation,
                 _ => Complete,
             }
         }
-        Some("chat/toolCallResultConfirmed") => approved(ResultApproved, ResultDenied)?,
+        Some("toolCallResultConfirmed") => approved(ResultApproved, ResultDenied)?,
         _ => return Ok(None),
     }))
 }

@@ -8,6 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
+use super::dialect::{Context, Dialect};
 use super::list;
 use super::payload::{Object, Reduced, Shape, append, assign, flag, given, invalid, object};
 use super::payload::{optional, optional_text, required, text, text_of};
@@ -30,7 +31,7 @@ const KEPT_FROM_RESULTS: &[&str] = &[
 ];
 
 /// Checks the members that an event needs, beyond those that tell the event.
-fn check(action: &Object, event: ToolEvent) -> Reduced {
+fn check(dialect: &Dialect, action: &Object, event: ToolEvent) -> Reduced {
     use ToolEvent::*;
     match event {
         Start => {
@@ -39,7 +40,10 @@ fn check(action: &Object, event: ToolEvent) -> Reduced {
             optional(action, "contributor", Shape::Object)?;
         }
         Delta => {
-            optional_text(action, "content")?;
+            let content = optional_text(action, "content")?;
+            if content.is_none() && !dialect.empty_deltas {
+                return Err(invalid("content", Shape::Text));
+            }
             optional(action, "invocationMessage", Shape::TextOrObject)?;
         }
         ReadyUnconfirmed | ReadyConfirmed => {
@@ -78,29 +82,31 @@ fn check(action: &Object, event: ToolEvent) -> Reduced {
 /// An action that finds no call, or one that does not take it, leaves the whole state alone. The
 /// TypeScript reducers derive the chat's status even then, which rewrites an Error into Idle; the
 /// texts call it a no-op, so that the status stays.
-pub(super) fn reduce(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn reduce(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    let dialect = context.dialect;
     let turn_id = text(action, "turnId")?;
     let call_id = text(action, "toolCallId")?;
     let Some(event) = event(action)? else {
         return Err(NoOp::WrongStatus.into());
     };
-    check(action, event)?;
+    check(dialect, action, event)?;
     let turn = active_turn(chat, turn_id)?;
     if event == ToolEvent::Start {
-        let part = json!({"kind": "toolCall", "toolCall": started(action)});
+        let part = json!({"kind": "toolCall", "toolCall": started(dialect, action)});
         list::ensured(turn, PARTS)?.push(part);
         return Ok(());
     }
     let call = call_mut(turn, call_id)?.ok_or(NoOp::UnknownToolCall)?;
     let from = text_of(call, "status").and_then(ToolCallStatus::from_name);
+    let from = from.filter(|from| *from != ToolCallStatus::AuthRequired || dialect.tool_auth);
     let from = from.ok_or(NoOp::WrongStatus)?;
     let to = next(Some(from), event).ok_or(NoOp::WrongStatus)?;
-    guard(call, from, event, action)?;
-    advance(call, Step { from, event, to }, action)?;
-    if !matches!(event, ToolEvent::Delta | ToolEvent::ContentChanged) {
-        status::refresh(chat);
+    guard(dialect, call, from, event, action)?;
+    advance(dialect, call, Step { from, event, to }, action)?;
+    if matches!(event, ToolEvent::Delta | ToolEvent::ContentChanged) {
+        return Ok(());
     }
-    Ok(())
+    status::refresh(context, chat)
 }
 
 /// A row of the table that is being taken.
@@ -123,9 +129,9 @@ fn call_mut<'a>(turn: &'a mut Object, call_id: &str) -> Reduced<Option<&'a mut O
         .find(|call| text_of(call, "toolCallId") == Some(call_id)))
 }
 
-fn started(action: &Object) -> Object {
+fn started(dialect: &Dialect, action: &Object) -> Object {
     let mut call = Object::new();
-    for name in ["toolCallId", "toolName", "displayName", "intention", "contributor", "_meta"] {
+    for name in dialect.tool_start {
         assign(&mut call, name, given(action, name));
     }
     call.insert("status", Value::from(ToolCallStatus::Streaming.name()));
@@ -133,7 +139,17 @@ fn started(action: &Object) -> Object {
 }
 
 /// What a step needs besides the status.
-fn guard(call: &Object, from: ToolCallStatus, event: ToolEvent, action: &Object) -> Reduced {
+fn guard(
+    dialect: &Dialect,
+    call: &Object,
+    from: ToolCallStatus,
+    event: ToolEvent,
+    action: &Object,
+) -> Reduced {
+    let asks = matches!(event, ToolEvent::ReadyUnconfirmed | ToolEvent::ReadyConfirmed);
+    if asks && from == ToolCallStatus::PendingConfirmation && !dialect.asks_again {
+        return Err(NoOp::WrongStatus.into());
+    }
     if event == ToolEvent::AuthRequired && contributor_kind(call.get("contributor")) != Some("mcp")
     {
         return Err(NoOp::NotMcp.into());
@@ -163,9 +179,9 @@ fn enter(call: &mut Object, to: ToolCallStatus) {
     }
 }
 
-fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
+fn advance(dialect: &Dialect, call: &mut Object, step: Step, action: &Object) -> Reduced {
     use ToolEvent::*;
-    if let Some(meta) = given(action, "_meta") {
+    if let Some(meta) = given(action, "_meta").filter(|_| dialect.tool_meta) {
         assign(call, "_meta", Some(meta));
     }
     match step.event {
@@ -176,14 +192,14 @@ fn advance(call: &mut Object, step: Step, action: &Object) -> Reduced {
                 append(call, "partialInput", content)?;
             }
         }
-        ReadyUnconfirmed | ReadyConfirmed => ready(call, step, action),
+        ReadyUnconfirmed | ReadyConfirmed => ready(dialect, call, step, action),
         Approved => {
             choose_option(call, action);
             enter(call, step.to);
             let confirmed = given(action, "confirmed").cloned();
             let confirmed = confirmed.unwrap_or_else(|| Value::from("not-needed"));
-            call.insert("confirmed", confirmed);
-            if call.get("toolInput").is_some_and(Value::is_string) {
+            call.insert("confirmed".to_owned(), confirmed);
+            if !dialect.refines_calls || call.get("toolInput").is_some_and(Value::is_string) {
                 let edited = given(action, "editedToolInput").cloned();
                 call.extend(edited.map(|input| ("toolInput".to_owned(), input)));
             }
@@ -219,17 +235,26 @@ fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
 }
 
 /// The input is complete. What an earlier `ready` said stays where this one is silent, as long as
-/// the call has not run since; a call that runs loses its choice and its content.
-fn ready(call: &mut Object, step: Step, action: &Object) {
-    if step.from == ToolCallStatus::Streaming {
+/// the call has not run since; a call that runs loses its choice and its content. Up to 0.6.0 the
+/// input stays only where a person is asked once more.
+fn ready(dialect: &Dialect, call: &mut Object, step: Step, action: &Object) {
+    let asked_again = step.from == ToolCallStatus::PendingConfirmation && step.from == step.to;
+    let keeps_input = match dialect.refines_calls {
+        true => step.from != ToolCallStatus::Streaming,
+        false => asked_again,
+    };
+    if !keeps_input {
         call.remove("toolInput");
     }
     for name in ["selectedOption", "content"] {
         call.remove(name);
     }
     enter(call, step.to);
-    overlay(call, action, &["invocationMessage", "toolInput", "intention"]);
-    refine_contributor(call, action);
+    overlay(call, action, &["invocationMessage", "toolInput"]);
+    if dialect.refines_calls {
+        overlay(call, action, &["intention"]);
+        refine_contributor(call, action);
+    }
     if step.event == ToolEvent::ReadyConfirmed {
         overlay(call, action, &["confirmed"]);
     } else {

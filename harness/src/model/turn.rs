@@ -10,14 +10,15 @@
 
 use std::collections::HashSet;
 
-use crate::wire::json::{Value, json};
+use serde_json::Value;
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
+use super::dialect::{Context, Times};
 use super::list;
 use super::payload::{Object, Reduced, Shape, assign, given, integer, invalid, object};
 use super::payload::{optional_text, required, text, text_of};
-use super::{pending, status, tool_step};
+use super::{input_list, pending, status, tool_step};
 use crate::wire::timestamp;
 
 const TURNS: &str = "turns";
@@ -28,78 +29,111 @@ const CURSOR: &str = "turnsNextCursor";
 /// A turn that is still active is overwritten and never reaches the history, and a repeated id
 /// starts again from nothing: this is what the released reducers do. Whether a host may send such
 /// an action is for the oracle to judge.
-pub(super) fn started(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn started(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    let dialect = context.dialect;
     let turn_id = text(action, "turnId")?;
-    let started_at = text(action, "startedAt")?;
-    let message = required(action, "message", Shape::Object)?;
+    let timed = dialect.times != Times::None;
+    let started_at = if timed { Some(text(action, "startedAt")?) } else { None };
+    let message = required(action, dialect.message, Shape::Object)?;
     if let Some(queued) = optional_text(action, "queuedMessageId")? {
         pending::consume(chat, queued)?;
     }
-    let turn = json!({"id": turn_id, "startedAt": started_at, "message": message, PARTS: []});
-    assign(chat, "activeTurn", Some(&turn));
-    assign(chat, "modifiedAt", action.get("startedAt"));
-    status::refresh(chat);
-    status::mark_unread(chat);
-    Ok(())
+    let mut turn = Object::new();
+    turn.insert("id".to_owned(), Value::from(turn_id));
+    assign(&mut turn, "startedAt", started_at.map(Value::from).as_ref());
+    assign(&mut turn, dialect.message, Some(message));
+    turn.insert(PARTS.to_owned(), Value::Array(Vec::new()));
+    chat.insert("activeTurn".to_owned(), Value::Object(turn));
+    if dialect.times == Times::Counted {
+        assign(chat, "modifiedAt", action.get("startedAt"));
+    }
+    status::refresh(context, chat)?;
+    status::mark_unread(context, chat)
 }
 
 /// The turn ends well.
-pub(super) fn complete(chat: &mut Object, action: &Object) -> Reduced {
-    end(chat, action, "complete", None)?;
-    status::refresh(chat);
-    Ok(())
+pub(super) fn complete(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    end(context, chat, action, "complete", Last::Nothing)?;
+    status::refresh(context, chat)
 }
 
 /// The turn ends because somebody wanted it to.
-pub(super) fn cancelled(chat: &mut Object, action: &Object) -> Reduced {
-    end(chat, action, "cancelled", None)?;
-    status::refresh(chat);
-    Ok(())
+pub(super) fn cancelled(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    end(context, chat, action, "cancelled", Last::Nothing)?;
+    status::refresh(context, chat)
 }
 
 /// The turn ends in an error, which becomes its last part.
 ///
 /// Where the part does not name its kind it gets the kind `error`: the type of the member already
 /// says so, and some implementations leave the tag out.
-pub(super) fn error(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn error(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let mut part = object(action, "part")?.clone();
     part.entry("kind").or_insert_with(|| Value::from("error"));
-    end(chat, action, "error", Some(part))?;
-    status::set_activity(chat, status::ERROR);
-    Ok(())
+    end(context, chat, action, "error", Last::Part(part))?;
+    status::set_activity(context, chat, status::ERROR)
+}
+
+/// The turn ends in an error, which becomes its `error`: up to 0.8.0.
+pub(super) fn failed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    let error = object(action, "error")?.clone();
+    end(context, chat, action, "error", Last::Error(error))?;
+    status::set_activity(context, chat, status::ERROR)
+}
+
+/// What a turn gets when it ends.
+enum Last {
+    Nothing,
+    /// A part.
+    Part(Object),
+    /// The member `error`.
+    Error(Object),
 }
 
 /// Moves the active turn into the history. Tool calls that have not ended are cancelled; open input
-/// requests stay as they are. A negative duration counts as none.
+/// requests stay as they are where they are parts. A negative duration counts as none.
 ///
 /// A `startedAt` that is no time must not keep a turn from ending: `modifiedAt` then stays as it
 /// was. Source: requirement reducer.chat.endTurn-bad-startedAt.
-fn end(chat: &mut Object, action: &Object, state: &str, last: Option<Object>) -> Reduced {
+fn end(context: &Context, chat: &mut Object, action: &Object, state: &str, last: Last) -> Reduced {
+    let times = context.dialect.times;
     let turn_id = text(action, "turnId")?;
-    let duration = action.get("duration").and_then(integer);
-    let duration = duration.ok_or_else(|| invalid("duration", Shape::Integer))?.max(0);
+    let duration = match times {
+        Times::None => None,
+        _ => {
+            let duration = action.get("duration").and_then(integer);
+            Some(duration.ok_or_else(|| invalid("duration", Shape::Integer))?.max(0))
+        }
+    };
     list::existing(chat, TURNS)?;
     let parts = list::ensured(active_turn(chat, turn_id)?, PARTS)?;
     for part in parts.iter_mut() {
         tool_step::skip(part);
     }
-    parts.extend(last.map(Value::Object));
     let Some(Value::Object(mut turn)) = chat.remove("activeTurn") else {
         return Err(NoOp::MalformedState.into());
     };
-    turn.insert("state", Value::from(state));
-    turn.insert("duration", Value::from(duration));
-    let ended = text_of(&turn, "startedAt").and_then(|time| timestamp::plus_millis(time, duration));
+    turn.insert("state".to_owned(), Value::from(state));
+    assign(&mut turn, "duration", duration.map(Value::from).as_ref());
+    match last {
+        Last::Nothing => {}
+        Last::Part(part) => list::ensured(&mut turn, PARTS)?.push(Value::Object(part)),
+        Last::Error(error) => drop(turn.insert("error".to_owned(), Value::Object(error))),
+    }
+    let started_at = text_of(&turn, "startedAt").filter(|_| times == Times::Counted);
+    let ended =
+        started_at.zip(duration).and_then(|(time, more)| timestamp::plus_millis(time, more));
     if let Some(ended) = ended {
         chat.insert("modifiedAt", Value::from(ended));
     }
+    input_list::forget(context, chat);
     list::ensured(chat, TURNS)?.push(Value::Object(turn));
     Ok(())
 }
 
 /// Makes the latest turn active again, when it ended in an error that can be resumed. The error
 /// part stays where it is. A turn that does not say when it started did so at `modifiedAt`.
-pub(super) fn resume(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn resume(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let turn_id = text(action, "turnId")?;
     if given(chat, "activeTurn").is_some() {
         return Err(NoOp::TurnActive.into());
@@ -119,10 +153,9 @@ pub(super) fn resume(chat: &mut Object, action: &Object) -> Reduced {
     if given(&turn, "startedAt").is_none() {
         assign(&mut turn, "startedAt", modified_at.as_ref());
     }
-    chat.insert("activeTurn", Value::Object(turn));
-    status::refresh(chat);
-    status::mark_unread(chat);
-    Ok(())
+    chat.insert("activeTurn".to_owned(), Value::Object(turn));
+    status::refresh(context, chat)?;
+    status::mark_unread(context, chat)
 }
 
 fn resumable(turn: &Object) -> bool {
@@ -137,7 +170,7 @@ fn resumable(turn: &Object) -> bool {
 
 /// Forgets the turns after the named one, or all of them with what could still be loaded. The
 /// active turn is dropped too and never reaches the history; messages that wait stay.
-pub(super) fn truncated(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn truncated(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let turn_id = optional_text(action, "turnId")?;
     match turn_id {
         Some(turn_id) => {
@@ -147,12 +180,14 @@ pub(super) fn truncated(chat: &mut Object, action: &Object) -> Reduced {
         }
         None => {
             list::ensured(chat, TURNS)?.clear();
-            chat.remove(CURSOR);
+            if context.dialect.pages {
+                chat.remove(CURSOR);
+            }
         }
     }
     chat.remove("activeTurn");
-    status::refresh(chat);
-    Ok(())
+    input_list::forget(context, chat);
+    status::refresh(context, chat)
 }
 
 /// Puts older turns before those that are there, without those that already are, and replaces the

@@ -1,44 +1,59 @@
-//! The actions of the chat channel.
+//! The actions of the chat channel, which exists since 0.4.0.
+//!
+//! Up to 0.8.0 what concerns turns and questions stamps `modifiedAt` with the wall clock.
 
 use super::{Row, assigned, flagged, replace, upsert};
 use crate::model::payload::Shape;
 use crate::model::status::{IS_ARCHIVED, IS_READ};
-use crate::model::{NoOp, chat, input, pending, tool_step, turn, working_directory};
+use crate::model::{NoOp, chat, input, input_list, pending, tool_step, turn, working_directory};
 
-use super::Effect::{Remove, Run};
+use super::Effect::{In, Remove, Run, Stamped};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = super::row_list! {
-    Chat V0_9 "chat/turnStarted" Run(turn::started);
-    Chat V0_9 "chat/turnComplete" Run(turn::complete);
-    Chat V0_9 "chat/turnCancelled" Run(turn::cancelled);
-    Chat V0_9 "chat/error" Run(turn::error);
-    Chat V0_9 "chat/turnResume" Run(turn::resume);
-    Chat V0_9 "chat/truncated" Run(turn::truncated);
-    Chat V0_9 "chat/turnsLoaded" Run(turn::loaded);
-    Chat V0_9 "chat/delta" Run(chat::delta);
-    Chat V0_9 "chat/reasoning" Run(chat::reasoning);
+    Chat V0_4 "chat/turnStarted" Stamped(&In(turn::started));
+    Chat V0_9 "chat/turnStarted" In(turn::started);
+    Chat V0_4 "chat/turnComplete" Stamped(&In(turn::complete));
+    Chat V0_9 "chat/turnComplete" In(turn::complete);
+    Chat V0_4 "chat/turnCancelled" Stamped(&In(turn::cancelled));
+    Chat V0_9 "chat/turnCancelled" In(turn::cancelled);
+    Chat V0_4 "chat/error" Stamped(&In(turn::failed));
+    Chat V0_9 "chat/error" In(turn::error);
+    Chat V0_9 "chat/turnResume" In(turn::resume);
+    Chat V0_4 "chat/truncated" Stamped(&In(turn::truncated));
+    Chat V0_9 "chat/truncated" In(turn::truncated);
+    Chat V0_5_1 "chat/turnsLoaded" Run(turn::loaded);
+    Chat V0_4 "chat/delta" Run(chat::delta);
+    Chat V0_4 "chat/reasoning" Run(chat::reasoning);
+    Chat V0_4 "chat/responsePart" Run(chat::any_part);
     Chat V0_9 "chat/responsePart" Run(chat::response_part);
-    Chat V0_9 "chat/usage" Run(chat::usage);
-    Chat V0_9 "chat/toolCallStart" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallDelta" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallReady" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallConfirmed" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallContentChanged" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallAuthRequired" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallAuthResolved" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallComplete" Run(tool_step::reduce);
-    Chat V0_9 "chat/toolCallResultConfirmed" Run(tool_step::reduce);
-    Chat V0_9 "chat/inputRequested" Run(input::requested);
+    Chat V0_4 "chat/usage" Run(chat::usage);
+    Chat V0_4 "chat/toolCallStart" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallDelta" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallReady" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallConfirmed" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallContentChanged" In(tool_step::reduce);
+    Chat V0_6 "chat/toolCallAuthRequired" In(tool_step::reduce);
+    Chat V0_6 "chat/toolCallAuthResolved" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallComplete" In(tool_step::reduce);
+    Chat V0_4 "chat/toolCallResultConfirmed" In(tool_step::reduce);
+    Chat V0_4 "chat/inputRequested" Stamped(&In(input_list::requested));
+    Chat V0_6 "chat/inputRequested" Stamped(&In(input::requested));
+    Chat V0_9 "chat/inputRequested" In(input::requested);
+    Chat V0_4 "chat/inputAnswerChanged" Stamped(&Run(input_list::answer_changed));
+    Chat V0_6 "chat/inputAnswerChanged" Stamped(&Run(input::answer_changed));
     Chat V0_9 "chat/inputAnswerChanged" Run(input::answer_changed);
-    Chat V0_9 "chat/inputCompleted" Run(input::completed);
-    Chat V0_9 "chat/pendingMessageSet" Run(pending::set);
-    Chat V0_9 "chat/pendingMessageRemoved" Run(pending::removed);
-    Chat V0_9 "chat/queuedMessagesReordered" Run(pending::reordered);
-    Chat V0_9 "chat/draftChanged" assigned("draft", Shape::Object);
-    Chat V0_9 "chat/activityChanged" assigned("activity", Shape::Text);
-    Chat V0_9 "chat/workingDirectorySet" Run(working_directory::set);
-    Chat V0_9 "chat/workingDirectoryRemoved" Run(working_directory::removed);
+    Chat V0_4 "chat/inputCompleted" Stamped(&In(input_list::completed));
+    Chat V0_5_2 "chat/inputCompleted" Stamped(&In(input_list::transcribed));
+    Chat V0_6 "chat/inputCompleted" Stamped(&In(input::completed));
+    Chat V0_9 "chat/inputCompleted" In(input::completed);
+    Chat V0_4 "chat/pendingMessageSet" In(pending::set);
+    Chat V0_4 "chat/pendingMessageRemoved" Run(pending::removed);
+    Chat V0_4 "chat/queuedMessagesReordered" Run(pending::reordered);
+    Chat V0_5 "chat/draftChanged" assigned("draft", Shape::Object);
+    Chat V0_5 "chat/activityChanged" assigned("activity", Shape::Text);
+    Chat V0_7 "chat/workingDirectorySet" Run(working_directory::set);
+    Chat V0_7 "chat/workingDirectoryRemoved" Run(working_directory::removed);
     Chat V1_0 "chat/isReadChanged" flagged("isRead", IS_READ);
     Chat V1_0 "chat/isArchivedChanged" flagged("isArchived", IS_ARCHIVED);
     Chat V1_0 "chat/movableChanged" replace("movable", "movable", Shape::Flag);

@@ -17,7 +17,7 @@ use crate::wire::json::Value;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
-use super::dialect::Context;
+use super::dialect::{Context, Dialect};
 use super::payload::{self, Object, Reduced, Shape, assign, optional, required};
 use super::{NoOp, list, status};
 
@@ -86,6 +86,10 @@ pub enum Effect {
         /// What it means when there is none.
         missing: NoOp,
     },
+    /// The effect acts on the object that holds title and status, which may be the `summary`.
+    InSummary(&'static Effect),
+    /// The effect takes place, and the wall clock is written into `modifiedAt`.
+    Stamped(&'static Effect),
     /// Anything else.
     Run(fn(&mut Object, &Object) -> Reduced),
     /// Anything else that depends on the version or the clock.
@@ -96,6 +100,12 @@ impl Effect {
     /// Changes the state, or leaves it untouched and says why.
     pub(super) fn run(&self, context: &Context, state: &mut Value, action: &Object) -> Reduced {
         let state = state.as_object_mut().ok_or(NoOp::MalformedState)?;
+        // Once here, so that no effect finds out when it is half done.
+        context.summary(state)?;
+        self.change(context, state, action)
+    }
+
+    fn change(&self, context: &Context, state: &mut Object, action: &Object) -> Reduced {
         match *self {
             Effect::Replace { from, to, shape } => {
                 assign(state, to, Some(required(action, from, shape)?));
@@ -116,6 +126,11 @@ impl Effect {
                 let items = list::existing(state, list)?.ok_or(missing)?;
                 if list::remove(items, key, unwanted) { Ok(()) } else { Err(missing.into()) }
             }
+            Effect::InSummary(effect) => effect.change(context, context.summary(state)?, action),
+            Effect::Stamped(effect) => {
+                effect.change(context, state, action)?;
+                context.stamp(state)
+            }
             Effect::Run(reduce) => reduce(state, action),
             Effect::In(reduce) => reduce(context, state, action),
         }
@@ -127,24 +142,36 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     CHANNELS.iter().copied().flatten()
 }
 
-const CHANNELS: [&[Row]; 3] = [root::ROWS, session::ROWS, chat::ROWS];
+const CHANNELS: [&[Row]; 4] = [root::ROWS, session::ROWS, session::OWN_TURNS, chat::ROWS];
 
 /// The row that holds for an action in a version, or `None` where the version has no such action.
 /// A version that was never published is read as the newest published one below it.
 pub fn find(version: Version, action_type: &str) -> Option<&'static Row> {
+    entry(version, action_type).map(|(row, _)| row)
+}
+
+/// The row of an action, and the dialect in which its channel is written.
+pub(super) fn entry(
+    version: Version,
+    action_type: &str,
+) -> Option<(&'static Row, &'static Dialect)> {
     /// The rows of one version.
-    type Index = HashMap<&'static str, &'static Row>;
+    type Index = HashMap<&'static str, (&'static Row, &'static Dialect)>;
     static INDEX: OnceLock<Vec<Index>> = OnceLock::new();
     let index = INDEX.get_or_init(|| PUBLISHED.map(|version| rows_of(version).collect()).into());
     index.get(version.place()?)?.get(action_type).copied()
 }
 
 /// The rows of a version in the order of their `since`, so that the newest of an action comes last.
-fn rows_of(version: Version) -> impl Iterator<Item = (&'static str, &'static Row)> {
+fn rows_of(
+    version: Version,
+) -> impl Iterator<Item = (&'static str, (&'static Row, &'static Dialect))> {
     let holds = |row: &&Row| row.since <= version && row.until.is_none_or(|until| version < until);
     let mut rows: Vec<&'static Row> = rows().filter(holds).collect();
     rows.sort_by_key(|row| row.since);
-    rows.into_iter().map(|row| (row.action_type, row))
+    let entry =
+        move |row: &'static Row| (row.action_type, (row, Dialect::of(version, row.channel)));
+    rows.into_iter().map(entry)
 }
 
 const fn replace(from: &'static str, to: &'static str, shape: Shape) -> Effect {

@@ -8,9 +8,9 @@ use super::Effect::Run;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = super::row_list! {
-    Root V0_9 "root/agentsChanged" replace("agents", "agents", Shape::List);
-    Root V0_9 "root/activeSessionsChanged"
+    Root V1 "root/agentsChanged" replace("agents", "agents", Shape::List);
+    Root V1 "root/activeSessionsChanged"
         replace("activeSessions", "activeSessions", Shape::Integer);
-    Root V0_9 "root/terminalsChanged" replace("terminals", "terminals", Shape::List);
-    Root V0_9 "root/configChanged" Run(root::config_changed);
+    Root V1 "root/terminalsChanged" replace("terminals", "terminals", Shape::List);
+    Root V1 "root/configChanged" Run(root::config_changed);
 };

@@ -1,0 +1,113 @@
+//! Questions to a person up to 0.5.2: the list `inputRequests`, which the status follows.
+//!
+//! The list stands beside the turns and needs none. A request leaves it when it is answered, when a
+//! turn ends and when turns are truncated; from 0.5.2 on an answered one becomes a part of the
+//! active turn.
+//!
+//! Knows: the list. Never knows: what a question asks, or which answers fit.
+//!
+//! Start at [`requested`].
+
+use serde_json::{Value, json};
+
+use super::NoOp;
+use super::chat::PARTS;
+use super::dialect::{Context, Questions};
+use super::input::{answers_of, store_answers};
+use super::list;
+use super::payload::{Object, Reduced, Shape, assign, given, key_of, object, optional, text};
+use super::status;
+
+/// The member that holds the list.
+pub(super) const QUESTIONS: &str = "inputRequests";
+
+/// Adds a request, or puts it in the place of the one with its id, whose answers stay unless the
+/// new one brings its own.
+pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    let id = key_of(action, "request", "id")?;
+    let mut request = object(action, "request")?.clone();
+    let requests = list::ensured(chat, QUESTIONS)?;
+    match list::position(requests, "id", id).and_then(|index| requests.get_mut(index)) {
+        Some(slot) => {
+            if let Some(answers) =
+                slot.get("answers").filter(|_| given(&request, "answers").is_none())
+            {
+                request.insert("answers".to_owned(), answers.clone());
+            }
+            *slot = Value::Object(request);
+        }
+        None => requests.push(Value::Object(request)),
+    }
+    status::refresh(context, chat)?;
+    status::mark_unread(context, chat)
+}
+
+/// Sets or takes back the answer to one question. Without any answer the member goes.
+pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
+    let id = text(action, "requestId")?;
+    let question = text(action, "questionId")?;
+    let answer = optional(action, "answer", Shape::Object)?;
+    let requests = list::existing(chat, QUESTIONS)?.ok_or(NoOp::UnknownRequest)?;
+    let index = list::position(requests, "id", id).ok_or(NoOp::UnknownRequest)?;
+    let request = requests.get_mut(index).and_then(Value::as_object_mut);
+    let request = request.ok_or(NoOp::UnknownRequest)?;
+    let mut answers = answers_of(request)?;
+    assign(&mut answers, question, answer);
+    store_answers(request, answers);
+    Ok(())
+}
+
+/// Closes a request. What was answered is kept nowhere.
+pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    taken(chat, action)?;
+    status::refresh(context, chat)
+}
+
+/// Closes a request, which becomes a part of the active turn if there is one: with its response,
+/// and its answers overlaid by those given.
+pub(super) fn transcribed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+    let given_answers = optional(action, "answers", Shape::Object)?.and_then(Value::as_object);
+    if let Some(turn) = chat.get_mut("activeTurn").and_then(Value::as_object_mut) {
+        list::existing(turn, PARTS)?;
+    }
+    let mut request = taken(chat, action)?;
+    let mut answers = request
+        .remove("answers")
+        .and_then(|answers| match answers {
+            Value::Object(answers) => Some(answers),
+            _ => None,
+        })
+        .unwrap_or_default();
+    for (question, answer) in given_answers.into_iter().flatten() {
+        answers.insert(question.clone(), answer.clone());
+    }
+    store_answers(&mut request, answers);
+    if let Some(turn) = chat.get_mut("activeTurn").and_then(Value::as_object_mut) {
+        let response = action.get("response");
+        let part = json!({"kind": "inputRequest", "request": request, "response": response});
+        list::ensured(turn, PARTS)?.push(part);
+    }
+    status::refresh(context, chat)
+}
+
+/// Takes a request out of the list; an empty list becomes absent.
+fn taken(chat: &mut Object, action: &Object) -> Reduced<Object> {
+    let id = text(action, "requestId")?;
+    text(action, "response")?;
+    let requests = list::existing(chat, QUESTIONS)?.ok_or(NoOp::UnknownRequest)?;
+    let index = list::position(requests, "id", id).ok_or(NoOp::UnknownRequest)?;
+    let request = requests.get(index).and_then(Value::as_object).cloned();
+    let request = request.ok_or(NoOp::UnknownRequest)?;
+    list::remove(requests, "id", id);
+    if requests.is_empty() {
+        chat.remove(QUESTIONS);
+    }
+    Ok(request)
+}
+
+/// Forgets the requests that nobody answered, where they are listed.
+pub(super) fn forget(context: &Context, chat: &mut Object) {
+    if context.dialect.questions == Questions::Listed {
+        chat.remove(QUESTIONS);
+    }
+}
