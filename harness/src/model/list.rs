@@ -31,6 +31,12 @@ pub fn position(items: &[Value], key: &str, wanted: &str) -> Option<usize> {
     items.iter().position(named)
 }
 
+/// The first entry with that key.
+pub fn find<'a>(items: &'a mut [Value], key: &str, wanted: &str) -> Option<&'a mut Object> {
+    let index = position(items, key, wanted)?;
+    items.get_mut(index)?.as_object_mut()
+}
+
 /// Replaces the entry with the same key in place, or appends the entry.
 pub fn upsert(state: &mut Object, name: &str, key: &str, wanted: &str, entry: Value) -> Reduced {
     let items = ensured(state, name)?;
@@ -46,4 +52,10 @@ pub fn remove(items: &mut Vec<Value>, key: &str, unwanted: &str) -> bool {
     let before = items.len();
     items.retain(|item| item.get(key).and_then(Value::as_str) != Some(unwanted));
     items.len() < before
+}
+
+/// Removes the first entry with that key and says whether there was one.
+pub fn remove_first(items: &mut Vec<Value>, key: &str, unwanted: &str) -> bool {
+    let found = position(items, key, unwanted);
+    found.map(|index| items.remove(index)).is_some()
 }

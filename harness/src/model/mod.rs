@@ -16,6 +16,10 @@
 //!
 //! Start at [`table`], which lists every action; [`tool_call`] holds the one state machine.
 
+pub mod annotations;
+pub mod automation;
+pub mod canvas;
+pub mod changeset;
 pub mod chat;
 pub mod customization;
 pub mod dialect;
@@ -28,6 +32,7 @@ pub mod root;
 pub mod session;
 pub mod status;
 pub mod table;
+pub mod terminal;
 pub mod tool_call;
 mod tool_step;
 pub mod turn;
@@ -110,6 +115,24 @@ pub enum NoOp {
     UnknownDirectory,
     /// The state has no configuration.
     NoConfig,
+    /// The terminal has no command with that id.
+    UnknownCommand,
+    /// The changeset has none of the files.
+    UnknownFile,
+    /// The changeset has no operation with that id.
+    UnknownOperation,
+    /// The channel has no annotation with that id.
+    UnknownAnnotation,
+    /// The annotation has no entry with that id.
+    UnknownEntry,
+    /// No automation has that URI.
+    UnknownAutomation,
+    /// The run has no such session.
+    UnknownSession,
+    /// The action asks the host to do something outside the state, and never changes one.
+    RequestOnly,
+    /// The action tells that something happened, and never changes a state.
+    EventOnly,
     /// What the action asks for is already so.
     Unchanged,
     /// The state has another shape than the protocol gives it.
@@ -144,6 +167,15 @@ impl NoOp {
             NoOp::UnknownWork => "the chat has no such background work",
             NoOp::UnknownDirectory => "the directory is not in the set",
             NoOp::NoConfig => "the state has no configuration",
+            NoOp::UnknownCommand => "the terminal has no such command",
+            NoOp::UnknownFile => "the changeset has no such file",
+            NoOp::UnknownOperation => "the changeset has no such operation",
+            NoOp::UnknownAnnotation => "the channel has no such annotation",
+            NoOp::UnknownEntry => "the annotation has no such entry",
+            NoOp::UnknownAutomation => "there is no such automation",
+            NoOp::UnknownSession => "the run has no such session",
+            NoOp::RequestOnly => "it is a request to the host and changes no state",
+            NoOp::EventOnly => "it reports an event and changes no state",
             NoOp::Unchanged => "it is already so",
             NoOp::MalformedState => "the state has another shape than the protocol gives it",
         }
@@ -191,6 +223,8 @@ pub fn reduces(version: Version, action_type: &str) -> bool {
     table::find(version, action_type).is_some()
 }
 
+#[cfg(test)]
+mod channel_tests;
 #[cfg(test)]
 mod chat_tests;
 #[cfg(test)]

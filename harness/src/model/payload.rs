@@ -43,6 +43,8 @@ pub enum Shape {
     Flag,
     /// A number without a fraction.
     Integer,
+    /// A number.
+    Number,
     /// An array.
     List,
     /// An object.
@@ -58,6 +60,7 @@ impl Shape {
             Shape::Text => value.is_string(),
             Shape::Flag => value.is_boolean(),
             Shape::Integer => integer(value).is_some(),
+            Shape::Number => value.is_number(),
             Shape::List => value.is_array(),
             Shape::Object => value.is_object(),
             Shape::TextOrObject => value.is_string() || value.is_object(),
@@ -70,6 +73,7 @@ impl Shape {
             Shape::Text => "a string",
             Shape::Flag => "a boolean",
             Shape::Integer => "an integer",
+            Shape::Number => "a number",
             Shape::List => "an array",
             Shape::Object => "an object",
             Shape::TextOrObject => "a string or an object",

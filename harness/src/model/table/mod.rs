@@ -21,9 +21,15 @@ use super::dialect::{Context, Dialect};
 use super::payload::{self, Object, Reduced, Shape, assign, optional, required};
 use super::{NoOp, list, status};
 
+mod annotations;
+mod automation;
+mod canvas;
+mod changeset;
 mod chat;
+mod resource_watch;
 mod root;
 mod session;
+mod terminal;
 
 /// What one type of action does to the state of its channel.
 #[derive(Debug)]
@@ -86,6 +92,19 @@ pub enum Effect {
         /// What it means when there is none.
         missing: NoOp,
     },
+    /// The first entry with that key goes, and others with the same key stay.
+    RemoveFirst {
+        /// Array of the state.
+        list: &'static str,
+        /// String that identifies an entry.
+        key: &'static str,
+        /// Member of the action that names it.
+        by: &'static str,
+        /// What it means when there is none.
+        missing: NoOp,
+    },
+    /// No state ever changes, for that reason. The payload is not looked at.
+    Ignore(NoOp),
     /// The effect acts on the object that holds title and status, which may be the `summary`.
     InSummary(&'static Effect),
     /// The effect takes place, and the wall clock is written into `modifiedAt`.
@@ -126,6 +145,12 @@ impl Effect {
                 let items = list::existing(state, list)?.ok_or(missing)?;
                 if list::remove(items, key, unwanted) { Ok(()) } else { Err(missing.into()) }
             }
+            Effect::RemoveFirst { list, key, by, missing } => {
+                let unwanted = payload::text(action, by)?;
+                let items = list::existing(state, list)?.ok_or(missing)?;
+                if list::remove_first(items, key, unwanted) { Ok(()) } else { Err(missing.into()) }
+            }
+            Effect::Ignore(why) => Err(why.into()),
             Effect::InSummary(effect) => effect.change(context, context.summary(state)?, action),
             Effect::Stamped(effect) => {
                 effect.change(context, state, action)?;
@@ -142,7 +167,18 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     CHANNELS.iter().copied().flatten()
 }
 
-const CHANNELS: [&[Row]; 4] = [root::ROWS, session::ROWS, session::OWN_TURNS, chat::ROWS];
+const CHANNELS: [&[Row]; 10] = [
+    root::ROWS,
+    session::ROWS,
+    session::OWN_TURNS,
+    chat::ROWS,
+    terminal::ROWS,
+    changeset::ROWS,
+    annotations::ROWS,
+    resource_watch::ROWS,
+    canvas::ROWS,
+    automation::ROWS,
+];
 
 /// The row that holds for an action in a version, or `None` where the version has no such action.
 /// A version that was never published is read as the newest published one below it.

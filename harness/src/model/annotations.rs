@@ -1,0 +1,62 @@
+//! The annotations channel: comments on a session's files, each with a thread of entries.
+//!
+//! An annotation without entries is against the rules of the protocol, but no reducer keeps it
+//! from coming about: the sender has to remove the annotation instead of its last entry.
+//!
+//! Knows: the members of an annotations state. Never knows: files, who wrote an entry.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::list;
+use super::payload::{Object, Reduced, Shape, assign, key_of, optional, required, text};
+
+const ENTRIES: &str = "entries";
+
+fn annotation<'a>(state: &'a mut Object, action: &Object) -> Reduced<&'a mut Object> {
+    let wanted = text(action, "annotationId")?;
+    let annotations = list::existing(state, "annotations")?.ok_or(NoOp::UnknownAnnotation)?;
+    list::find(annotations, "id", wanted).ok_or_else(|| NoOp::UnknownAnnotation.into())
+}
+
+/// Overwrites those properties of an annotation that the action has. `provenance` is the member
+/// that says where the annotated content came from. No property can be cleared this way: null
+/// counts as absent.
+pub(super) fn updated(
+    state: &mut Object,
+    action: &Object,
+    provenance: (&'static str, Shape),
+) -> Reduced {
+    let properties = [
+        provenance,
+        ("resource", Shape::Text),
+        ("range", Shape::Object),
+        ("resolved", Shape::Flag),
+    ];
+    let mut changes = Vec::with_capacity(properties.len());
+    for (name, shape) in properties {
+        if let Some(value) = optional(action, name, shape)? {
+            changes.push((name, value));
+        }
+    }
+    let annotation = annotation(state, action)?;
+    for (name, value) in changes {
+        assign(annotation, name, Some(value));
+    }
+    Ok(())
+}
+
+/// Replaces an entry in place, or appends it to the thread.
+pub(super) fn entry_set(state: &mut Object, action: &Object) -> Reduced {
+    let id = key_of(action, "entry", "id")?;
+    let entry: &Value = required(action, "entry", Shape::Object)?;
+    list::upsert(annotation(state, action)?, ENTRIES, "id", id, entry.clone())
+}
+
+/// Removes an entry; the annotation stays, even without entries.
+pub(super) fn entry_removed(state: &mut Object, action: &Object) -> Reduced {
+    let unwanted = text(action, "entryId")?;
+    let entries = list::existing(annotation(state, action)?, ENTRIES)?;
+    let removed = entries.is_some_and(|entries| list::remove_first(entries, "id", unwanted));
+    if removed { Ok(()) } else { Err(NoOp::UnknownEntry.into()) }
+}

@@ -1,0 +1,41 @@
+//! The channel of an automation's run: the sessions it opened. The catalogue of automations, and
+//! the run's other actions, are plain rows of the table.
+//!
+//! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow
+//! another.
+
+use serde_json::Value;
+
+use super::NoOp;
+use super::list;
+use super::payload::{Object, Reduced, text};
+
+const SESSIONS: &str = "sessions";
+const PRIMARY: &str = "primarySession";
+
+fn position(sessions: &[Value], session: &str) -> Option<usize> {
+    sessions.iter().position(|item| item.as_str() == Some(session))
+}
+
+/// Appends a session that the run does not have.
+pub(super) fn session_set(run: &mut Object, action: &Object) -> Reduced {
+    let session = text(action, "session")?;
+    let sessions = list::ensured(run, SESSIONS)?;
+    if position(sessions, session).is_some() {
+        return Err(NoOp::Unchanged.into());
+    }
+    sessions.push(Value::from(session));
+    Ok(())
+}
+
+/// Removes a session, which then is not the one to open first either.
+pub(super) fn session_removed(run: &mut Object, action: &Object) -> Reduced {
+    let session = text(action, "session")?;
+    let sessions = list::existing(run, SESSIONS)?.ok_or(NoOp::UnknownSession)?;
+    let index = position(sessions, session).ok_or(NoOp::UnknownSession)?;
+    sessions.remove(index);
+    if run.get(PRIMARY).and_then(Value::as_str) == Some(session) {
+        run.remove(PRIMARY);
+    }
+    Ok(())
+}
