@@ -14,6 +14,7 @@ pub mod frame;
 pub mod json;
 pub mod message;
 pub mod protocol;
+pub mod sample;
 mod shape;
 pub mod timestamp;
 pub mod validate;

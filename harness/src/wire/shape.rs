@@ -20,8 +20,9 @@ pub(super) struct TypeId(u32);
 pub(super) enum Shape {
     /// Anything, null included.
     Any,
-    /// A string. URIs are strings whose form nobody checks here.
     String,
+    /// A string. What a URI looks like inside is not checked.
+    Uri,
     Boolean,
     /// A number without a fraction. The specification's own types say `number`, the crates refuse
     /// fractions: a fraction is a soft error.
@@ -182,7 +183,7 @@ impl Shapes {
     pub(super) fn describe(&self, id: TypeId) -> String {
         match self.get(id) {
             Shape::Any => "any value".into(),
-            Shape::String => "a string".into(),
+            Shape::String | Shape::Uri => "a string".into(),
             Shape::Boolean => "a boolean".into(),
             Shape::Integer => "an integer".into(),
             Shape::Natural => "an integer of at least 0".into(),
@@ -288,7 +289,8 @@ fn between(text: &str, open: char, close: char) -> Option<&str> {
 fn builtin(name: &str) -> Shape {
     match name {
         "any" => Shape::Any,
-        "string" | "uri" => Shape::String,
+        "string" => Shape::String,
+        "uri" => Shape::Uri,
         "boolean" => Shape::Boolean,
         "integer" => Shape::Integer,
         "natural" => Shape::Natural,

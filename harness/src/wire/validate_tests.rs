@@ -22,7 +22,7 @@ fn sample(protocol: &Protocol, id: TypeId, depth: usize) -> Value {
     let shapes = &protocol.shapes;
     match shapes.get(id) {
         Shape::Any | Shape::Unresolved => json!("any"),
-        Shape::String => json!("text"),
+        Shape::String | Shape::Uri => json!("text"),
         Shape::Boolean => json!(true),
         Shape::Integer | Shape::Natural | Shape::Number => json!(1),
         Shape::Object | Shape::State => json!({}),
@@ -64,7 +64,7 @@ fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(Str
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {
         Shape::Any | Shape::Unresolved => vec![],
-        Shape::String | Shape::Enum { open: true, .. } => vec![wrong(json!(5))],
+        Shape::String | Shape::Uri | Shape::Enum { open: true, .. } => vec![wrong(json!(5))],
         Shape::Enum { .. } => vec![wrong(json!(5)), wrong(json!("x-unknown"))],
         Shape::Literal(_) => vec![wrong(json!("x-unknown"))],
         Shape::Boolean => vec![wrong(json!("true"))],

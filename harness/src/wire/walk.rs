@@ -114,7 +114,7 @@ impl<'p> Walk<'p> {
         }
         match (shapes.get(id), value) {
             (Shape::Any, _)
-            | (Shape::String, Value::String(_))
+            | (Shape::String | Shape::Uri, Value::String(_))
             | (Shape::Boolean, Value::Bool(_))
             | (Shape::Number, Value::Number(_))
             | (Shape::Null, Value::Null)
@@ -235,7 +235,7 @@ impl<'p> Walk<'p> {
 fn admits(shape: &Shape, value: &Value) -> bool {
     match shape {
         Shape::Any => true,
-        Shape::String | Shape::Literal(_) | Shape::Enum { .. } => value.is_string(),
+        Shape::String | Shape::Uri | Shape::Literal(_) | Shape::Enum { .. } => value.is_string(),
         Shape::Boolean => value.is_boolean(),
         Shape::Integer | Shape::Natural | Shape::Number => value.is_number(),
         Shape::Null => value.is_null(),
