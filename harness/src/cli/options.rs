@@ -32,14 +32,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
 }
 
-/// Reads a protocol version that there are tables for.
+/// Reads a protocol version that the harness plays.
 pub fn version(text: &str) -> Result<Version, String> {
     let version: Version = text.parse().map_err(|error| format!("{error}"))?;
-    if Protocol::of(version).is_some() {
+    if Protocol::played(version).is_some() {
         return Ok(version);
     }
     let known: Vec<_> = Protocol::known().iter().map(Version::to_string).collect();
-    Err(format!("expected a version that the harness knows, one of {}", known.join(", ")))
+    Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
 }
 
 /// Reads `Name: value`.

@@ -126,7 +126,7 @@ impl Context {
         let conn = self.here_mut();
         if conn.version.is_none() && version.is_some() {
             conn.version = version;
-            conn.protocol = version.and_then(Protocol::of);
+            conn.protocol = version.and_then(Protocol::played);
         }
     }
 
@@ -244,7 +244,7 @@ impl Context {
                 version.and_then(Value::as_str).and_then(|text| text.parse().ok());
             let conn = self.here_mut();
             conn.version = version;
-            conn.protocol = version.and_then(Protocol::of);
+            conn.protocol = version.and_then(Protocol::played);
             conn.shaken |= version.is_some();
             let client_id = conn.client_id.clone();
             if let (Some(client), Some(version)) = (client_id, version)

@@ -370,7 +370,7 @@ impl Case {
     }
 
     pub(super) fn protocol(&self) -> Option<&'static Protocol> {
-        Protocol::of(self.setup.version)
+        Protocol::played(self.setup.version)
     }
 
     pub(super) fn delays_can_be_declined(&self) -> bool {

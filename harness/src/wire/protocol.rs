@@ -92,12 +92,24 @@ const fn source(version: Version, text: &'static str) -> Source {
     Source { version, text, table: OnceLock::new() }
 }
 
-const KNOWN: &[Version] = &[Version::new(1, 0, 0), Version::new(0, 9, 0)];
+/// The versions that hosts and clients of the harness speak, newest first.
+const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
 
-/// Newest first, as [`KNOWN`].
-static SOURCES: [Source; 2] = [
-    source(KNOWN[0], include_str!("../../protocol/1.0.0.json")),
-    source(KNOWN[1], include_str!("../../protocol/0.9.0.json")),
+/// Newest first.
+static SOURCES: [Source; 13] = [
+    source(Version::V1_0, include_str!("../../protocol/1.0.0.json")),
+    source(Version::V0_9, include_str!("../../protocol/0.9.0.json")),
+    source(Version::V0_8, include_str!("../../protocol/0.8.0.json")),
+    source(Version::V0_7, include_str!("../../protocol/0.7.0.json")),
+    source(Version::V0_6, include_str!("../../protocol/0.6.0.json")),
+    source(Version::V0_5_2, include_str!("../../protocol/0.5.2.json")),
+    source(Version::V0_5_1, include_str!("../../protocol/0.5.1.json")),
+    source(Version::V0_5, include_str!("../../protocol/0.5.0.json")),
+    source(Version::V0_4, include_str!("../../protocol/0.4.0.json")),
+    source(Version::V0_3, include_str!("../../protocol/0.3.0.json")),
+    source(Version::V0_2, include_str!("../../protocol/0.2.0.json")),
+    source(Version::V0_1, include_str!("../../protocol/0.1.0.json")),
+    source(Version::V1, include_str!("../../protocol/1.json")),
 ];
 
 impl Protocol {
@@ -113,7 +125,15 @@ impl Protocol {
         Some(source.table.get_or_init(load))
     }
 
-    /// The versions that have a table of their own, newest first.
+    /// The table of a version that the harness plays, as [`Protocol::of`]; `None` for others, even
+    /// where there is a table.
+    pub fn played(version: Version) -> Option<&'static Protocol> {
+        let plays = |known: &Version| *known == version || known.accepts(version);
+        KNOWN.iter().any(plays).then(|| Protocol::of(version)).flatten()
+    }
+
+    /// The versions that hosts and clients of the harness speak, newest first. There are tables
+    /// of every published version, see [`PUBLISHED`](super::version::PUBLISHED).
     pub fn known() -> &'static [Version] {
         KNOWN
     }
@@ -237,6 +257,7 @@ fn index<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::version::PUBLISHED;
 
     #[test]
     fn tables_are_sound() {
@@ -260,8 +281,27 @@ mod tests {
             assert_eq!(protocol.methods().count(), methods, "{version}");
             assert_eq!(protocol.actions().count(), actions, "{version}");
         };
-        check(Version::new(1, 0, 0), 42, 106);
-        check(Version::new(0, 9, 0), 41, 96);
+        check(Version::V1_0, 42, 106);
+        check(Version::V0_9, 41, 96);
+        check(Version::V0_8, 38, 86);
+        check(Version::V0_7, 38, 85);
+        check(Version::V0_6, 38, 81);
+        check(Version::V0_5_2, 38, 79);
+        check(Version::V0_5_1, 38, 76);
+        check(Version::V0_5, 38, 73);
+        check(Version::V0_4, 37, 73);
+        check(Version::V0_3, 35, 63);
+        check(Version::V0_2, 35, 61);
+        check(Version::V0_1, 25, 53);
+        check(Version::V1, 22, 52);
+    }
+
+    #[test]
+    fn every_published_version_has_a_table() {
+        let mut tables: Vec<Version> = SOURCES.iter().map(|source| source.version).collect();
+        tables.reverse();
+        assert_eq!(tables, PUBLISHED);
+        assert!(KNOWN.iter().all(|known| PUBLISHED.contains(known)));
     }
 
     #[test]
@@ -275,8 +315,25 @@ mod tests {
         check("1.7.3", Some("1.0.0"));
         check("0.9.0", Some("0.9.0"));
         check("0.9.5", Some("0.9.0"));
-        check("0.8.0", None);
+        check("0.8.0", Some("0.8.0"));
+        check("0.5.0", Some("0.5.0"));
+        check("0.5.7", Some("0.5.2"));
+        check("0.1.0", Some("0.1.0"));
+        check("1", Some("1"));
+        check("0.0.1", None);
+        check("0.10.0", None);
         check("2.0.0", None);
+    }
+
+    #[test]
+    fn plays_the_newest_lines_only() {
+        let check = |asked: &str, expected: bool| {
+            assert_eq!(Protocol::played(asked.parse().unwrap()).is_some(), expected, "{asked}");
+        };
+        check("1.7.3", true);
+        check("0.9.5", true);
+        check("0.8.0", false);
+        check("1", false);
     }
 
     #[test]

@@ -150,6 +150,12 @@ impl Shapes {
         self.arena.get(id.0 as usize).unwrap_or(&Shape::Unresolved)
     }
 
+    /// Whether the type is an object that needs no member.
+    pub(super) fn may_be_empty(&self, id: TypeId) -> bool {
+        let optional = |member: &Member| member.presence == Presence::Optional;
+        matches!(self.get(id), Shape::Record(members) if members.iter().all(optional))
+    }
+
     /// Compiles an entry that has no name of its own, such as an action.
     pub(super) fn add_entry(&mut self, entry: &Entry) -> TypeId {
         let shape = self.compile(entry);
