@@ -46,6 +46,7 @@ pub struct Sampling {
     /// One object in so many has a member that no table lists; 0 for none.
     pub unknown: usize,
     /// One value in so many of an open enum or union is one that no table lists; 0 for none.
+    /// Members whose presence the sources dispute are absent as often.
     pub strange: usize,
     /// One time in so many is a text that is no time; 0 for none.
     pub timeless: usize,
@@ -79,7 +80,8 @@ impl Protocol {
 }
 
 impl Sampler<'_> {
-    /// A value of a named type, such as `Turn`. `None` where the table has no such type.
+    /// A value of a named type, such as `Turn`, or of any other type that the tables spell, such
+    /// as `Turn[]` or `action`. `None` where the table has no such type.
     pub fn of_type(&mut self, name: &str) -> Option<Value> {
         let id = self.protocol.shapes.named(name)?;
         Some(self.value(id, "", 0))
@@ -157,7 +159,12 @@ impl Sampler<'_> {
             |member: &&Member| matches!(self.protocol.shapes.get(member.shape), Shape::State);
         let state = members.iter().find(state).map(|member| member.name.as_str());
         for member in members.iter().filter(|member| Some(member.name.as_str()) != state) {
-            if member.presence == Presence::Optional && !self.has_optional(depth) {
+            let absent = match member.presence {
+                Presence::Required => false,
+                Presence::Expected => self.once_in(self.sampling.strange),
+                Presence::Optional => !self.has_optional(depth),
+            };
+            if absent {
                 continue;
             }
             let value = self.value(member.shape, &member.name, depth + 1);
@@ -367,6 +374,7 @@ fn is_time(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::validate::ShapeError;
     use crate::wire::version::{PUBLISHED, Version};
 
     /// Choices of a small generator of numbers; the same seed, the same choices.
@@ -381,6 +389,12 @@ mod tests {
         Sampling { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
     }
 
+    /// A disputed member that is absent is worth a warning.
+    fn hard(mut errors: Vec<ShapeError>) -> Vec<ShapeError> {
+        errors.retain(|error| !error.soft || !error.found.contains("nothing"));
+        errors
+    }
+
     #[test]
     fn samples_of_every_type_are_valid() {
         for version in &PUBLISHED {
@@ -393,14 +407,17 @@ mod tests {
             for name in types.chain(["RootState", "SessionState", "TerminalState"]) {
                 for _ in 0..20 {
                     let value = sampler.of_type(name).unwrap();
-                    let errors = protocol.check_type(name, &value);
-                    assert_eq!(errors, vec![], "{version} {name}: {value}");
+                    assert_eq!(
+                        hard(protocol.check_type(name, &value)),
+                        vec![],
+                        "{version} {value}"
+                    );
                 }
             }
             for row in protocol.actions() {
                 for _ in 0..50 {
                     let action = sampler.action(&row.action_type).unwrap();
-                    assert_eq!(protocol.check_action(&action), vec![], "{version} {action}");
+                    assert_eq!(hard(protocol.check_action(&action)), vec![], "{version} {action}");
                 }
             }
         }
