@@ -5,7 +5,7 @@
 //!
 //! Knows: the members of an annotations state. Never knows: files, who wrote an entry.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;

@@ -4,7 +4,7 @@
 //! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow
 //! another.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;

@@ -1,7 +1,7 @@
 //! Rows for the channels beside root, session and chat: each action with an effect, each reason for
 //! having none, each payload that cannot be used, and each difference between versions.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::{NoOp, Outcome, apply, reduces};
 use crate::wire::channel::ChannelKind;

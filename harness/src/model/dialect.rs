@@ -8,7 +8,7 @@
 //!
 //! Start at [`Dialect`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::payload::{Object, Reduced};

@@ -8,7 +8,7 @@
 //!
 //! Start at [`requested`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::PARTS;

@@ -6,7 +6,7 @@
 //!
 //! Start at [`data`].
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::list;

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};

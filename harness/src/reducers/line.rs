@@ -66,10 +66,7 @@ fn id_in(line: &[u8]) -> Value {
     digits.get(..end).and_then(|digits| digits.parse::<u64>().ok()).map_or(Value::Null, Value::from)
 }
 
-fn respond(
-    version: Version,
-    mut request: Map,
-) -> Result<Map, String> {
+fn respond(version: Version, mut request: Map) -> Result<Map, String> {
     if !request.contains_key("id") {
         return Err("expected a member `id`".to_owned());
     }
@@ -81,10 +78,7 @@ fn respond(
     }
 }
 
-fn reduce(
-    version: Version,
-    request: &mut Map,
-) -> Result<Map, String> {
+fn reduce(version: Version, request: &mut Map) -> Result<Map, String> {
     let name = request.get("reducer").and_then(Value::as_str);
     let Some(channel) = name.and_then(ChannelKind::of_reducer) else {
         let names: Vec<_> = ChannelKind::reducer_names().collect();
@@ -109,10 +103,7 @@ fn reduce(
 }
 
 /// Our states and messages are kept as they came, so that decoding and encoding loses nothing.
-fn round_trip(
-    version: Version,
-    request: &mut Map,
-) -> Result<Map, String> {
+fn round_trip(version: Version, request: &mut Map) -> Result<Map, String> {
     let name =
         request.get("type").and_then(Value::as_str).ok_or("expected `type` to be a string")?;
     let table = Protocol::of(version).filter(|_| !UNNAMED_TYPES.contains(&name));

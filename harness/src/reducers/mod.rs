@@ -98,7 +98,9 @@ mod tests {
         let output = String::from_utf8(output).unwrap();
         let ids: Vec<_> = output
             .lines()
-            .map(|line| serde_json::from_str::<crate::wire::json::Value>(line).unwrap()["id"].clone())
+            .map(|line| {
+                serde_json::from_str::<crate::wire::json::Value>(line).unwrap()["id"].clone()
+            })
             .collect();
         assert_eq!(serde_json::json!(ids), serde_json::json!([1, null, 2]));
     }

@@ -9,7 +9,7 @@
 //!
 //! Start at [`Protocol::sampler`].
 
-use serde_json::{Map, Number, Value, json};
+use crate::wire::json::{Map, Number, Value, json};
 
 use super::channel::ChannelKind;
 use super::protocol::Protocol;
@@ -207,7 +207,7 @@ impl Sampler<'_> {
     fn union(&mut self, union: &Union, depth: usize) -> Value {
         if union.open && self.once_in(self.sampling.strange) {
             let id = self.id();
-            return json!({&union.tag: "x-other", "id": id, "x-unknown": [1, null]});
+            return json!({(&union.tag): "x-other", "id": id, "x-unknown": [1, null]});
         }
         let Some((tag, variant)) = union.variants.get(self.below(union.variants.len())) else {
             return json!({});
