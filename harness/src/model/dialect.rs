@@ -29,6 +29,9 @@ pub struct Dialect {
     /// What a tool call keeps of the action that starts it. Up to 0.2.0 the client that owns it is
     /// `toolClientId`, then there is a `contributor`, and from 0.5.1 on an `intention`.
     pub tool_start: &'static [&'static str],
+    /// What a tool call that waits for its confirmation takes from the action that asks: from 0.6.0
+    /// on an assessment of the risk too.
+    pub asked: &'static [&'static str],
     /// Whether later tool-call actions replace `_meta` too: from 0.4.0 on.
     pub tool_meta: bool,
     /// Whether `toolCallReady` reaches a call that already waits for its confirmation, and such a
@@ -86,6 +89,7 @@ const OLDEST: Dialect = Dialect {
     stamp: Stamp::Millis,
     message: "userMessage",
     tool_start: &["toolCallId", "toolName", "displayName", "toolClientId", "_meta"],
+    asked: &["confirmationTitle", "edits", "editable", "options"],
     tool_meta: false,
     asks_again: false,
     tool_auth: false,
@@ -112,6 +116,7 @@ const PAGES: Dialect = Dialect {
 };
 
 const TIMES: Dialect = Dialect {
+    asked: &["confirmationTitle", "riskAssessment", "edits", "editable", "options"],
     asks_again: true,
     tool_auth: true,
     questions: Questions::Parts,

@@ -97,6 +97,13 @@ pub(super) fn refresh(context: &Context, chat: &mut Object) -> Reduced {
     set_activity(context, chat, activity)
 }
 
+/// Derives a chat's activity anew and says whether it was out of date.
+pub(super) fn catch_up(context: &Context, chat: &mut Object) -> Reduced<bool> {
+    let before = bits(context.summary(chat)?);
+    refresh(context, chat)?;
+    Ok(bits(context.summary(chat)?) != before)
+}
+
 /// Sets the activity and keeps the flags.
 pub(super) fn set_activity(context: &Context, chat: &mut Object, activity: u64) -> Reduced {
     let summary = context.summary(chat)?;

@@ -10,7 +10,7 @@ use super::NoOp;
 use super::chat::{PARTS, active_turn};
 use super::dialect::{Context, Dialect};
 use super::list;
-use super::payload::{Object, Reduced, Shape, append, assign, flag, given, invalid, object};
+use super::payload::{Object, Reduced, Shape, Stop, append, assign, flag, given, invalid, object};
 use super::payload::{optional, optional_text, required, text, text_of};
 use super::status;
 use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
@@ -79,9 +79,10 @@ fn check(dialect: &Dialect, action: &Object, event: ToolEvent) -> Reduced {
 
 /// Moves a tool call of the active turn along the table.
 ///
-/// An action that finds no call, or one that does not take it, leaves the whole state alone. The
-/// TypeScript reducers derive the chat's status even then, which rewrites an Error into Idle; the
-/// texts call it a no-op, so that the status stays.
+/// An action that finds no call leaves the whole state alone, although the TypeScript reducers
+/// derive the chat's status even then, which rewrites an Error into Idle: the texts call it a
+/// no-op. Where the call is there and does not take the action, all implementations derive the
+/// status, which matters only where it was out of date (see [`super::chat::any_part`]).
 pub(super) fn reduce(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
     let dialect = context.dialect;
     let turn_id = text(action, "turnId")?;
@@ -97,16 +98,25 @@ pub(super) fn reduce(context: &Context, chat: &mut Object, action: &Object) -> R
         return Ok(());
     }
     let call = call_mut(turn, call_id)?.ok_or(NoOp::UnknownToolCall)?;
+    let taken = take(dialect, call, event, action);
+    if matches!(event, ToolEvent::Delta | ToolEvent::ContentChanged) {
+        return taken;
+    }
+    match taken {
+        Err(Stop::NoOp(_)) if status::catch_up(context, chat)? => Ok(()),
+        Err(stop) => Err(stop),
+        Ok(()) => status::refresh(context, chat),
+    }
+}
+
+/// Takes the step that the table has for an event, if it has one.
+fn take(dialect: &Dialect, call: &mut Object, event: ToolEvent, action: &Object) -> Reduced {
     let from = text_of(call, "status").and_then(ToolCallStatus::from_name);
     let from = from.filter(|from| *from != ToolCallStatus::AuthRequired || dialect.tool_auth);
     let from = from.ok_or(NoOp::WrongStatus)?;
     let to = next(Some(from), event).ok_or(NoOp::WrongStatus)?;
     guard(dialect, call, from, event, action)?;
-    advance(dialect, call, Step { from, event, to }, action)?;
-    if matches!(event, ToolEvent::Delta | ToolEvent::ContentChanged) {
-        return Ok(());
-    }
-    status::refresh(context, chat)
+    advance(dialect, call, Step { from, event, to }, action)
 }
 
 /// A row of the table that is being taken.
@@ -258,8 +268,7 @@ fn ready(dialect: &Dialect, call: &mut Object, step: Step, action: &Object) {
     if step.event == ToolEvent::ReadyConfirmed {
         overlay(call, action, &["confirmed"]);
     } else {
-        let asked = ["confirmationTitle", "riskAssessment", "edits", "editable", "options"];
-        overlay(call, action, &asked);
+        overlay(call, action, dialect.asked);
     }
 }
 
