@@ -224,9 +224,13 @@ pub fn reduces(version: Version, action_type: &str) -> bool {
 }
 
 #[cfg(test)]
+mod changeset_tests;
+#[cfg(test)]
 mod channel_tests;
 #[cfg(test)]
 mod chat_tests;
+#[cfg(test)]
+mod terminal_tests;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

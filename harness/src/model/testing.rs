@@ -4,7 +4,7 @@ use crate::wire::json::{Value, json};
 
 use super::{NoOp, Outcome, apply};
 use crate::wire::channel::ChannelKind;
-use crate::wire::version::Version;
+use crate::wire::version::{PUBLISHED, Version};
 
 /// The version that most tests speak.
 pub(crate) const V1_0: Version = Version::new(1, 0, 0);
@@ -55,4 +55,62 @@ pub(crate) fn refuses(before: Value, action: Value, path: &str, expected: &'stat
     let path = path.to_owned();
     assert_eq!(fold(&mut state, &action), Outcome::Invalid { path, expected }, "{action}");
     assert_eq!(state, before, "{action}");
+}
+
+/// What has to come of an action.
+pub(crate) enum Expected {
+    /// The state afterwards, whole.
+    State(Value),
+    /// The state stays.
+    NoOp(NoOp),
+    /// The state stays; the member at fault.
+    Invalid(&'static str),
+    /// The state stays; the version has no such action.
+    Unknown,
+}
+
+/// Checks what an action does to a state, on the channel that its type names.
+#[track_caller]
+pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: &Expected) {
+    let kind = ChannelKind::of_action(action["type"].as_str().unwrap()).unwrap();
+    let mut state = before.clone();
+    let outcome = apply(version, kind, &mut state, action);
+    let after = match expected {
+        Expected::State(after) => after,
+        _ => before,
+    };
+    assert_eq!(&state, after, "{version} {action}");
+    match expected {
+        Expected::State(_) => assert_eq!(outcome, Outcome::Applied, "{version} {action}"),
+        Expected::NoOp(why) => assert_eq!(outcome, Outcome::NoOp(*why), "{version} {action}"),
+        Expected::Unknown => assert_eq!(outcome, Outcome::OutOfScope, "{version} {action}"),
+        Expected::Invalid(wanted) => {
+            let Outcome::Invalid { path, .. } = &outcome else {
+                panic!("{version} {action} is {outcome:?}");
+            };
+            assert_eq!(path, wanted, "{version} {action}");
+        }
+    }
+}
+
+/// Checks rows of action and outcome on one state, in every version from `since` on.
+#[track_caller]
+pub(crate) fn check_since(since: Version, before: &Value, rows: &[(Value, Expected)]) {
+    for version in PUBLISHED.into_iter().filter(|version| *version >= since) {
+        for (action, expected) in rows {
+            check(version, before, action, expected);
+        }
+    }
+}
+
+/// The state with other members; those that are null are absent.
+pub(crate) fn with(state: &Value, members: Value) -> Value {
+    let mut state = state.clone();
+    for (name, value) in members.as_object().unwrap() {
+        match value {
+            Value::Null => state.as_object_mut().unwrap().remove(name),
+            value => state.as_object_mut().unwrap().insert(name.clone(), value.clone()),
+        };
+    }
+    state
 }
