@@ -1,6 +1,6 @@
 //! Rows for the changeset channel, in every version that has it.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::testing::Expected::{Invalid, State, Unknown};
 use super::testing::{Expected, check, check_since, with};

@@ -90,7 +90,8 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
 
 /// Ends every part of a command, also one that had ended: the exit code and the duration become
 /// the action's, or go where it has none. Where the parts of an id are more than one, the texts do
-/// not say which is meant; the reading here is that of the specification's own reducer.
+/// not say which is meant; the reading here is that of the specification's own reducer. This is the
+/// one action of terminals that looks at all parts.
 pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> Reduced {
     let command = text(action, "commandId")?;
     let exit_code = optional(action, "exitCode", Shape::Number)?;

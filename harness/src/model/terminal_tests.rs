@@ -1,6 +1,6 @@
 //! Rows for the terminal channel, in every version.
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::testing::Expected::{Invalid, State, Unknown};

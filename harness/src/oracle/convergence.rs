@@ -22,10 +22,16 @@ const MAX_DIFF_LINES: usize = 200;
 /// Unchanged lines around a change.
 const DIFF_CONTEXT: usize = 2;
 
-/// Reasons for which an action of the host may have no effect: repetitions, and entries that went
-/// away in between.
-const HARMLESS: &[NoOp] =
-    &[NoOp::Unchanged, NoOp::UnknownRequest, NoOp::UnknownChat, NoOp::UnknownMcpServer];
+/// Reasons for which an action of the host may have no effect: repetitions, entries that went away
+/// in between, and actions that never change a state.
+const HARMLESS: &[NoOp] = &[
+    NoOp::Unchanged,
+    NoOp::UnknownRequest,
+    NoOp::UnknownChat,
+    NoOp::UnknownMcpServer,
+    NoOp::RequestOnly,
+    NoOp::EventOnly,
+];
 
 /// Everything needed is in the context.
 pub(super) struct Convergence;
