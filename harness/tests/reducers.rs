@@ -1,0 +1,203 @@
+//! The reducers of every version on states and actions drawn from that version's tables: what a
+//! valid action may come to, and what no action may do.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+#[path = "common/cases.rs"]
+mod cases;
+
+use std::fmt;
+
+use ahp_harness::model::{Outcome, apply_at};
+use ahp_harness::wire::channel::ChannelKind;
+use ahp_harness::wire::json::{Value, json};
+use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::sample::Sampling;
+use ahp_harness::wire::version::{PUBLISHED, Version};
+use cases::cases;
+use proptest::prelude::*;
+
+/// What the clock shows.
+const NOW_MS: u64 = 9_999;
+/// A member that no version knows.
+const UNHEARD_OF: &str = "x-unheard-of";
+
+/// A state and what comes to it, drawn from the tables of a version.
+struct Story {
+    version: Version,
+    kind: ChannelKind,
+    state: Value,
+    actions: Vec<Value>,
+}
+
+impl fmt::Debug for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {}", self.version, self.kind, self.state)?;
+        self.actions.iter().try_for_each(|action| write!(f, "\n  {action}"))
+    }
+}
+
+/// The story that a row of choices tells. `strange` draws what no table lists as well.
+fn story(
+    version: Version,
+    kind: Option<ChannelKind>,
+    choices: &[usize],
+    strange: bool,
+) -> Option<Story> {
+    let mut choices = choices.iter().copied();
+    let mut choose = move |below: usize| choices.next().unwrap_or(0) % below.max(1);
+    let protocol = Protocol::of(version)?;
+    let rows: Vec<_> = protocol.actions().collect();
+    let drawn = rows[choose(rows.len())].channel;
+    let kind = kind.unwrap_or(drawn);
+    let own: Vec<_> = rows.iter().filter(|row| row.channel == kind).collect();
+    let count = 1 + choose(6);
+    let types: Vec<&str> =
+        (0..count).map(|_| own[choose(own.len())].action_type.as_str()).collect();
+    let odd = if strange { 4 } else { 0 };
+    let sampling = Sampling { unknown: odd, strange: odd, timeless: odd, ..Sampling::default() };
+    let mut sampler = protocol.sampler(sampling, &mut choose);
+    let state = sampler.state(kind)?;
+    let mut actions: Vec<Value> = types.iter().filter_map(|name| sampler.action(name)).collect();
+    actions.iter_mut().for_each(|action| aim(&state, action, &mut choose));
+    Some(Story { version, kind, state, actions })
+}
+
+/// Lets three of four actions that are about a turn, a part or a tool call be about the active one.
+fn aim(state: &Value, action: &mut Value, choose: &mut impl FnMut(usize) -> usize) {
+    let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object() && choose(4) > 0)
+    else {
+        return;
+    };
+    let parts = turn["responseParts"].as_array().into_iter().flatten();
+    let ids = |part: &Value| {
+        let call = part.get("toolCall").and_then(|call| call.get("toolCallId"));
+        call.or_else(|| part.get("id")).cloned()
+    };
+    let ids: Vec<Value> = parts.filter_map(ids).collect();
+    let members = action.as_object_mut().unwrap();
+    for (name, value) in members.iter_mut() {
+        match &**name {
+            "turnId" => *value = turn["id"].clone(),
+            "toolCallId" | "partId" if !ids.is_empty() => *value = ids[choose(ids.len())].clone(),
+            _ => {}
+        }
+    }
+}
+
+fn stories(strange: bool) -> impl Strategy<Value = Story> {
+    stories_of(None, strange)
+}
+
+fn stories_of(kind: Option<ChannelKind>, strange: bool) -> impl Strategy<Value = Story> {
+    let version = proptest::sample::select(&PUBLISHED[..]);
+    let choices = proptest::collection::vec(any::<usize>(), 200..1200);
+    let told = move |(version, choices): (_, Vec<_>)| story(version, kind, &choices, strange);
+    (version, choices).prop_filter_map("no such channel", told)
+}
+
+fn act(story: &Story, state: &mut Value, action: &Value) -> Outcome {
+    apply_at(story.version, story.kind, NOW_MS, state, action)
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    /// A valid action is never refused, and what does not take effect leaves no trace.
+    #[test]
+    fn valid_actions_are_taken_or_of_no_use(story in stories(false)) {
+        let mut state = story.state.clone();
+        for action in &story.actions {
+            let before = state.clone();
+            match act(&story, &mut state, action) {
+                Outcome::Applied => {}
+                Outcome::NoOp(_) => prop_assert_eq!(&state, &before, "{} left a trace", action),
+                refused => prop_assert!(false, "{} is {:?} on {}", action, refused, before),
+            }
+        }
+    }
+
+    /// A valid state stays one.
+    #[test]
+    fn states_stay_valid(story in stories(false)) {
+        let protocol = Protocol::of(story.version).unwrap();
+        let mut state = story.state.clone();
+        for action in &story.actions {
+            let before = state.clone();
+            act(&story, &mut state, action);
+            let errors = protocol.check_state(story.kind, &state);
+            let error = errors.iter().find(|error| !error.soft);
+            prop_assert!(error.is_none(), "{:?} after {} on {}", error, action, before);
+        }
+    }
+
+    /// The text of a state, read again, goes on as the state does; and the same once more is the
+    /// same.
+    #[test]
+    fn a_state_that_was_written_down_goes_on_equally(story in stories(true)) {
+        let mut state = story.state.clone();
+        for action in &story.actions {
+            let text = serde_json::to_string(&state).unwrap();
+            let mut read: Value = serde_json::from_str(&text).unwrap();
+            let outcome = act(&story, &mut state, action);
+            prop_assert_eq!(act(&story, &mut read, action), outcome);
+            prop_assert_eq!(&read, &state, "{}", action);
+        }
+    }
+
+    /// Members that nobody knows stay, and change nothing else. A canvas is replaced whole.
+    #[test]
+    fn unknown_members_of_a_state_stay(story in stories(true)) {
+        let mut plain = story.state.clone();
+        let mut marked = story.state.clone();
+        marked.as_object_mut().unwrap().insert(UNHEARD_OF.to_owned(), json!({"a": [1, null]}));
+        for action in &story.actions {
+            let outcome = act(&story, &mut plain, action);
+            prop_assert_eq!(act(&story, &mut marked, action), outcome);
+        }
+        let mark = marked.as_object_mut().unwrap().remove(UNHEARD_OF);
+        prop_assert!(mark.is_some() || story.kind == ChannelKind::Canvas);
+        prop_assert_eq!(plain, marked);
+    }
+
+    /// Actions of a channel never touch another one, nor does what no reducer knows.
+    #[test]
+    fn actions_of_other_channels_leave_no_trace(one in stories(true), other in stories(true)) {
+        let mut state = one.state.clone();
+        for action in &other.actions {
+            let outcome = act(&one, &mut state, action);
+            if one.kind != other.kind {
+                prop_assert_eq!(outcome, Outcome::OutOfScope);
+                prop_assert_eq!(&state, &one.state);
+            }
+        }
+        for action in [json!({"type": "x-mine/set"}), json!({"type": 5}), json!([1]), json!(null)] {
+            let before = state.clone();
+            prop_assert_eq!(act(&one, &mut state, &action), Outcome::OutOfScope);
+            prop_assert_eq!(&state, &before);
+        }
+    }
+
+    /// The output of a terminal only grows, until it is cleared.
+    #[test]
+    fn output_of_terminals_only_grows(story in stories_of(Some(ChannelKind::Terminal), false)) {
+        let output = |state: &Value| -> String {
+            let parts = state["content"].as_array().into_iter().flatten();
+            let text = |part: &Value| {
+                let text = part.get("output").or_else(|| part.get("value"));
+                text.and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            parts.map(text).collect()
+        };
+        let mut state = story.state.clone();
+        for action in &story.actions {
+            let before = output(&state);
+            act(&story, &mut state, action);
+            let after = output(&state);
+            let cleared = action["type"] == "terminal/cleared";
+            let data = (action["type"] == "terminal/data").then(|| action["data"].as_str().unwrap());
+            let wanted = if cleared { String::new() } else { before + data.unwrap_or_default() };
+            prop_assert_eq!(after, wanted, "{}", action);
+        }
+    }
+}
