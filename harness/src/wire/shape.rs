@@ -270,6 +270,12 @@ impl Shapes {
         Shape::Record(members)
     }
 
+    /// Every type, under its name or as it is spelled.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, TypeId)> {
+        self.names.iter().map(|(name, id)| (name.as_str(), *id))
+    }
+
     /// The expressions that nothing explains. Empty for a sound table.
     #[cfg(test)]
     pub(super) fn unresolved(&self) -> Vec<&str> {
