@@ -1,4 +1,4 @@
-//! Puts the scenarios of the repository into the binary, so that it carries its suite with it.
+//! Puts the scenarios and vectors of the repository into the binary, so that it carries its suite.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,24 @@ fn main() -> io::Result<()> {
     let mut files = Vec::new();
     collect(&root, &mut files)?;
     files.sort();
+    let (vectors, scenarios): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.starts_with(root.join("reducers")));
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(out.join("scenarios.rs"), table(&root, &scenarios)?)?;
+    fs::write(out.join("vectors.rs"), table(&root, &vectors)?)
+}
+
+/// The files as an array of names and texts.
+fn table(root: &Path, files: &[PathBuf]) -> io::Result<String> {
     let mut table = String::from("&[\n");
-    for file in &files {
-        let name = file.strip_prefix(&root).unwrap_or(file);
+    for file in files {
+        let name = file.strip_prefix(root).unwrap_or(file);
         let name = name.to_string_lossy().replace('\\', "/");
         let path = file.canonicalize()?;
         let _ = writeln!(table, "(\"scenarios/{name}\", include_str!({path:?})),");
     }
     table.push_str("]\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(out.join("scenarios.rs"), table)
+    Ok(table)
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -1,11 +1,28 @@
-//! The reducers as a service: a request a line in, an answer a line out.
+//! The reducers as a service, and anybody's reducer held against them.
 //!
-//! Knows: the model, and the line protocol of `REDUCERS.md`.
-//! Never knows: where the lines come from, clocks, what a good answer would be.
+//! Served: a request a line in, an answer a line out ([`serve`], [`line`]). Held: [`vector`] files
+//! and generated cases ([`generate`]) are asked of a [`exchange::Subject`], every answer is judged
+//! against ours ([`case`]), what differs is made as small as it gets ([`shrink`]) and reported once
+//! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way.
 //!
-//! Start at [`serve`]; [`line::answer`] is what becomes of one line.
+//! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`.
+//! Never knows: where the lines come from, processes, clocks.
+//!
+//! Start at [`serve`] for the one, at [`hold`] for the other.
 
+pub mod baseline;
+pub mod case;
+pub mod compare;
+pub mod dice;
+pub mod exchange;
+pub mod generate;
+pub mod hold;
 pub mod line;
+pub mod open;
+pub mod pointer;
+pub mod report;
+pub mod shrink;
+pub mod vector;
 
 use std::io::{self, BufRead, Write};
 

@@ -592,7 +592,8 @@ impl Parser<'_> {
     }
 }
 
-fn wrong_form(errors: &mut Vec<ScenarioError>, node: &Node, expected: &str) {
+/// Notes that a node is not of the form that belongs there.
+pub(crate) fn wrong_form(errors: &mut Vec<ScenarioError>, node: &Node, expected: &str) {
     let kind =
         ScenarioErrorKind::WrongForm { expected: expected.to_owned(), found: node.describe() };
     errors.push(ScenarioError { span: node.span, kind });
@@ -616,7 +617,7 @@ fn expected(form: Form) -> &'static str {
 }
 
 /// The texts of a list, or of a node that is one; a block of text counts as its lines.
-fn texts(node: &Node) -> Vec<String> {
+pub(crate) fn texts(node: &Node) -> Vec<String> {
     let one = |node: &Node| node.as_str().map(str::to_owned);
     match &node.content {
         Content::List(items) => items.iter().filter_map(one).collect(),
@@ -624,7 +625,8 @@ fn texts(node: &Node) -> Vec<String> {
     }
 }
 
-fn known_keys(
+/// Notes members that the table does not have, and those that have to be there and are not.
+pub(crate) fn known_keys(
     owner: &str,
     members: &[Member],
     fields: &[Field],

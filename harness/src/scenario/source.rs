@@ -203,6 +203,14 @@ pub enum ScenarioErrorKind {
         /// The files in between.
         chain: String,
     },
+    /// A mistake in a vector file that no other kind names.
+    #[error("{message}\n(hint: {hint})")]
+    Vector {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// The agent script has a mistake.
     #[error("the agent script has a mistake: {0}")]
     AgentScript(String),

@@ -114,11 +114,13 @@ pub struct VerbRow {
     pub doc: &'static str,
 }
 
-const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
+/// A member that may be there.
+pub(crate) const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
     Field { name, form, required: false, wants: false, doc }
 }
 
-const fn needed(name: &'static str, form: Form, doc: &'static str) -> Field {
+/// A member that has to be there.
+pub(crate) const fn needed(name: &'static str, form: Form, doc: &'static str) -> Field {
     Field { required: true, ..field(name, form, doc) }
 }
 

@@ -1,0 +1,330 @@
+//! One thing to hold a subject against: a state and actions, what we make of them, and how what
+//! somebody else makes of them differs.
+//!
+//! Knows: our own reducers, the protocol tables. Never knows: where a case came from.
+//!
+//! Start at [`judge`].
+
+use serde_json::Value;
+
+use super::compare::{Clock, differences_with};
+use super::exchange::{Answer, Fault, Question, Told};
+use super::open::{self, OpenPoint, Seen};
+use crate::model::{self, Outcome};
+use crate::wire::channel::ChannelKind;
+use crate::wire::version::Version;
+
+/// A state and what happens to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The channel whose reducer is meant.
+    pub channel: ChannelKind,
+    /// The state before.
+    pub state: Value,
+    /// The actions, in order. None at all asks what decoding and encoding leave of the state.
+    pub actions: Vec<Value>,
+    /// The clock, in milliseconds since 1970.
+    pub now: u64,
+}
+
+/// What our reducer makes of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Folded {
+    /// The state after.
+    pub state: Value,
+    /// What came of each action.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// How a subject differs from us in one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disagreement {
+    /// What kind of difference it is.
+    pub kind: Kind,
+    /// The type of the action that it is about; [`NO_ACTION`] where there was none, [`SEQUENCE`]
+    /// where it takes several.
+    pub action: String,
+    /// The place, with `*` for indices: together with the action it tells disagreements apart.
+    pub path: String,
+    /// What we have there, or what we say.
+    pub ours: String,
+    /// What the subject has there, or what it says.
+    pub theirs: String,
+    /// The point that the specification leaves open, where it explains the difference.
+    pub open: Option<&'static OpenPoint>,
+}
+
+/// What kind of difference it is.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Kind {
+    /// The states differ.
+    State,
+    /// The subject answered with an error.
+    Refused,
+    /// The subject broke the line protocol or ended.
+    Broken,
+    /// The same question had two answers.
+    Unsteady,
+    /// The states agree, what is said about the action does not.
+    Outcome,
+    /// A value is not what it was after decoding and encoding.
+    Lost,
+}
+
+/// Stands for the action of a case that has none.
+pub const NO_ACTION: &str = "(no action)";
+/// Stands for the action where it takes more than one.
+pub const SEQUENCE: &str = "(sequence)";
+
+/// Longest value that a report shows, in characters.
+const SHOWN: usize = 160;
+
+impl Kind {
+    /// The kind in a word, as reports write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::State => "state",
+            Kind::Refused => "refused",
+            Kind::Broken => "broken",
+            Kind::Unsteady => "unsteady",
+            Kind::Outcome => "outcome",
+            Kind::Lost => "lost",
+        }
+    }
+}
+
+impl Case {
+    /// What our reducer makes of it.
+    pub fn fold(&self, version: Version) -> Folded {
+        let mut state = self.state.clone();
+        let fold = |action| model::apply_at(version, self.channel, self.now, &mut state, action);
+        let outcomes = self.actions.iter().map(fold).collect();
+        Folded { state, outcomes }
+    }
+
+    /// The case as a question.
+    pub fn question(&self) -> Question {
+        Question::Reduce {
+            channel: self.channel,
+            state: self.state.clone(),
+            actions: self.actions.clone(),
+            now: self.now,
+        }
+    }
+
+    /// What the case is filed under: the type of its only action.
+    pub fn label(&self) -> String {
+        match self.actions.as_slice() {
+            [] => NO_ACTION.to_owned(),
+            [action] => action_type(action),
+            _ => SEQUENCE.to_owned(),
+        }
+    }
+
+    /// How big it is, in bytes of JSON.
+    pub fn size(&self) -> usize {
+        let actions: usize = self.actions.iter().map(|action| action.to_string().len()).sum();
+        self.state.to_string().len() + actions
+    }
+}
+
+impl Disagreement {
+    /// What tells it apart, also in a baseline: the kind, the action and the place.
+    pub fn key(&self) -> String {
+        match self.open {
+            Some(point) => format!("open {}", point.id),
+            None => format!("{} {} {}", self.kind.word(), self.action, self.path),
+        }
+    }
+}
+
+/// The type of an action as reports show it.
+pub fn action_type(action: &Value) -> String {
+    let named = action.get("type").and_then(Value::as_str);
+    named.map_or_else(|| "(no type)".to_owned(), |name| cut(name, SHOWN))
+}
+
+/// How an answer differs from what we make of a case; `None` where it does not.
+pub fn judge(
+    version: Version,
+    clock: Clock,
+    case: &Case,
+    answer: &Result<Answer, Fault>,
+) -> Option<Disagreement> {
+    let of = |kind, path: String, ours: String, theirs: String| Disagreement {
+        kind,
+        action: case.label(),
+        path,
+        ours,
+        theirs,
+        open: None,
+    };
+    let folded = case.fold(version);
+    match answer {
+        Err(fault) => {
+            let theirs = fault.to_string();
+            Some(of(Kind::Broken, fault_class(fault).to_owned(), "an answer".to_owned(), theirs))
+        }
+        Ok(Answer::Error(why)) => {
+            let mut found =
+                of(Kind::Refused, message_class(why), "a state".to_owned(), cut(why, SHOWN));
+            let seen = Seen { version, case, folded: &folded, theirs: None, differences: &[] };
+            found.open = open::explains(&seen);
+            Some(found)
+        }
+        Ok(Answer::Value { value, outcomes }) => {
+            let differences = differences_with(clock, &case.state, &folded.state, value);
+            if let Some(first) = differences.first() {
+                let path = place_class(&first.path);
+                let mut found = of(Kind::State, path, shown(&first.ours), shown(&first.theirs));
+                let seen = Seen {
+                    version,
+                    case,
+                    folded: &folded,
+                    theirs: Some(value),
+                    differences: &differences,
+                };
+                found.open = open::explains(&seen);
+                return Some(found);
+            }
+            outcome_differs(case, &folded, outcomes.as_deref())
+        }
+    }
+}
+
+/// The first outcome that differs. Whether an action that sets a title to itself was applied is
+/// a matter of words, so an outcome is compared only where it is said, and weighs little.
+fn outcome_differs(
+    case: &Case,
+    folded: &Folded,
+    told: Option<&[Told]>,
+) -> Option<Disagreement> {
+    let mut pairs = folded.outcomes.iter().zip(told?).zip(&case.actions);
+    let ((ours, theirs), action) = pairs.find(|((ours, theirs), _)| Told::of(ours) != **theirs)?;
+    Some(Disagreement {
+        kind: Kind::Outcome,
+        action: action_type(action),
+        path: format!("{}, not {}", theirs, Told::of(ours)),
+        ours: say(ours),
+        theirs: theirs.to_string(),
+        open: None,
+    })
+}
+
+/// An outcome in words.
+pub fn say(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Applied | Outcome::OutOfScope => Told::of(outcome).to_string(),
+        Outcome::NoOp(why) => format!("noop: {}", why.reason()),
+        Outcome::Invalid { path, expected } => format!("invalid: `{path}`, expected {expected}"),
+    }
+}
+
+fn fault_class(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Died(_) => "ended",
+        Fault::Silent(_) => "silent",
+        Fault::TooLong { .. } => "endless line",
+        Fault::Garbage { .. } => "garbage",
+        Fault::OutOfOrder { .. } => "out of order",
+        Fault::Twice(_) => "answered twice",
+        Fault::GivenUp => "given up",
+    }
+}
+
+/// A message without what differs from case to case: quoted values and numbers.
+fn message_class(message: &str) -> String {
+    const LENGTH: usize = 60;
+    let mut class = String::new();
+    let mut quote = None;
+    for c in message.chars().filter(|c| !c.is_control()) {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => {}
+            None if c == '`' || c == '"' => {
+                quote = Some(c);
+                class.push('*');
+            }
+            None if c.is_ascii_digit() && class.ends_with('*') => {}
+            None if c.is_ascii_digit() => class.push('*'),
+            None => class.push(c),
+        }
+        if class.len() >= LENGTH {
+            break;
+        }
+    }
+    class
+}
+
+/// A place with `*` for indices. Keys of maps that are ids stay: they are part of the state.
+pub fn place_class(path: &str) -> String {
+    let step = |step: &str| {
+        let index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        if index { "*".to_owned() } else { step.to_owned() }
+    };
+    let steps: Vec<String> = path.split('/').map(step).collect();
+    let class = steps.join("/");
+    if class.is_empty() { "/".to_owned() } else { class }
+}
+
+/// A value as a report shows it.
+pub fn shown(value: &Option<Value>) -> String {
+    value.as_ref().map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string(), SHOWN))
+}
+
+/// A text, cut where it is longer than that many characters.
+pub fn cut(text: &str, limit: usize) -> String {
+    let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut shown: String = plain.take(limit).collect();
+    if text.chars().nth(limit).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(actions: Vec<Value>) -> Case {
+        let state = json!({"agents": [], "terminals": []});
+        Case { channel: ChannelKind::Root, state, actions, now: 0 }
+    }
+
+    fn check(case: &Case, answer: Result<Answer, Fault>, expected: Option<&str>) {
+        let found = judge(Version::new(1, 0, 0), Clock::Given, case, &answer);
+        assert_eq!(found.map(|found| found.key()).as_deref(), expected);
+    }
+
+    #[test]
+    fn tells_disagreements_apart() {
+        let terminals = json!([{"resource": "t", "title": "t", "claim": {"kind": "x-other"}}]);
+        let action = json!({"type": "root/terminalsChanged", "terminals": terminals});
+        let case = case(vec![action]);
+        let state = |terminals: Value| json!({"agents": [], "terminals": terminals});
+        let value = |terminals, told: &[Told]| {
+            let outcomes = (!told.is_empty()).then(|| told.to_vec());
+            Ok(Answer::Value { value: state(terminals), outcomes })
+        };
+        check(&case, value(terminals.clone(), &[]), None);
+        check(&case, value(terminals.clone(), &[Told::Applied]), None);
+        check(&case, value(json!([]), &[]), Some("state root/terminalsChanged /terminals/*"));
+        check(
+            &case,
+            value(terminals, &[Told::NoOp]),
+            Some("outcome root/terminalsChanged noop, not applied"),
+        );
+        let refused = Ok(Answer::Error("no `x` at 17".to_owned()));
+        check(&case, refused, Some("refused root/terminalsChanged no * at *"));
+        let died = Err(Fault::Died(String::new()));
+        check(&case, died, Some("broken root/terminalsChanged ended"));
+    }
+
+    #[test]
+    fn a_case_without_actions_is_about_decoding() {
+        let answer = Ok(Answer::Value { value: json!({"agents": []}), outcomes: None });
+        check(&case(Vec::new()), answer, Some("state (no action) /terminals"));
+    }
+}

@@ -1,0 +1,195 @@
+//! Where two states differ, and when they count as equal.
+//!
+//! A member that is null counts as absent, as everywhere in the protocol. Numbers are equal when
+//! their values are, `1` and `1.0` included. An element of an array is never absent: null is null
+//! there.
+//!
+//! Reducers up to 0.8.0 read a clock and stamp it into the state. Where a subject reads its own,
+//! what it stamped cannot be told beforehand: with [`Clock::Own`] the comparison asks only whether
+//! both stamped or neither did.
+//!
+//! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
+//!
+//! Start at [`differences`].
+
+use serde_json::{Map, Value};
+
+use super::pointer;
+
+/// Whose clock a subject reads.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Clock {
+    /// The `now` that it is given.
+    #[default]
+    Given,
+    /// The machine's.
+    Own,
+}
+
+/// One place where two states differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The place, as a JSON Pointer.
+    pub path: String,
+    /// What stands there on our side; `None` where nothing does.
+    pub ours: Option<Value>,
+    /// What stands there on the other side.
+    pub theirs: Option<Value>,
+}
+
+/// More differences than this say nothing new.
+pub const MAX_DIFFERENCES: usize = 64;
+
+/// Where reducers up to 0.8.0 stamp the clock. The first place is that of states whose summary is a
+/// member of its own, up to 0.4.x.
+pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
+
+/// Whether two states count as equal.
+pub fn same(ours: &Value, theirs: &Value) -> bool {
+    let mut found = Vec::new();
+    Walk { found: &mut found, limit: 1 }.value(&mut String::new(), Some(ours), Some(theirs));
+    found.is_empty()
+}
+
+/// Every place where two states differ, up to [`MAX_DIFFERENCES`].
+pub fn differences(ours: &Value, theirs: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut walk = Walk { found: &mut found, limit: MAX_DIFFERENCES };
+    walk.value(&mut String::new(), Some(ours), Some(theirs));
+    found
+}
+
+/// The same, with what a clock of the subject's own stamped left out. `before` is the state that
+/// both started from.
+pub fn differences_with(
+    clock: Clock,
+    before: &Value,
+    ours: &Value,
+    theirs: &Value,
+) -> Vec<Difference> {
+    let mut found = differences(ours, theirs);
+    if clock == Clock::Own {
+        found.retain(|difference| {
+            if !STAMPED.contains(&difference.path.as_str()) {
+                return true;
+            }
+            let before = before.pointer(&difference.path);
+            let stamped = |value: &Option<Value>| value.is_some() && value.as_ref() != before;
+            stamped(&difference.ours) != stamped(&difference.theirs)
+        });
+    }
+    found
+}
+
+/// A value without the members that are null, at any depth.
+pub fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (name.clone(), without_nulls(value)))
+                .collect(),
+        ),
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+struct Walk<'a> {
+    found: &'a mut Vec<Difference>,
+    limit: usize,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, path: &mut String, ours: Option<&Value>, theirs: Option<&Value>) {
+        if self.found.len() >= self.limit {
+            return;
+        }
+        match (ours, theirs) {
+            (Some(Value::Object(ours)), Some(Value::Object(theirs))) => {
+                self.object(path, ours, theirs);
+            }
+            (Some(Value::Array(ours)), Some(Value::Array(theirs))) => {
+                for index in 0..ours.len().max(theirs.len()) {
+                    self.at(path, &index.to_string(), ours.get(index), theirs.get(index));
+                }
+            }
+            (Some(Value::Number(one)), Some(Value::Number(other))) if equal(one, other) => {}
+            (ours, theirs) if ours == theirs => {}
+            _ => self.found.push(Difference {
+                path: path.clone(),
+                ours: ours.cloned(),
+                theirs: theirs.cloned(),
+            }),
+        }
+    }
+
+    fn object(
+        &mut self,
+        path: &mut String,
+        ours: &Map<String, Value>,
+        theirs: &Map<String, Value>,
+    ) {
+        let given = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+        let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let (one, other) = (ours.get(name), theirs.get(name));
+            let one = one.filter(|_| given(one));
+            let other = other.filter(|_| given(other));
+            self.at(path, &pointer::escaped(name), one, other);
+        }
+    }
+
+    fn at(&mut self, path: &mut String, step: &str, one: Option<&Value>, other: Option<&Value>) {
+        let length = path.len();
+        path.push('/');
+        path.push_str(step);
+        self.value(path, one, other);
+        path.truncate(length);
+    }
+}
+
+fn equal(one: &serde_json::Number, other: &serde_json::Number) -> bool {
+    one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(ours: Value, theirs: Value, paths: &[&str]) {
+        let found: Vec<_> = differences(&ours, &theirs).into_iter().map(|d| d.path).collect();
+        assert_eq!(found, paths, "{ours} {theirs}");
+        assert_eq!(same(&ours, &theirs), paths.is_empty());
+    }
+
+    #[test]
+    fn finds_where_states_differ() {
+        check(json!({"a": 1, "b": null}), json!({"a": 1.0}), &[]);
+        check(json!({"a": [1, null]}), json!({"a": [1]}), &["/a/1"]);
+        check(json!({"a": {"b/c": 1}}), json!({"a": {}}), &["/a/b~1c"]);
+        check(json!({"a": [{"x": 1}, {"x": 2}]}), json!({"a": [{"x": 2}, {"x": 2}]}), &["/a/0/x"]);
+        check(json!({"a": 1, "b": 2}), json!({"a": "1", "b": 3}), &["/a", "/b"]);
+        check(json!({"a": []}), json!({}), &["/a"]);
+        check(json!([]), json!({}), &[""]);
+    }
+
+    #[test]
+    fn leaves_out_what_another_clock_stamped() {
+        let check = |before, ours, theirs, differs| {
+            let state = |time: u64| json!({"modifiedAt": time, "title": "t"});
+            let found =
+                differences_with(Clock::Own, &state(before), &state(ours), &state(theirs));
+            assert_eq!(!found.is_empty(), differs, "{before} {ours} {theirs}");
+        };
+        check(1, 9999, 1234, false);
+        check(1, 1, 1, false);
+        check(1, 9999, 1, true);
+        check(1, 1, 1234, true);
+    }
+}

@@ -1,0 +1,83 @@
+//! Choices from a seed: the same seed, the same choices, on every machine.
+//!
+//! Knows: arithmetic. Never knows: what is chosen.
+
+/// A sequence of numbers that looks random (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Dice {
+    state: u64,
+}
+
+impl Dice {
+    /// Dice for one part of a run. Parts with different numbers are independent.
+    pub fn new(seed: u64, part: u64) -> Dice {
+        let mut dice = Dice { state: seed };
+        dice.state = dice.roll() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        dice.roll();
+        dice
+    }
+
+    /// The next number.
+    pub fn roll(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `count`; zero where there is none.
+    pub fn below(&mut self, count: usize) -> usize {
+        if count < 2 {
+            return 0;
+        }
+        // The remainder is below `count`, so the cast loses nothing.
+        (self.roll() % count as u64) as usize
+    }
+
+    /// Whether something happens that does so in `percent` of a hundred cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of several; `None` of none.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        from.get(self.below(from.len()))
+    }
+
+    /// Puts things in any order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_rolls_the_same() {
+        let rolls = |seed, part| {
+            let mut dice = Dice::new(seed, part);
+            [dice.roll(), dice.roll(), dice.roll()]
+        };
+        assert_eq!(rolls(1, 0), rolls(1, 0));
+        assert_ne!(rolls(1, 0), rolls(1, 1));
+        assert_ne!(rolls(1, 0), rolls(2, 0));
+    }
+
+    #[test]
+    fn numbers_stay_below() {
+        let mut dice = Dice::new(3, 3);
+        assert_eq!(dice.below(0), 0);
+        assert!((0..100).all(|_| dice.below(7) < 7));
+        let mut items: Vec<_> = (0..20).collect();
+        dice.shuffle(&mut items);
+        let mut sorted = items.clone();
+        sorted.sort_unstable();
+        assert_ne!(items, sorted);
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,459 @@
+//! Sequences of actions that mostly hit: drawn from the protocol tables, aimed at the state that is
+//! there, and now and then beside it on purpose.
+//!
+//! An action is drawn as a valid value of its type, its ids are replaced by ids of the present
+//! state, and of a few tries the first that our own reducer takes is kept. So generation needs no
+//! knowledge of single actions, and new actions of a new table are generated as soon as there is a
+//! row for them. What goes beside the state on purpose (wrong ids, unknown actions and members,
+//! payloads that break the schema) is a small share, and named in [`Miss`].
+//!
+//! Knows: the protocol tables, our reducers, dice. Never knows: subjects.
+//!
+//! Start at [`Generator::sequence`].
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::case::Case;
+use super::dice::Dice;
+use super::open::STRANGER;
+use crate::model::{self, Outcome};
+use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
+use crate::wire::sample::Sampling;
+use crate::wire::version::Version;
+
+/// Generates sequences for one version.
+#[derive(Debug)]
+pub struct Generator {
+    version: Version,
+    protocol: &'static Protocol,
+    seed: u64,
+    /// The channels with their share, and the types of their actions.
+    channels: Vec<(ChannelKind, usize, Vec<String>)>,
+}
+
+/// A sequence, and every step of it alone.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// All actions that a host could send, from the first state.
+    pub whole: Case,
+    /// Each action from the state it finds, those that break the schema included.
+    pub steps: Vec<Case>,
+}
+
+/// How an action goes beside the state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Miss {
+    /// Its ids may lead nowhere.
+    Anywhere,
+    /// A member of it breaks the schema.
+    Malformed,
+    /// Its type is nobody's.
+    UnknownType,
+    /// It belongs to another channel.
+    OtherChannel,
+}
+
+/// Of a hundred actions, how many miss in each way.
+const MISSES: &[(usize, Miss)] = &[
+    (12, Miss::Anywhere),
+    (6, Miss::Malformed),
+    (2, Miss::UnknownType),
+    (2, Miss::OtherChannel),
+];
+
+/// Shares of the channels; the others have one each. Up to 0.3.0 the session holds the turns.
+const SHARES: &[(ChannelKind, usize)] = &[(ChannelKind::Chat, 6), (ChannelKind::Session, 4)];
+
+/// How often an action is drawn anew until one hits.
+const TRIES: usize = 10;
+/// Of a hundred actions, how many are of the type that the sequence tries more often.
+const WISHED: usize = 25;
+/// Fewest actions of a sequence.
+const SHORTEST: usize = 4;
+/// How many more there can be.
+const LONGER: usize = 12;
+/// Clocks that sequences are folded by.
+const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
+
+impl Generator {
+    /// A generator for a version. `None` where there is no table for it.
+    pub fn new(version: Version, seed: u64) -> Option<Generator> {
+        let protocol = Protocol::of(version)?;
+        let mut by_channel: BTreeMap<ChannelKind, Vec<String>> = BTreeMap::new();
+        for row in protocol.actions() {
+            if model::reduces(version, &row.action_type) {
+                by_channel.entry(row.channel).or_default().push(row.action_type.clone());
+            }
+        }
+        let share = |kind| SHARES.iter().find(|(k, _)| *k == kind).map_or(1, |(_, share)| *share);
+        let channels = by_channel.into_iter().map(|(kind, types)| (kind, share(kind), types));
+        let channels: Vec<_> = channels.collect();
+        (!channels.is_empty()).then_some(Generator { version, protocol, seed, channels })
+    }
+
+    /// The sequence of that number: the same seed and number, the same sequence.
+    pub fn sequence(&self, number: u64) -> Sequence {
+        let mut dice = Dice::new(self.seed, number);
+        let shares: usize = self.channels.iter().map(|(_, share, _)| share).sum();
+        let mut place = dice.below(shares);
+        let chosen = self.channels.iter().find(|(_, share, _)| {
+            let here = place < *share;
+            place = place.saturating_sub(*share);
+            here
+        });
+        let Some((channel, _, types)) = chosen.or(self.channels.first()) else {
+            let whole =
+                Case { channel: ChannelKind::Root, state: json!({}), actions: Vec::new(), now: 0 };
+            return Sequence { whole, steps: Vec::new() };
+        };
+        let sampling = Sampling {
+            ids: 2 + dice.below(4),
+            unknown: if dice.chance(25) { 12 } else { 0 },
+            strange: if dice.chance(25) { 10 } else { 0 },
+            timeless: if dice.chance(15) { 6 } else { 0 },
+            distinct: dice.chance(85),
+        };
+        let now = dice.pick(CLOCKS).copied().unwrap_or_default();
+        let state = self.state(*channel, sampling, &mut dice);
+        // In every sequence another type is tried more often, so that rare ones have their chance.
+        let wish = types.get(dice.below(types.len())).cloned().unwrap_or_default();
+        let channel = *channel;
+        let mut walk = Walk { generator: self, channel, types, wish, sampling, now, dice };
+        walk.walk(state)
+    }
+
+    /// A state to begin with: the plainest one there is, or any.
+    fn state(&self, channel: ChannelKind, sampling: Sampling, dice: &mut Dice) -> Value {
+        let plain = dice.chance(30);
+        let mut choose = |count| if plain { 0 } else { dice.below(count) };
+        self.protocol.sampler(sampling, &mut choose).state(channel).unwrap_or_else(|| json!({}))
+    }
+}
+
+/// One sequence in the making.
+struct Walk<'a> {
+    generator: &'a Generator,
+    channel: ChannelKind,
+    types: &'a [String],
+    wish: String,
+    sampling: Sampling,
+    now: u64,
+    dice: Dice,
+}
+
+impl Walk<'_> {
+    fn walk(&mut self, first: Value) -> Sequence {
+        let mut state = first.clone();
+        let (mut actions, mut steps) = (Vec::new(), Vec::new());
+        for _ in 0..SHORTEST + self.dice.below(LONGER) {
+            let miss = self.miss();
+            let action = self.action(&state, miss);
+            let step = Case {
+                channel: self.channel,
+                state: state.clone(),
+                actions: vec![action.clone()],
+                now: self.now,
+            };
+            // What a broken payload leaves behind is no state that a host could have.
+            if miss != Some(Miss::Malformed) {
+                state = step.fold(self.generator.version).state;
+                actions.push(action);
+            }
+            steps.push(step);
+        }
+        let whole = Case { channel: self.channel, state: first, actions, now: self.now };
+        Sequence { whole, steps }
+    }
+
+    fn miss(&mut self) -> Option<Miss> {
+        let mut place = self.dice.below(100);
+        for (share, miss) in MISSES {
+            if place < *share {
+                return Some(*miss);
+            }
+            place -= share;
+        }
+        None
+    }
+
+    fn action(&mut self, state: &Value, miss: Option<Miss>) -> Value {
+        match miss {
+            Some(Miss::UnknownType) => {
+                let family = self.channel.family();
+                let mut action = self.draw();
+                put(&mut action, "type", json!(format!("{family}/{STRANGER}later")));
+                action
+            }
+            Some(Miss::OtherChannel) => self.foreign(),
+            Some(Miss::Malformed) => {
+                let mut action = self.hit(state);
+                let dice = &mut self.dice;
+                let mut choose = |count| dice.below(count);
+                let protocol = self.generator.protocol;
+                protocol.sampler(self.sampling, &mut choose).spoil(&mut action);
+                action
+            }
+            Some(Miss::Anywhere) => {
+                let mut action = self.draw();
+                if self.dice.chance(50) {
+                    self.aim(&mut action, &Targets::of(state));
+                }
+                action
+            }
+            None => self.hit(state),
+        }
+    }
+
+    /// An action that changes the state, if a few tries find one.
+    fn hit(&mut self, state: &Value) -> Value {
+        let targets = Targets::of(state);
+        let mut last = json!({"type": "x"});
+        for _ in 0..TRIES {
+            let mut action = self.draw();
+            self.aim(&mut action, &targets);
+            let mut after = state.clone();
+            let version = self.generator.version;
+            let outcome = model::apply_at(version, self.channel, self.now, &mut after, &action);
+            let changed = outcome == Outcome::Applied && after != *state;
+            last = action;
+            if changed {
+                break;
+            }
+        }
+        last
+    }
+
+    /// A valid action of any type of the channel.
+    fn draw(&mut self) -> Value {
+        let wish = self.dice.chance(WISHED);
+        let any = self.dice.pick(self.types).cloned().unwrap_or_default();
+        let name = if wish { self.wish.clone() } else { any };
+        self.draw_type(&name)
+    }
+
+    fn draw_type(&mut self, name: &str) -> Value {
+        // Optional members are drawn half of the time; some actions come without any.
+        let plain = self.dice.chance(20);
+        let dice = &mut self.dice;
+        let mut choose = |count| if plain { 0 } else { dice.below(count) };
+        let protocol = self.generator.protocol;
+        protocol.sampler(self.sampling, &mut choose).action(name).unwrap_or_else(|| json!({}))
+    }
+
+    /// A valid action of another channel.
+    fn foreign(&mut self) -> Value {
+        let others: Vec<&(ChannelKind, usize, Vec<String>)> =
+            self.generator.channels.iter().filter(|row| row.0 != self.channel).collect();
+        let name = self.dice.pick(&others).and_then(|row| self.dice.pick(&row.2)).cloned();
+        name.map_or_else(|| json!({"type": "x-other/later"}), |name| self.draw_type(&name))
+    }
+
+    /// Replaces the ids of an action by ids of the state.
+    fn aim(&mut self, value: &mut Value, targets: &Targets) {
+        let Value::Object(members) = value else { return };
+        for (name, member) in members.iter_mut() {
+            if name == "type" || name == "kind" {
+                continue;
+            }
+            match member {
+                Value::String(_) => {
+                    if let Some(aimed) = self.target(name, targets) {
+                        *member = Value::String(aimed);
+                    }
+                }
+                Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
+                    if let Some(order) = self.order(name, targets) {
+                        *member = order;
+                    }
+                }
+                // One level down stands what is set or added; its id decides what it replaces.
+                Value::Object(inner) => self.aim_inner(inner, targets),
+                _ => {}
+            }
+        }
+    }
+
+    fn aim_inner(&mut self, inner: &mut Map<String, Value>, targets: &Targets) {
+        for (name, member) in inner.iter_mut() {
+            if member.is_string() && is_reference(name) && self.dice.chance(40) {
+                if let Some(aimed) = self.target(name, targets) {
+                    *member = Value::String(aimed);
+                }
+            }
+        }
+    }
+
+    fn target(&mut self, name: &str, targets: &Targets) -> Option<String> {
+        if !is_reference(name) {
+            return None;
+        }
+        // The active turn is nearly always meant.
+        if name == "turnId" && self.dice.chance(85) {
+            if let Some(id) = &targets.active_turn {
+                return Some(id.clone());
+            }
+        }
+        let same = targets.by_name.get(name);
+        let alias = ALIASES.iter().find(|(from, _)| *from == name);
+        let alias = alias.and_then(|(_, to)| targets.by_name.get(*to));
+        let pools: Vec<&Vec<String>> = same.into_iter().chain(alias).collect();
+        let pool = *self.dice.pick(&pools)?;
+        if self.dice.chance(92) { self.dice.pick(pool).cloned() } else { None }
+    }
+
+    /// A list of names becomes a list of what is there: mostly all of it, in any order.
+    fn order(&mut self, name: &str, targets: &Targets) -> Option<Value> {
+        let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
+        let mut ids = targets.lists.get(*source)?.clone();
+        self.dice.shuffle(&mut ids);
+        if self.dice.chance(40) {
+            ids.truncate(self.dice.below(ids.len() + 1));
+        }
+        if self.dice.chance(10) {
+            ids.push("unknown".to_owned());
+        }
+        if self.dice.chance(10) {
+            let twice = ids.first().cloned();
+            ids.extend(twice);
+        }
+        Some(json!(ids))
+    }
+}
+
+/// Where an action's reference is found in a state under another name.
+const ALIASES: &[(&str, &str)] = &[
+    ("turnId", "id"),
+    ("partId", "id"),
+    ("requestId", "id"),
+    ("queuedMessageId", "id"),
+    ("fileId", "id"),
+    ("annotationId", "id"),
+    ("entryId", "id"),
+    ("operationId", "id"),
+    ("automationId", "id"),
+    ("runId", "id"),
+    ("customizationId", "id"),
+    ("selectedOptionId", "id"),
+    ("chat", "resource"),
+    ("defaultChat", "resource"),
+    ("directory", "workingDirectories"),
+    ("workingDirectory", "workingDirectories"),
+];
+
+/// Members that put a list of the state in order.
+const ORDERS: &[(&str, &str)] =
+    &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
+
+fn is_reference(name: &str) -> bool {
+    const NAMES: &[&str] =
+        &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
+    NAMES.contains(&name) || name.ends_with("Id") || name.ends_with("Directory")
+}
+
+/// What a state has that an action can mean.
+#[derive(Debug, Default)]
+struct Targets {
+    active_turn: Option<String>,
+    /// Texts by the name of their member, and elements of lists of texts by the name of the list.
+    by_name: BTreeMap<String, Vec<String>>,
+    /// The ids of the entries of a list, in its order.
+    lists: BTreeMap<String, Vec<String>>,
+}
+
+impl Targets {
+    fn of(state: &Value) -> Targets {
+        let active = state.pointer("/activeTurn/id").and_then(Value::as_str);
+        let mut targets =
+            Targets { active_turn: active.map(str::to_owned), ..Targets::default() };
+        targets.collect("", state);
+        targets
+    }
+
+    fn collect(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::String(text) if !name.is_empty() => {
+                self.by_name.entry(name.to_owned()).or_default().push(text.clone());
+            }
+            Value::Array(items) => {
+                let id = |item: &Value| {
+                    let id = item.get("id").or_else(|| item.get("resource"))?;
+                    id.as_str().map(str::to_owned)
+                };
+                let ids: Vec<String> = items.iter().filter_map(id).collect();
+                if !ids.is_empty() {
+                    self.lists.entry(name.to_owned()).or_insert(ids);
+                }
+                for item in items {
+                    self.collect(name, item);
+                }
+            }
+            Value::Object(members) => {
+                for (name, value) in members {
+                    self.collect(name, value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn put(value: &mut Value, name: &str, member: Value) {
+    if let Value::Object(members) = value {
+        members.insert(name.to_owned(), member);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reducers::open::is_malformed;
+
+    const V1_0: Version = Version::new(1, 0, 0);
+
+    #[test]
+    fn the_same_seed_gives_the_same_sequence() {
+        let generator = |seed| Generator::new(V1_0, seed).unwrap();
+        for number in 0..20 {
+            let one = generator(7).sequence(number);
+            assert_eq!(one.whole, generator(7).sequence(number).whole);
+            assert_eq!(one.steps, generator(7).sequence(number).steps);
+        }
+        assert_ne!(generator(7).sequence(0).whole, generator(8).sequence(0).whole);
+    }
+
+    #[test]
+    fn most_actions_hit_and_every_action_does() {
+        let generator = Generator::new(V1_0, 1).unwrap();
+        let (mut hits, mut total) = (0, 0);
+        let mut missing: Vec<&String> =
+            generator.channels.iter().flat_map(|(_, _, types)| types).collect();
+        for number in 0..1500 {
+            for step in generator.sequence(number).steps {
+                total += 1;
+                let folded = step.fold(V1_0);
+                if folded.state != step.state && !is_malformed(V1_0, &step.actions[0]) {
+                    hits += 1;
+                    missing.retain(|name| step.actions[0]["type"] != **name);
+                }
+            }
+        }
+        assert!(hits * 100 > total * 60, "{hits} of {total} hit");
+        assert_eq!(missing, Vec::<&String>::new(), "never take effect");
+    }
+
+    #[test]
+    fn states_stay_valid() {
+        let generator = Generator::new(V1_0, 2).unwrap();
+        let protocol = Protocol::of(V1_0).unwrap();
+        for number in 0..100 {
+            for step in generator.sequence(number).steps {
+                let errors = protocol.check_state(step.channel, &step.state);
+                let hard: Vec<_> = errors.iter().filter(|error| !error.soft).collect();
+                assert!(hard.is_empty(), "{number}: {hard:?}\n{}", step.state);
+            }
+        }
+    }
+}

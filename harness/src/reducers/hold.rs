@@ -1,0 +1,613 @@
+//! Holding a subject against our reducers, from the first question to the report.
+//!
+//! The vectors come first. Then each step of each generated sequence is asked by itself, from the
+//! state that our reducer found, so that one disagreement never hides another, and every sequence
+//! as a whole, so that nothing is carried from step to step but the state. What decoding alone
+//! loses of a state is asked for first and reported once; the steps begin at what is left of it.
+//! Each kind of disagreement is then made as small as it gets.
+//!
+//! Knows: everything of this layer. Never knows: processes, files, clocks.
+//!
+//! Start at [`hold`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
+use super::compare::{Clock, differences_with, same};
+use super::dice::Dice;
+use super::exchange::{Answer, Fault, Question, Subject};
+use super::generate::Generator;
+use super::open::without_strangers;
+use super::report::{Finding, Report, Tally, VectorResult};
+use super::shrink::Shrinker;
+use super::vector::{Vector, VectorFile};
+use crate::verdict::Status;
+use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
+use crate::wire::sample::Sampling;
+use crate::wire::version::Version;
+
+/// How a subject is held.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The protocol version.
+    pub version: Version,
+    /// How the subject is called.
+    pub subject: String,
+    /// Whose clock it reads.
+    pub clock: Clock,
+    /// The seed of the generated sequences.
+    pub seed: u64,
+    /// How many sequences to generate.
+    pub sequences: u64,
+    /// Whether round trips are asked for.
+    pub round_trips: bool,
+}
+
+/// Where a run has come to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Progress {
+    /// So many vectors are done, of so many.
+    Vectors(usize, usize),
+    /// So many sequences, of so many.
+    Sequences(u64, u64),
+    /// So many disagreements are made small, of so many.
+    Shrunk(usize, usize),
+}
+
+/// Sequences that are asked about at once.
+const CHUNK: u64 = 16;
+/// Vectors that are asked about at once.
+const VECTORS: usize = 64;
+/// Kinds of disagreement that are made small and shown; more say that little agrees at all.
+const MAX_FINDINGS: usize = 200;
+/// One sequence in so many is asked twice.
+const TWICE_IN: u64 = 8;
+/// Values of each type that go through a round trip.
+const TRIPS: usize = 24;
+/// The dice of round trips stand apart from those of sequences.
+const TRIP_DICE: u64 = 1 << 40;
+
+/// Holds a subject against our reducers.
+pub fn hold(
+    subject: &mut dyn Subject,
+    vectors: &[VectorFile],
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Report {
+    let mut run = Run { subject, options, report: blank(options), classes: BTreeMap::new() };
+    if let Some(why) = run.greet() {
+        run.report.unusable = Some(why);
+        return run.report;
+    }
+    run.vectors(vectors, progress);
+    run.sequences(progress);
+    if options.round_trips {
+        run.round_trips();
+    }
+    run.shrink(progress);
+    run.finish()
+}
+
+fn blank(options: &Options) -> Report {
+    Report {
+        version: options.version,
+        subject: options.subject.clone(),
+        seed: options.seed,
+        sequences: options.sequences,
+        vectors: Vec::new(),
+        actions: BTreeMap::new(),
+        round_trips: BTreeMap::new(),
+        unserved: Vec::new(),
+        findings: Vec::new(),
+        unusable: None,
+        unasked: 0,
+    }
+}
+
+struct Run<'a> {
+    subject: &'a mut dyn Subject,
+    options: &'a Options,
+    report: Report,
+    /// What differs, by key.
+    classes: BTreeMap<String, Finding>,
+}
+
+type Answers = Vec<Result<Answer, Fault>>;
+
+impl Run<'_> {
+    fn ask(&mut self, questions: Vec<Question>) -> Answers {
+        if questions.is_empty() {
+            return Vec::new();
+        }
+        let answers = self.subject.ask(questions);
+        let unasked = answers.iter().filter(|answer| **answer == Err(Fault::GivenUp)).count();
+        self.report.unasked += unasked as u64;
+        answers
+    }
+
+    /// The first question is one that every reducer can answer. Says why it could not.
+    fn greet(&mut self) -> Option<String> {
+        let state = json!({"agents": []});
+        let case = Case { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 };
+        match self.subject.ask(vec![case.question()]).pop() {
+            Some(Ok(Answer::Value { .. } | Answer::Error(_))) => None,
+            Some(Err(fault)) => Some(fault.to_string()),
+            None => Some("there was no answer".to_owned()),
+        }
+    }
+
+    fn judge(&self, case: &Case, answer: &Result<Answer, Fault>) -> Option<Disagreement> {
+        case::judge(self.options.version, self.options.clock, case, answer)
+    }
+
+    /// Files a disagreement: a new one, or one more of its kind, of which the smallest is kept.
+    fn file(&mut self, what: Disagreement, case: &Case, vector: Option<&Vector>) {
+        if what.kind == Kind::Broken && what.path == "given up" {
+            return;
+        }
+        let key = what.key();
+        let readings = what.open.map(|point| point.readings).unwrap_or_default();
+        let new = || Finding {
+            key: key.clone(),
+            status: Finding::weigh(&what),
+            what: what.clone(),
+            case: case.clone(),
+            seen: 0,
+            vectors: Vec::new(),
+            readings: readings.iter().map(|reading| (*reading).to_owned()).collect(),
+            known: None,
+        };
+        let finding = self.classes.entry(key.clone()).or_insert_with(new);
+        finding.seen += 1;
+        finding.vectors.extend(vector.map(|vector| vector.name.clone()));
+        if case.size() < finding.case.size() {
+            finding.case = case.clone();
+            finding.what = what;
+        }
+    }
+
+    fn vectors(&mut self, files: &[VectorFile], progress: &mut dyn FnMut(Progress)) {
+        let version = self.options.version;
+        let chosen: Vec<(&VectorFile, &Vector)> = files
+            .iter()
+            .flat_map(|file| file.vectors.iter().map(move |vector| (file, vector)))
+            .filter(|(_, vector)| vector.spec.includes(version))
+            .collect();
+        let mut done = 0;
+        for chunk in chosen.chunks(VECTORS) {
+            let questions = chunk.iter().map(|(_, vector)| vector.case().question()).collect();
+            let answers = self.ask(questions);
+            for ((file, vector), answer) in chunk.iter().zip(&answers) {
+                let (status, reason) = self.vector(vector, answer);
+                self.report.vectors.push(VectorResult {
+                    name: vector.name.clone(),
+                    title: vector.title.clone(),
+                    file: file.source.name.clone(),
+                    status,
+                    reason,
+                });
+            }
+            done += chunk.len();
+            progress(Progress::Vectors(done, chosen.len()));
+        }
+    }
+
+    /// How a vector went, and why.
+    fn vector(&mut self, vector: &Vector, answer: &Result<Answer, Fault>) -> (Status, String) {
+        let case = vector.case();
+        let found = self.judge(&case, answer);
+        let differences = match answer {
+            Err(Fault::GivenUp) => return (Status::Untested, Fault::GivenUp.to_string()),
+            Err(fault) => Some(fault.to_string()),
+            Ok(Answer::Error(why)) => Some(format!("the subject refuses it: {why}")),
+            Ok(Answer::Value { value, .. }) => {
+                differences_with(self.options.clock, &vector.state, &vector.expected, value)
+                    .first()
+                    .map(|difference| {
+                        let ours = case::shown(&difference.ours);
+                        let theirs = case::shown(&difference.theirs);
+                        format!("`{}`: expected {ours}, found {theirs}", difference.path)
+                    })
+            }
+        };
+        let Some(reason) = differences else {
+            let outcome = found.filter(|found| found.kind == Kind::Outcome);
+            let Some(outcome) = outcome else { return (Status::Pass, String::new()) };
+            let reason = format!("{}: {}", outcome.action, outcome.path);
+            self.file(outcome, &case, Some(vector));
+            return (Status::Warn, reason);
+        };
+        if !vector.open.is_empty() {
+            self.file_open(vector, &case, &reason);
+            return (Status::Note, reason);
+        }
+        let notes = self.locate(vector, &case, found);
+        (if notes { Status::Note } else { Status::Fail }, reason)
+    }
+
+    /// A difference where the vector itself says that the specification is open.
+    fn file_open(&mut self, vector: &Vector, case: &Case, reason: &str) {
+        let what = Disagreement {
+            kind: Kind::State,
+            action: case.label(),
+            path: vector.name.clone(),
+            ours: vector.title.clone(),
+            theirs: reason.to_owned(),
+            open: None,
+        };
+        let finding = Finding {
+            key: format!("open {}", vector.name),
+            status: Status::Note,
+            what,
+            case: case.clone(),
+            seen: 1,
+            vectors: vec![vector.name.clone()],
+            readings: vector.open.clone(),
+            known: None,
+        };
+        self.classes.insert(finding.key.clone(), finding);
+    }
+
+    /// Files the step of a vector at which a subject leaves our way. Says whether all that differs
+    /// is open.
+    fn locate(&mut self, vector: &Vector, case: &Case, whole: Option<Disagreement>) -> bool {
+        let mut steps = Vec::new();
+        let mut state = case.state.clone();
+        for action in &case.actions {
+            let step = Case { state, actions: vec![action.clone()], ..case.clone() };
+            state = step.fold(self.options.version).state;
+            steps.push(step);
+        }
+        if steps.len() > 1 {
+            let answers = self.ask(steps.iter().map(Case::question).collect());
+            let found: Vec<(Case, Disagreement)> = steps
+                .into_iter()
+                .zip(&answers)
+                .filter_map(|(step, answer)| {
+                    let found = self.judge(&step, answer)?;
+                    (found.kind != Kind::Outcome).then_some((step, found))
+                })
+                .collect();
+            if !found.is_empty() {
+                let open = found.iter().all(|(_, found)| found.open.is_some());
+                for (step, found) in found {
+                    self.file(found, &step, Some(vector));
+                }
+                return open;
+            }
+        }
+        // The vector's own expectation may be another than ours, in a file of the user's.
+        let found = whole.filter(|found| found.kind != Kind::Outcome).unwrap_or(Disagreement {
+            kind: Kind::State,
+            action: case.label(),
+            path: vector.name.clone(),
+            ours: "as the vector says".to_owned(),
+            theirs: "not".to_owned(),
+            open: None,
+        });
+        let open = found.open.is_some();
+        self.file(found, case, Some(vector));
+        open
+    }
+
+    fn sequences(&mut self, progress: &mut dyn FnMut(Progress)) {
+        let Some(generator) = Generator::new(self.options.version, self.options.seed) else {
+            return;
+        };
+        let count = self.options.sequences;
+        let mut first = 0;
+        while first < count && !self.subject.is_lost() {
+            let last = count.min(first + CHUNK);
+            let sequences: Vec<_> =
+                (first..last).map(|number| (number, generator.sequence(number))).collect();
+            let steps: Vec<Case> =
+                sequences.iter().flat_map(|(_, sequence)| sequence.steps.clone()).collect();
+            self.steps(steps);
+            self.wholes(sequences.into_iter().map(|(number, s)| (number, s.whole)).collect());
+            first = last;
+            progress(Progress::Sequences(first, count));
+        }
+    }
+
+    /// Asks what is left of each state, and then each step from there.
+    fn steps(&mut self, steps: Vec<Case>) {
+        let bare = |step: &Case| Case { actions: Vec::new(), ..step.clone() };
+        let bares: Vec<Case> = steps.iter().map(bare).collect();
+        let answers = self.ask(bares.iter().map(Case::question).collect());
+        let mut kept = Vec::new();
+        for ((mut step, bare), answer) in steps.into_iter().zip(bares).zip(answers) {
+            let found = self.judge(&bare, &answer);
+            if let Some(found) = found {
+                let goes_on = found.kind == Kind::State;
+                self.file(found, &bare, None);
+                if !goes_on {
+                    continue;
+                }
+            }
+            if let Ok(Answer::Value { value, .. }) = answer {
+                if !same(&value, &step.state) {
+                    step.state = value;
+                }
+                kept.push(step);
+            }
+        }
+        let answers = self.ask(kept.iter().map(Case::question).collect());
+        for (step, answer) in kept.iter().zip(&answers) {
+            if *answer == Err(Fault::GivenUp) {
+                continue;
+            }
+            let found = self.judge(step, answer);
+            self.report.actions.entry(step.label()).or_default().count(found.as_ref());
+            if let Some(found) = found {
+                self.file(found, step, None);
+            }
+        }
+    }
+
+    /// Asks sequences as a whole. Where a step of one disagrees by itself, so may the whole; it is
+    /// filed as a disagreement of its own only where every step agrees.
+    fn wholes(&mut self, wholes: Vec<(u64, Case)>) {
+        let mut questions = Vec::new();
+        for (number, whole) in &wholes {
+            questions.push(whole.question());
+            if number % TWICE_IN == 0 {
+                questions.push(whole.question());
+            }
+        }
+        let mut answers = self.ask(questions).into_iter();
+        for (number, whole) in wholes {
+            let Some(answer) = answers.next() else { return };
+            if number % TWICE_IN == 0
+                && let Some(again) = answers.next()
+                && let (Ok(Answer::Value { value, .. }), Ok(Answer::Value { value: twice, .. })) =
+                    (&answer, &again)
+            {
+                self.unsteady(&whole, value, twice);
+            }
+            let found = self.judge(&whole, &answer);
+            let Some(found) = found.filter(|found| found.kind != Kind::Outcome) else { continue };
+            if found.kind == Kind::Broken || self.agrees_by_steps(&whole) {
+                self.file(found, &whole, None);
+            }
+        }
+    }
+
+    fn unsteady(&mut self, whole: &Case, once: &Value, twice: &Value) {
+        let differences = differences_with(self.options.clock, &whole.state, once, twice);
+        let Some(difference) = differences.first() else { return };
+        let what = Disagreement {
+            kind: Kind::Unsteady,
+            action: SEQUENCE.to_owned(),
+            path: case::place_class(&difference.path),
+            ours: case::shown(&difference.ours),
+            theirs: case::shown(&difference.theirs),
+            open: None,
+        };
+        self.file(what, whole, None);
+    }
+
+    /// Whether every step of a sequence agrees by itself, and no state loses anything.
+    fn agrees_by_steps(&mut self, whole: &Case) -> bool {
+        let mut cases = Vec::new();
+        let mut state = whole.state.clone();
+        for action in &whole.actions {
+            let step =
+                Case { state: state.clone(), actions: vec![action.clone()], ..whole.clone() };
+            cases.push(Case { actions: Vec::new(), ..step.clone() });
+            state = step.fold(self.options.version).state;
+            cases.push(step);
+        }
+        let answers = self.ask(cases.iter().map(Case::question).collect());
+        let agrees = |(case, answer): (&Case, &Result<Answer, Fault>)| {
+            self.judge(case, answer).is_none_or(|found| found.kind == Kind::Outcome)
+        };
+        cases.iter().zip(&answers).all(agrees)
+    }
+
+    fn round_trips(&mut self) {
+        let Some(protocol) = Protocol::of(self.options.version) else { return };
+        for name in round_trip_types(protocol) {
+            if self.subject.is_lost() {
+                return;
+            }
+            let values = self.values(protocol, &name);
+            let question = |value: &Value| {
+                let name = if protocol.action(&name).is_some() { "StateAction" } else { &name };
+                Question::RoundTrip { name: name.to_owned(), value: value.clone() }
+            };
+            let answers = self.ask(values.iter().map(question).collect());
+            let served = answers.iter().any(|answer| matches!(answer, Ok(Answer::Value { .. })));
+            let broken = answers.iter().any(Result::is_err);
+            if !served && !broken {
+                self.report.unserved.push(name);
+                continue;
+            }
+            let mut tally = Tally::default();
+            for (value, answer) in values.iter().zip(&answers) {
+                if *answer == Err(Fault::GivenUp) {
+                    continue;
+                }
+                let found = lost(&name, value, answer);
+                tally.count(found.as_ref());
+                if let Some(found) = found {
+                    let state = value.clone();
+                    let case =
+                        Case { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 };
+                    self.file(found, &case, None);
+                }
+            }
+            self.report.round_trips.insert(name, tally);
+        }
+    }
+
+    fn values(&self, protocol: &'static Protocol, name: &str) -> Vec<Value> {
+        let part = name.bytes().fold(TRIP_DICE, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
+        let mut dice = Dice::new(self.options.seed, part);
+        let mut values = Vec::new();
+        for number in 0..TRIPS {
+            let sampling = Sampling {
+                unknown: if number % 3 == 2 { 8 } else { 0 },
+                strange: if number % 4 == 3 { 6 } else { 0 },
+                ..Sampling::default()
+            };
+            let mut choose = |count| if number == 0 { 0 } else { dice.below(count) };
+            let mut sampler = protocol.sampler(sampling, &mut choose);
+            let value = match protocol.action(name) {
+                Some(_) => sampler.action(name),
+                None => sampler.of_type(name),
+            };
+            values.extend(value);
+        }
+        values
+    }
+
+    fn shrink(&mut self, progress: &mut dyn FnMut(Progress)) {
+        let keys: Vec<String> = self.classes.keys().take(MAX_FINDINGS).cloned().collect();
+        for (done, key) in keys.iter().enumerate() {
+            progress(Progress::Shrunk(done, keys.len()));
+            if self.subject.is_lost() {
+                return;
+            }
+            let Some(finding) = self.classes.get(key).cloned() else { continue };
+            if finding.what.kind == Kind::Lost || key != &finding.what.key() {
+                continue;
+            }
+            self.shrink_one(&finding);
+        }
+    }
+
+    fn shrink_one(&mut self, finding: &Finding) {
+        // A subject that hangs costs its whole time for every candidate.
+        if finding.what.kind == Kind::Broken && finding.what.path == "silent"
+            || finding.what.kind == Kind::Unsteady
+        {
+            return;
+        }
+        let mut shrinker = Shrinker::new(self.options.version, finding.case.clone());
+        let mut what = finding.what.clone();
+        loop {
+            let candidates = shrinker.candidates();
+            if candidates.is_empty() || self.subject.is_lost() {
+                break;
+            }
+            let mut questions = Vec::new();
+            for case in &candidates {
+                questions.push(Case { actions: Vec::new(), ..case.clone() }.question());
+                questions.push(case.question());
+            }
+            let answers = self.ask(questions);
+            let mut holds = Vec::new();
+            for (case, pair) in candidates.iter().zip(answers.chunks(2)) {
+                let [bare, answer] = pair else { break };
+                let kept = match bare {
+                    Ok(Answer::Value { value, .. }) => same(value, &case.state),
+                    _ => false,
+                };
+                let found = self.judge(case, answer);
+                let found = found.filter(|found| found.key() == finding.key);
+                holds.push(found.is_some() && (kept || case.actions.is_empty()));
+                if let Some(found) = found
+                    && holds.iter().filter(|holds| **holds).count() == 1
+                    && holds.last() == Some(&true)
+                {
+                    what = found;
+                }
+            }
+            shrinker.take(&holds);
+        }
+        if let Some(kept) = self.classes.get_mut(&finding.key) {
+            kept.case = shrinker.best().clone();
+            kept.what = what;
+        }
+    }
+
+    /// Puts the findings in order, and takes those together that have the same smallest case.
+    fn finish(mut self) -> Report {
+        let mut findings: Vec<Finding> = std::mem::take(&mut self.classes).into_values().collect();
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        findings.retain(|finding| {
+            let Case { channel, state, actions, .. } = &finding.case;
+            let action = &finding.what.action;
+            let case = format!("{:?} {action} {channel:?} {state} {actions:?}", finding.what.kind);
+            finding.status == Status::Note || seen.insert(case)
+        });
+        let weight = |status: Status| match status {
+            Status::Fail => 0,
+            Status::Warn => 1,
+            _ => 2,
+        };
+        findings.sort_by(|one, other| {
+            let rank = |finding: &Finding| (weight(finding.status), finding.key.clone());
+            rank(one).cmp(&rank(other))
+        });
+        self.report.findings = findings;
+        self.report
+    }
+}
+
+/// What a round trip has lost, or added.
+fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Disagreement> {
+    let of = |kind, path: String, ours: String, theirs: String, open| Disagreement {
+        kind,
+        action: name.to_owned(),
+        path,
+        ours,
+        theirs,
+        open,
+    };
+    match answer {
+        Err(fault) => {
+            let path = "round trip".to_owned();
+            Some(of(Kind::Broken, path, "an answer".to_owned(), fault.to_string(), None))
+        }
+        Ok(Answer::Error(why)) => {
+            let path = "refused".to_owned();
+            Some(of(Kind::Lost, path, "the value".to_owned(), case::cut(why, 160), None))
+        }
+        Ok(Answer::Value { value: back, .. }) => {
+            let differences = super::compare::differences(value, back);
+            let first = differences.first()?;
+            let open = same(&without_strangers(value), &without_strangers(back));
+            let open = open.then(super::open::unknown_members).flatten();
+            let path = case::place_class(&first.path);
+            let (ours, theirs) = (case::shown(&first.ours), case::shown(&first.theirs));
+            Some(of(Kind::Lost, path, ours, theirs, open))
+        }
+    }
+}
+
+/// The types whose values go through a round trip: states, actions, params and results.
+fn round_trip_types(protocol: &Protocol) -> Vec<String> {
+    const MORE: &[&str] =
+        &["ActionEnvelope", "Turn", "ResponsePart", "ToolCallState", "Customization", "ChatSource"];
+    const STATES: [ChannelKind; 10] = [
+        ChannelKind::Root,
+        ChannelKind::Session,
+        ChannelKind::Chat,
+        ChannelKind::Terminal,
+        ChannelKind::Changeset,
+        ChannelKind::Annotations,
+        ChannelKind::ResourceWatch,
+        ChannelKind::Canvas,
+        ChannelKind::Automations,
+        ChannelKind::AutomationRun,
+    ];
+    let states = STATES.iter().map(|kind| kind.state_type().to_owned());
+    let more = MORE.iter().map(|name| (*name).to_owned());
+    let messages = protocol
+        .methods()
+        .flat_map(|method| [Some(method.params_type.clone()), method.result_type.clone()])
+        .flatten();
+    let types = states.chain(more).chain(messages).filter(|name| protocol.has_type(name));
+    let actions = protocol.actions().map(|row| row.action_type.clone());
+    let mut names: Vec<String> = types.chain(actions).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Subjects with a planted defect: it is found from generated sequences alone, and made small.
+
+use serde_json::Value;
+
+use super::*;
+use crate::reducers::exchange::Told;
+
+const V1_0: Version = Version::new(1, 0, 0);
+
+/// Our own reducer, changed by a function from the question and our answer to another answer.
+struct Changed<F>(F);
+
+impl<F: FnMut(&Case, Value) -> Value> Subject for Changed<F> {
+    fn ask(&mut self, questions: Vec<Question>) -> Answers {
+        let answer = |question: Question| match question {
+            Question::RoundTrip { value, .. } => Ok(Answer::Value { value, outcomes: None }),
+            Question::Reduce { channel, state, actions, now } => {
+                let case = Case { channel, state, actions, now };
+                let folded = case.fold(V1_0);
+                let outcomes = Some(folded.outcomes.iter().map(Told::of).collect());
+                Ok(Answer::Value { value: (self.0)(&case, folded.state), outcomes })
+            }
+        };
+        questions.into_iter().map(answer).collect()
+    }
+}
+
+fn report(change: impl FnMut(&Case, Value) -> Value, sequences: u64) -> Report {
+    let options = Options {
+        version: V1_0,
+        subject: "test".to_owned(),
+        clock: Clock::Given,
+        seed: 1,
+        sequences,
+        round_trips: true,
+    };
+    hold(&mut Changed(change), &[], &options, &mut |_| {})
+}
+
+#[test]
+fn our_own_reducer_agrees_with_itself() {
+    let report = report(|_, state| state, 60);
+    let keys: Vec<_> = report.findings.iter().map(|finding| &finding.key).collect();
+    assert_eq!(keys, Vec::<&String>::new());
+    assert!(report.actions.len() > 40);
+    assert!(report.actions.values().all(|tally| tally.agreed == tally.total));
+    assert!(report.round_trips.values().all(|tally| tally.agreed == tally.total));
+    assert!(!report.failed());
+}
+
+#[test]
+fn a_reducer_that_does_nothing_is_found_everywhere() {
+    let report = report(|case, _| case.state.clone(), 60);
+    assert!(report.failed());
+    let wrong = report.actions.values().filter(|tally| tally.agreed < tally.total).count();
+    assert!(wrong * 10 > report.actions.len() * 8, "{wrong} of {}", report.actions.len());
+}
+
+#[test]
+fn a_planted_defect_is_found_and_made_small() {
+    // The queue's messages that nobody named come sorted by id.
+    let planted = |case: &Case, mut state: Value| {
+        let reorders = |action: &Value| action["type"] == "chat/queuedMessagesReordered";
+        if let [action] = case.actions.as_slice()
+            && reorders(action)
+            && let Some(queue) = state["queuedMessages"].as_array_mut()
+        {
+            let named = |message: &Value| {
+                action["order"].as_array().is_some_and(|order| order.contains(&message["id"]))
+            };
+            let (mut front, mut rest): (Vec<_>, Vec<_>) = queue.drain(..).partition(named);
+            rest.sort_by_key(|message| message["id"].to_string());
+            front.extend(rest);
+            *queue = front;
+        }
+        state
+    };
+    let report = report(planted, 150);
+    let failing: Vec<_> = report.of_status(Status::Fail).collect();
+    let keys: Vec<_> = failing.iter().map(|finding| finding.key.as_str()).collect();
+    let path = "state chat/queuedMessagesReordered /queuedMessages/*/id";
+    assert!(keys.contains(&path), "{keys:?}");
+    let finding = failing.iter().find(|finding| finding.key == path).unwrap();
+    assert_eq!(finding.case.actions.len(), 1);
+    let queue = finding.case.state["queuedMessages"].as_array().unwrap();
+    assert_eq!(queue.len(), 2, "{}", finding.case.state);
+    assert_eq!(finding.case.actions[0]["order"], json!([]), "{}", finding.case.actions[0]);
+    assert_eq!(finding.case.state["turns"], json!([]));
+    assert_eq!(finding.case.state.get("activeTurn"), None);
+}
+
+#[test]
+fn what_decoding_loses_is_reported_once() {
+    let planted = |_: &Case, mut state: Value| {
+        if let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut) {
+            chats.iter_mut().filter_map(Value::as_object_mut).for_each(|chat| {
+                chat.remove("movable");
+            });
+        }
+        state
+    };
+    let report = report(planted, 80);
+    let failing: Vec<_> = report.of_status(Status::Fail).collect();
+    let keys: Vec<_> = failing.iter().map(|finding| finding.key.as_str()).collect();
+    assert!(keys.contains(&"state (no action) /chats/*/movable"), "{keys:?}");
+    // The action that brings such a member loses it as well; every other one is not to blame.
+    assert!(keys.iter().all(|key| key.ends_with("movable")), "{keys:?}");
+    assert!(keys.len() <= 3, "{keys:?}");
+}

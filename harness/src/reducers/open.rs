@@ -1,0 +1,254 @@
+//! The points that the specification leaves open, as data: where a subject differs from us because
+//! of one of these, it is told the readings and not blamed.
+//!
+//! Knows: cases, the protocol tables. Never knows: which subject it is.
+//!
+//! Start at [`POINTS`].
+
+use serde_json::Value;
+
+use super::case::{Case, Folded};
+use super::compare::{Difference, same};
+use crate::model::{Outcome, status};
+use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
+use crate::wire::timestamp;
+use crate::wire::version::Version;
+
+/// A point with more than one defensible reading.
+pub struct OpenPoint {
+    /// Its name, never reused.
+    pub id: &'static str,
+    /// What is open, in one sentence.
+    pub title: &'static str,
+    /// The readings; the first is ours.
+    pub readings: &'static [&'static str],
+    /// Whether it explains a difference.
+    matches: fn(&Seen<'_>) -> bool,
+}
+
+/// A difference, with everything that was seen of it.
+pub struct Seen<'a> {
+    /// The protocol version.
+    pub version: Version,
+    /// The case.
+    pub case: &'a Case,
+    /// What we make of it.
+    pub folded: &'a Folded,
+    /// The subject's state; `None` where it answered with an error.
+    pub theirs: Option<&'a Value>,
+    /// Where the states differ.
+    pub differences: &'a [Difference],
+}
+
+/// Members whose names begin so are nobody's: the generator adds them to see what becomes of them.
+pub const STRANGER: &str = "x-";
+
+/// Every open point. The first that explains a difference counts.
+pub const POINTS: &[OpenPoint] = &[
+    OpenPoint {
+        id: "malformed-action",
+        title: "an action of a known type whose payload breaks the schema",
+        readings: &[
+            "it is refused and changes nothing, unless the broken member has no part in the effect",
+            "it is taken for an unknown action and changes nothing",
+            "what can be used of it takes effect",
+        ],
+        matches: malformed,
+    },
+    OpenPoint {
+        id: "unknown-members",
+        title: "members that no type of the version has",
+        readings: &[
+            "they are kept",
+            "a decoder of types may drop them (official round trips of group B)",
+        ],
+        matches: strangers,
+    },
+    OpenPoint {
+        id: "tool-call-twice",
+        title: "two tool calls of the active turn have the same id",
+        readings: &["the newest is meant", "the first is meant", "both are meant"],
+        matches: tool_call_twice,
+    },
+    OpenPoint {
+        id: "ids-twice",
+        title: "two entries of a list have the same id",
+        readings: &["the first is meant", "all of them are meant", "the last is meant"],
+        matches: ids_twice,
+    },
+    OpenPoint {
+        id: "stale-tool-action",
+        title: "a tool-call action that finds no call, while the status is not what the turn calls for",
+        readings: &["nothing changes", "the status is derived anew all the same"],
+        matches: stale_tool_action,
+    },
+    OpenPoint {
+        id: "confirmation-unsaid",
+        title: "a decision about a tool call that does not say how or why",
+        readings: &[
+            "approved: `not-needed`, denied: `denied`",
+            "the member is left out",
+        ],
+        matches: confirmation_unsaid,
+    },
+    OpenPoint {
+        id: "scope-unknown",
+        title: "the first scope of an enablement is of a kind that nobody knows",
+        readings: &["it counts like any other", "it does not enable"],
+        matches: scope_unknown,
+    },
+    OpenPoint {
+        id: "time-spelling",
+        title: "how a computed time is spelled",
+        readings: &["UTC with three digits of milliseconds", "any spelling of the same instant"],
+        matches: time_spelling,
+    },
+];
+
+/// The point that explains a difference.
+pub fn explains(seen: &Seen<'_>) -> Option<&'static OpenPoint> {
+    POINTS.iter().find(|point| (point.matches)(seen))
+}
+
+/// Whether an action of a known type breaks the schema.
+pub fn is_malformed(version: Version, action: &Value) -> bool {
+    let known = action.get("type").and_then(Value::as_str);
+    Protocol::of(version).is_some_and(|protocol| {
+        known.is_some_and(|name| protocol.action(name).is_some())
+            && protocol.check_action(action).iter().any(|error| !error.soft)
+    })
+}
+
+fn malformed(seen: &Seen<'_>) -> bool {
+    seen.case.actions.iter().any(|action| is_malformed(seen.version, action))
+}
+
+fn strangers(seen: &Seen<'_>) -> bool {
+    let Some(theirs) = seen.theirs else { return false };
+    same(&without_strangers(&seen.folded.state), &without_strangers(theirs))
+}
+
+/// The point about members that no type has.
+pub(super) fn unknown_members() -> Option<&'static OpenPoint> {
+    POINTS.iter().find(|point| point.id == "unknown-members")
+}
+
+/// A value without the members that are nobody's.
+pub(super) fn without_strangers(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .filter(|(name, _)| !name.starts_with(STRANGER))
+                .map(|(name, value)| (name.clone(), without_strangers(value)))
+                .collect(),
+        ),
+        Value::Array(items) => items.iter().map(without_strangers).collect(),
+        other => other.clone(),
+    }
+}
+
+fn only_action<'a>(seen: &'a Seen<'_>) -> Option<(&'a str, &'a Value)> {
+    match seen.case.actions.as_slice() {
+        [action] => Some((action.get("type")?.as_str()?, action)),
+        _ => None,
+    }
+}
+
+fn active_parts(state: &Value) -> impl Iterator<Item = &Value> {
+    let parts = state.pointer("/activeTurn/responseParts").and_then(Value::as_array);
+    parts.into_iter().flatten()
+}
+
+fn tool_call_twice(seen: &Seen<'_>) -> bool {
+    let Some((_, action)) = only_action(seen) else { return false };
+    let Some(wanted) = action.get("toolCallId") else { return false };
+    let id = |part: &Value| part.pointer("/toolCall/toolCallId") == Some(wanted);
+    active_parts(&seen.case.state).filter(|part| id(part)).nth(1).is_some()
+}
+
+fn ids_twice(seen: &Seen<'_>) -> bool {
+    fn twice(value: &Value) -> bool {
+        match value {
+            Value::Array(items) => {
+                let ids: Vec<_> = items.iter().filter_map(identity).collect();
+                let repeated = ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id));
+                repeated || items.iter().any(twice)
+            }
+            Value::Object(members) => members.values().any(twice),
+            _ => false,
+        }
+    }
+    seen.theirs.is_some() && (twice(&seen.case.state) || seen.case.actions.iter().any(twice))
+}
+
+/// What tells the entries of a list apart, wherever it stands in them.
+fn identity(item: &Value) -> Option<&Value> {
+    const PLACES: [&str; 7] = [
+        "/id",
+        "/toolCall/toolCallId",
+        "/request/id",
+        "/resource",
+        "/clientId",
+        "/commandId",
+        "/uri",
+    ];
+    PLACES.iter().find_map(|place| item.pointer(place)).filter(|id| id.is_string())
+}
+
+fn stale_tool_action(seen: &Seen<'_>) -> bool {
+    let Some((name, _)) = only_action(seen) else { return false };
+    let stale = matches!(seen.folded.outcomes.first(), Some(Outcome::NoOp(_)));
+    let status = match seen.differences {
+        [difference] if difference.path == "/status" => difference.theirs.as_ref(),
+        _ => return false,
+    };
+    let derived = status::recompute(&seen.case.state);
+    seen.case.channel == ChannelKind::Chat
+        && name.contains("/toolCall")
+        && stale
+        && status.and_then(Value::as_u64) == Some(derived)
+}
+
+fn confirmation_unsaid(seen: &Seen<'_>) -> bool {
+    let Some((name, action)) = only_action(seen) else { return false };
+    let unsaid = action.get("confirmed").is_none() || action.get("reason").is_none();
+    let member = |difference: &Difference| {
+        difference.path.ends_with("/confirmed") || difference.path.ends_with("/reason")
+    };
+    name.ends_with("toolCallConfirmed")
+        && unsaid
+        && !seen.differences.is_empty()
+        && seen.differences.iter().all(member)
+}
+
+fn scope_unknown(seen: &Seen<'_>) -> bool {
+    const KNOWN: [&str; 3] = ["global", "workspace", "session"];
+    let Some((name, action)) = only_action(seen) else { return false };
+    let first = action.pointer("/enablement/0/kind").and_then(Value::as_str);
+    name.ends_with("customizationToggled") && first.is_some_and(|kind| !KNOWN.contains(&kind))
+}
+
+fn time_spelling(seen: &Seen<'_>) -> bool {
+    let instant = |value: &Option<Value>| {
+        value.as_ref().and_then(Value::as_str).and_then(timestamp::parse)
+    };
+    let alike = |difference: &Difference| {
+        let ours = instant(&difference.ours);
+        ours.is_some() && ours == instant(&difference.theirs)
+    };
+    !seen.differences.is_empty() && seen.differences.iter().all(alike)
+}
+
+impl std::fmt::Debug for OpenPoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+impl PartialEq for OpenPoint {
+    fn eq(&self, other: &OpenPoint) -> bool {
+        self.id == other.id
+    }
+}

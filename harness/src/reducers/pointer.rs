@@ -1,0 +1,99 @@
+//! Changing one place of a JSON value, named by a JSON Pointer (RFC 6901).
+//!
+//! Knows: JSON. Never knows: what a state means.
+//!
+//! Start at [`set`].
+
+use serde_json::Value;
+
+/// Why a change could not be made.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PointerError {
+    /// The text is no pointer.
+    #[error("expected a pointer such as `/turns/0/id`, found `{0}`")]
+    NotAPointer(String),
+    /// What the change would stand in is not there.
+    #[error("nothing stands at `{0}`, so nothing can be changed in it")]
+    NoParent(String),
+    /// An array has no such place.
+    #[error("expected an index of the array, or `-` to append, found `{0}`")]
+    NoIndex(String),
+}
+
+/// Puts a value where the pointer says. Null removes a member or an element; `-` appends to an
+/// array; an index replaces the element.
+///
+/// # Errors
+/// The pointer leads nowhere. The value is untouched then.
+pub fn set(root: &mut Value, pointer: &str, value: Value) -> Result<(), PointerError> {
+    let (parent, last) = match pointer.rsplit_once('/') {
+        Some((parent, last)) if parent.is_empty() || parent.starts_with('/') => (parent, last),
+        _ => return Err(PointerError::NotAPointer(pointer.to_owned())),
+    };
+    let last = unescaped(last);
+    let holder =
+        root.pointer_mut(parent).ok_or_else(|| PointerError::NoParent(parent.to_owned()))?;
+    match holder {
+        Value::Object(members) => {
+            if value.is_null() {
+                members.remove(&last);
+            } else {
+                members.insert(last, value);
+            }
+        }
+        Value::Array(items) if last == "-" => items.push(value),
+        Value::Array(items) => {
+            let index = last.parse().ok().filter(|index: &usize| *index < items.len());
+            let index = index.ok_or(PointerError::NoIndex(last))?;
+            if value.is_null() {
+                items.remove(index);
+            } else if let Some(slot) = items.get_mut(index) {
+                *slot = value;
+            }
+        }
+        _ => return Err(PointerError::NoParent(parent.to_owned())),
+    }
+    Ok(())
+}
+
+/// A key as a pointer spells it.
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// A key that a pointer spells.
+pub fn unescaped(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(pointer: &str, value: Value, expected: Value) {
+        let mut root = json!({"a": {"b/c": 1}, "l": [1, 2]});
+        set(&mut root, pointer, value).unwrap();
+        assert_eq!(root, expected, "{pointer}");
+    }
+
+    #[test]
+    fn changes_one_place() {
+        check("/a/d", json!(2), json!({"a": {"b/c": 1, "d": 2}, "l": [1, 2]}));
+        check("/a/b~1c", json!(null), json!({"a": {}, "l": [1, 2]}));
+        check("/l/-", json!(3), json!({"a": {"b/c": 1}, "l": [1, 2, 3]}));
+        check("/l/0", json!(9), json!({"a": {"b/c": 1}, "l": [9, 2]}));
+        check("/l/0", json!(null), json!({"a": {"b/c": 1}, "l": [2]}));
+        check("/a", json!(null), json!({"l": [1, 2]}));
+    }
+
+    #[test]
+    fn says_where_a_pointer_leads_nowhere() {
+        for pointer in ["a", "", "/x/y", "/l/2", "/l/x", "/l/0/x", "a/b"] {
+            let mut root = json!({"l": [1, 2]});
+            assert!(set(&mut root, pointer, json!(1)).is_err(), "{pointer}");
+            assert_eq!(root, json!({"l": [1, 2]}), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Vectors: a state, actions, and what has to come of them, many to a YAML file.
+//!
+//! The members of a file and of a vector are the tables [`FILE`] and [`VECTOR`]; the parser and the
+//! documentation are read off them. Mistakes are reported all at once, each where it stands.
+//!
+//! Knows: the scenario language's nodes and mistakes, the ledger. Never knows: reducers.
+//!
+//! Start at [`load`].
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::case::Case;
+use super::compare;
+use super::pointer;
+use crate::ledger::Ledger;
+use crate::scenario::node::{Member, Node, read};
+use crate::scenario::parse::{SpecRange, known_keys, texts, wrong_form};
+use crate::scenario::source::{ScenarioError, ScenarioErrorKind, Source, Span, did_you_mean};
+use crate::scenario::verbs::{Field, Form, field, needed};
+use crate::wire::channel::ChannelKind;
+
+/// What has to come of a state and actions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vector {
+    /// Its name, with that of the reducer before it: `chat/a-delta-appends`.
+    pub name: String,
+    /// What it shows, in one sentence.
+    pub title: String,
+    /// The channel whose reducer is meant.
+    pub channel: ChannelKind,
+    /// The versions it holds for.
+    pub spec: SpecRange,
+    /// The state before.
+    pub state: Value,
+    /// The actions, in order.
+    pub actions: Vec<Value>,
+    /// The reducer's clock, in milliseconds since 1970.
+    pub now: u64,
+    /// The state after.
+    pub expected: Value,
+    /// What comes of each action; empty where the vector does not say.
+    pub outcomes: Vec<Expected>,
+    /// The readings that the specification leaves open; a subject that differs is not at fault.
+    pub open: Vec<String>,
+    /// The requirements it rests on.
+    pub proves: Vec<String>,
+    /// For a vector whose state stays as it is: the one in which the action takes effect.
+    pub twin: Option<String>,
+    /// Where its name stands.
+    pub span: Span,
+}
+
+/// What has to come of one action.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Expected {
+    /// It is taken.
+    Applied,
+    /// The state has no use for it, for this reason; see [`crate::model::NoOp::reason`].
+    NoOp(String),
+    /// It is no action of this channel or version.
+    OutOfScope,
+    /// It cannot be used; the member at fault.
+    Invalid(String),
+}
+
+/// A file of vectors that was read, with everything that is wrong with it.
+#[derive(Debug)]
+pub struct VectorFile {
+    /// Its name and text.
+    pub source: Source,
+    /// Its vectors without mistakes.
+    pub vectors: Vec<Vector>,
+    /// Its mistakes, in the order of the text.
+    pub errors: Vec<ScenarioError>,
+}
+
+impl Vector {
+    /// Its state and actions.
+    pub fn case(&self) -> Case {
+        Case {
+            channel: self.channel,
+            state: self.state.clone(),
+            actions: self.actions.clone(),
+            now: self.now,
+        }
+    }
+}
+
+/// The clock of a vector that does not say: the one that the official fixtures freeze.
+pub const NOW: u64 = 9999;
+
+/// The members of a vector file.
+pub const FILE: &[Field] = &[
+    needed("reducer", Form::Text, "the reducer, such as `chat`"),
+    field("spec", Form::Text, "the versions its vectors hold for, such as `\">=0.9.0\"`"),
+    field("found", Form::Text, "by which run they were found; found vectors need no twin"),
+    field("states", Form::Template, "states that several vectors start from, by name"),
+    needed("vectors", Form::Template, "the vectors"),
+];
+
+/// The members of a state that is made from another.
+const DERIVED: &[Field] = &[
+    needed("from", Form::Text, "the state it is made from"),
+    needed("set", Form::Template, "what is different in it: pointers and values"),
+];
+
+/// The members of a vector.
+pub const VECTOR: &[Field] = &[
+    needed("name", Form::Text, "its name, unique among those of the reducer"),
+    needed("title", Form::Text, "what it shows, in one sentence"),
+    field("spec", Form::Text, "the versions it holds for, instead of the file's"),
+    field("proves", Form::Texts, "the requirements it rests on"),
+    needed("state", Form::Template, "the state before: the name of one, or written out"),
+    field("set", Form::Template, "what is different in that state: pointers and values"),
+    needed("actions", Form::Template, "the actions, in order"),
+    field("now", Form::Count, "the clock in milliseconds since 1970, 9999 unless given"),
+    field("expected", Form::Template, "the whole state after, or `unchanged`"),
+    field("changes", Form::Template, "what has become different: pointers and values"),
+    field("outcomes", Form::Template, "what comes of each action"),
+    field("open", Form::Texts, "the readings that the specification leaves open"),
+    field("twin", Form::Text, "the vector in which the same action takes effect"),
+];
+
+/// Whether a text is a vector file rather than a scenario.
+pub fn is_vectors(path: &str, text: &str) -> bool {
+    let (root, _) = read(&Source::new(path, text), 0);
+    root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
+}
+
+/// Reads one file.
+pub fn load(path: &str, text: &str) -> VectorFile {
+    let source = Source::new(path, text);
+    let (root, errors) = read(&source, 0);
+    let mut parser = Parser { errors, states: BTreeMap::new(), vectors: Vec::new() };
+    if let Some(root) = root {
+        parser.file(&root);
+    }
+    let Parser { mut errors, vectors, .. } = parser;
+    errors.sort_by_key(|error| (error.span.start, error.span.end));
+    errors.dedup();
+    VectorFile { source, vectors, errors }
+}
+
+/// Names that two files share are mistakes of the later one.
+pub fn unique(files: &mut [VectorFile]) {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    for file in files {
+        for vector in &file.vectors {
+            let other = seen.insert(vector.name.clone(), file.source.name.clone());
+            if let Some(other) = other.filter(|other| *other != file.source.name) {
+                let id = vector.name.clone();
+                let kind = ScenarioErrorKind::DuplicateScenario { id, other };
+                file.errors.push(ScenarioError { span: vector.span, kind });
+            }
+        }
+    }
+}
+
+struct Parser {
+    errors: Vec<ScenarioError>,
+    states: BTreeMap<String, Value>,
+    vectors: Vec<Vector>,
+}
+
+impl Parser {
+    fn mistake(&mut self, span: Span, message: impl Into<String>, hint: &'static str) {
+        let kind = ScenarioErrorKind::Vector { message: message.into(), hint };
+        self.errors.push(ScenarioError { span, kind });
+    }
+
+    fn file(&mut self, root: &Node) {
+        let Some(members) = root.as_map() else {
+            return wrong_form(&mut self.errors, root, "a mapping with `reducer` and `vectors`");
+        };
+        known_keys("a vector file", members, FILE, root.span, &mut self.errors);
+        let channel = root.get("reducer").and_then(|node| self.reducer(node));
+        let spec = self.spec(root.get("spec"));
+        if let Some(states) = root.get("states") {
+            self.states(states);
+        }
+        let Some(vectors) = root.get("vectors") else { return };
+        let Some(items) = vectors.as_list() else {
+            return wrong_form(&mut self.errors, vectors, "a list of vectors");
+        };
+        for item in items {
+            if let Some(vector) = self.vector(item, channel, &spec) {
+                self.vectors.push(vector);
+            }
+        }
+        if root.get("found").is_none() {
+            self.twins(items);
+        }
+    }
+
+    fn reducer(&mut self, node: &Node) -> Option<ChannelKind> {
+        let found = node.as_str().and_then(ChannelKind::of_reducer);
+        if found.is_none() {
+            let names: Vec<_> = ChannelKind::reducer_names().collect();
+            let hint = did_you_mean(node.as_str().unwrap_or_default(), &names);
+            let expected = format!("the name of a reducer; {hint}");
+            wrong_form(&mut self.errors, node, &expected);
+        }
+        found
+    }
+
+    fn spec(&mut self, node: Option<&Node>) -> Option<SpecRange> {
+        let node = node?;
+        let range = node.as_str().and_then(SpecRange::read);
+        if range.is_none() {
+            let expected = "versions such as `\">=0.9.0\"` or `\">=0.9.0 <1.0.0\"`";
+            wrong_form(&mut self.errors, node, expected);
+        }
+        range
+    }
+
+    fn states(&mut self, node: &Node) {
+        let Some(members) = node.as_map() else {
+            return wrong_form(&mut self.errors, node, "a mapping of names and states");
+        };
+        for Member { key, value, .. } in members {
+            let derived = value.get("from").is_some() && value.get("set").is_some();
+            let state = if derived { self.derived(value) } else { Some(value.to_value()) };
+            self.states.insert(key.clone(), state.unwrap_or(Value::Null));
+        }
+    }
+
+    fn derived(&mut self, node: &Node) -> Option<Value> {
+        let members = node.as_map().unwrap_or_default();
+        known_keys("a state made from another", members, DERIVED, node.span, &mut self.errors);
+        let mut state = self.named(node.get("from")?)?;
+        self.set(&mut state, node.get("set")?);
+        Some(state)
+    }
+
+    fn named(&mut self, node: &Node) -> Option<Value> {
+        let name = node.as_str().unwrap_or_default();
+        let found = self.states.get(name).cloned();
+        if found.is_none() {
+            let names: Vec<_> = self.states.keys().map(String::as_str).collect();
+            let hint = did_you_mean(name, &names);
+            wrong_form(&mut self.errors, node, &format!("the name of an earlier state; {hint}"));
+        }
+        found
+    }
+
+    /// Makes the changes of a mapping from pointers to values, in the order of the file.
+    fn set(&mut self, state: &mut Value, node: &Node) {
+        let Some(members) = node.as_map() else {
+            return wrong_form(&mut self.errors, node, "a mapping of pointers and values");
+        };
+        for Member { key, key_span, value } in members {
+            if let Err(error) = pointer::set(state, key, value.to_value()) {
+                let hint = "pointers are relative to the state, changes are made in order";
+                self.mistake(*key_span, error.to_string(), hint);
+            }
+        }
+    }
+
+    fn vector(
+        &mut self,
+        node: &Node,
+        channel: Option<ChannelKind>,
+        spec: &Option<SpecRange>,
+    ) -> Option<Vector> {
+        let Some(members) = node.as_map() else {
+            wrong_form(&mut self.errors, node, "a vector: a mapping with `name` and `actions`");
+            return None;
+        };
+        let before = self.errors.len();
+        known_keys("a vector", members, VECTOR, node.span, &mut self.errors);
+        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+        let own_spec = self.spec(node.get("spec"));
+        let proves = self.proves(node.get("proves"));
+        let state = node.get("state").and_then(|state| self.state(state, node.get("set")));
+        let actions = node.get("actions").map(|actions| self.actions(actions));
+        let now = self.now(node.get("now"));
+        let outcomes = node.get("outcomes").map(|outcomes| self.outcomes(outcomes));
+        let name = node.get("name").map_or(node.span, |name| name.span);
+        let (state, actions) = (state?, actions?);
+        let expected = self.expected(node, &state)?;
+        let outcomes = outcomes.unwrap_or_default();
+        self.plausible(node, &actions, &outcomes, compare::same(&state, &expected));
+        let clean = self.errors.len() == before;
+        clean.then_some(())?;
+        let plain = text("name")?;
+        let named = |name: String| Some(format!("{}/{name}", channel?.reducer_name()));
+        Some(Vector {
+            name: named(plain)?,
+            title: text("title")?,
+            channel: channel?,
+            spec: own_spec.or_else(|| spec.clone()).unwrap_or_default(),
+            state,
+            actions,
+            now,
+            expected,
+            outcomes,
+            open: node.get("open").map(texts).unwrap_or_default(),
+            proves,
+            twin: text("twin").and_then(named),
+            span: name,
+        })
+    }
+
+    fn state(&mut self, node: &Node, set: Option<&Node>) -> Option<Value> {
+        let mut state = match node.as_str() {
+            Some(_) => self.named(node)?,
+            None => node.to_value(),
+        };
+        if let Some(set) = set {
+            self.set(&mut state, set);
+        }
+        Some(state)
+    }
+
+    fn actions(&mut self, node: &Node) -> Vec<Value> {
+        let Some(items) = node.as_list() else {
+            wrong_form(&mut self.errors, node, "a list of actions");
+            return Vec::new();
+        };
+        items.iter().map(Node::to_value).collect()
+    }
+
+    fn now(&mut self, node: Option<&Node>) -> u64 {
+        let Some(node) = node else { return NOW };
+        let now = node.to_value().as_u64();
+        if now.is_none() {
+            wrong_form(&mut self.errors, node, "a number of milliseconds");
+        }
+        now.unwrap_or(NOW)
+    }
+
+    fn proves(&mut self, node: Option<&Node>) -> Vec<String> {
+        let Some(node) = node else { return Vec::new() };
+        let ids = texts(node);
+        for id in ids.iter().filter(|id| Ledger::get().find(id).is_none()) {
+            let hint = match Ledger::get().closest(id) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => "`ahp-harness list requirements` names them".to_owned(),
+            };
+            let kind = ScenarioErrorKind::UnknownRequirement { id: id.clone(), hint };
+            self.errors.push(ScenarioError { span: node.span, kind });
+        }
+        ids
+    }
+
+    fn outcomes(&mut self, node: &Node) -> Vec<Expected> {
+        let Some(items) = node.as_list() else {
+            wrong_form(&mut self.errors, node, "a list of outcomes, one for each action");
+            return Vec::new();
+        };
+        items.iter().filter_map(|item| self.outcome(item)).collect()
+    }
+
+    fn outcome(&mut self, node: &Node) -> Option<Expected> {
+        let member = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+        let found = match node.as_str() {
+            Some("applied") => Some(Expected::Applied),
+            Some("out-of-scope") => Some(Expected::OutOfScope),
+            Some(_) => None,
+            None if node.as_map().is_some_and(|members| members.len() != 1) => None,
+            None => member("noop")
+                .map(Expected::NoOp)
+                .or_else(|| member("invalid").map(Expected::Invalid)),
+        };
+        if found.is_none() {
+            let expected =
+                "`applied`, `out-of-scope`, `{ noop: <reason> }` or `{ invalid: <path> }`";
+            wrong_form(&mut self.errors, node, expected);
+        }
+        found
+    }
+
+    fn expected(&mut self, vector: &Node, state: &Value) -> Option<Value> {
+        match (vector.get("expected"), vector.get("changes")) {
+            (Some(node), None) if node.as_str() == Some("unchanged") => Some(state.clone()),
+            (Some(node), None) if node.as_map().is_some() => Some(node.to_value()),
+            (Some(node), None) => {
+                wrong_form(&mut self.errors, node, "a state, or `unchanged`");
+                None
+            }
+            (None, Some(changes)) => {
+                let mut expected = state.clone();
+                self.set(&mut expected, changes);
+                Some(expected)
+            }
+            (Some(node), Some(_)) => {
+                let kind =
+                    ScenarioErrorKind::Exclusive { first: "expected", second: "changes" };
+                self.errors.push(ScenarioError { span: node.span, kind });
+                None
+            }
+            (None, None) => {
+                let hint = "`expected: unchanged` where nothing changes";
+                self.mistake(vector.span, "a vector needs `expected` or `changes`", hint);
+                None
+            }
+        }
+    }
+
+    /// What makes a vector prove something.
+    fn plausible(&mut self, node: &Node, actions: &[Value], outcomes: &[Expected], stays: bool) {
+        if actions.is_empty() {
+            let hint = "without an action nothing can come of it";
+            self.mistake(node.span, "this vector has no action", hint);
+        }
+        if !outcomes.is_empty() && outcomes.len() != actions.len() {
+            let message =
+                format!("expected {} outcomes, found {}", actions.len(), outcomes.len());
+            let span = node.get("outcomes").map_or(node.span, |outcomes| outcomes.span);
+            self.mistake(span, message, "one for each action, in order");
+        }
+        if stays && outcomes.is_empty() {
+            let hint = "say why nothing happens, such as `outcomes: [{ noop: no turn is active }]`";
+            self.mistake(node.span, "nothing changes, and no outcome says why", hint);
+        }
+    }
+
+    /// A reducer that does nothing passes a vector whose state stays: it needs one beside it in
+    /// which the same action takes effect.
+    fn twins(&mut self, items: &[Node]) {
+        let stays = |vector: &Vector| compare::same(&vector.state, &vector.expected);
+        let last = |vector: &Vector| vector.actions.last()?.get("type")?.as_str().map(str::to_owned);
+        let vectors = std::mem::take(&mut self.vectors);
+        for vector in vectors.iter().filter(|vector| stays(vector)) {
+            let place = items.iter().find_map(|item| {
+                let name = item.get("name").filter(|name| name.span == vector.span)?;
+                Some(item.get("twin").map_or(name.span, |twin| twin.span))
+            });
+            let span = place.unwrap_or(vector.span);
+            let Some(twin) = &vector.twin else {
+                let hint = "`twin` names a vector in which the same action takes effect";
+                self.mistake(span, "a reducer that does nothing would pass this vector", hint);
+                continue;
+            };
+            let Some(twin) = vectors.iter().find(|other| other.name == *twin) else {
+                let names: Vec<_> = vectors.iter().map(|vector| vector.name.as_str()).collect();
+                let hint = did_you_mean(twin, &names);
+                let message = format!("no vector of this file is called `{twin}`; {hint}");
+                self.mistake(span, message, "the twin stands in the same file");
+                continue;
+            };
+            let unknown = vector.outcomes.last() == Some(&Expected::OutOfScope);
+            let exercises = twin.actions.iter().any(|action| {
+                let found = action.get("type").and_then(Value::as_str).map(str::to_owned);
+                found == last(vector)
+            });
+            if stays(twin) || !(unknown || exercises) {
+                let hint = "a twin changes the state, with an action of the same type";
+                self.mistake(span, format!("`{}` is no twin of it", twin.name), hint);
+            }
+        }
+        for (index, vector) in vectors.iter().enumerate() {
+            if vectors.iter().take(index).any(|earlier| earlier.name == vector.name) {
+                let hint = "reports find a vector by its name";
+                self.mistake(vector.span, format!("`{}` stands here twice", vector.name), hint);
+            }
+        }
+        self.vectors = vectors;
+    }
+}
