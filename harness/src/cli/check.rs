@@ -1,4 +1,4 @@
-//! `ahp-harness check`: every mistake in scenario files at once, drawn on the author's line.
+//! `ahp-harness check`: every mistake in scenario and vector files at once, drawn on the author's line.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome};
 use super::files;
 
-/// Looks for mistakes in scenario files, without playing them.
+/// Looks for mistakes in scenario and vector files, without playing them.
 ///
 /// Reports every mistake at once: syntax, unknown verbs and members, unbound names, unknown
 /// clients and requirements, scenarios that could not fail.
@@ -28,15 +28,23 @@ impl Check {
             return Ok(Code::Ok);
         }
         let suite = files::suite(&self.files)?;
+        let vectors = files::vectors(&self.files)?;
         context.say(&files::mistakes(context, &suite.broken));
-        let mistakes = files::count(&suite.broken);
-        let good = suite.entries.len();
+        context.say(&files::vector_mistakes(context, &vectors));
+        let wrong: Vec<usize> =
+            vectors.iter().map(|file| file.errors.len()).filter(|count| *count > 0).collect();
+        let mistakes = files::count(&suite.broken) + wrong.iter().sum::<usize>();
+        let good = match (suite.entries.len(), vectors.iter().map(|f| f.vectors.len()).sum()) {
+            (scenarios, 0) => format!("{scenarios} scenarios"),
+            (0, vectors) => format!("{vectors} vectors"),
+            (scenarios, vectors) => format!("{scenarios} scenarios, {vectors} vectors"),
+        };
         if mistakes == 0 {
-            context.say(&format!("{good} scenarios, no mistakes\n"));
+            context.say(&format!("{good}, no mistakes\n"));
             return Ok(Code::Ok);
         }
-        let files = suite.broken.len();
-        context.say(&format!("{mistakes} mistakes in {files} files; {good} scenarios without\n"));
+        let files = suite.broken.len() + wrong.len();
+        context.say(&format!("{mistakes} mistakes in {files} files; {good} without\n"));
         Ok(Code::Usage)
     }
 }

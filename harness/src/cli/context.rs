@@ -34,6 +34,16 @@ impl Context {
         let _ = out.flush();
     }
 
+    /// Shows where a long run has come to, on a line that is written over; nothing where nobody
+    /// looks. An empty text clears the line.
+    pub fn progress(&self, text: &str) {
+        let mut err = std::io::stderr().lock();
+        if err.is_terminal() {
+            let _ = write!(err, "\r\u{1b}[K{text}");
+            let _ = err.flush();
+        }
+    }
+
     /// Says something on the standard error.
     pub fn error(&self, text: &str) {
         let _ = std::io::stderr().lock().write_all(text.as_bytes());

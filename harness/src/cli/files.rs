@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::reducers::vector::{self, VectorFile};
 use crate::report::draw;
 use crate::run::suite::Suite;
 use crate::scenario::load::{Files, Loaded};
@@ -34,6 +35,28 @@ pub fn suite(paths: &[PathBuf]) -> Result<Suite, Stop> {
     if paths.is_empty() {
         return Ok(Suite::carried());
     }
+    let mut texts = texts(paths)?;
+    texts.retain(|(path, text)| !vector::is_vectors(path, text));
+    Ok(Suite::of(texts, &Disk))
+}
+
+/// The vectors: files and folders of the user's, or what the binary carries.
+///
+/// # Errors
+/// As for [`suite`].
+pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, Stop> {
+    if paths.is_empty() {
+        return Ok(vector::carried());
+    }
+    let texts = texts(paths)?;
+    let chosen = texts.iter().filter(|(path, text)| vector::is_vectors(path, text));
+    let mut files: Vec<_> = chosen.map(|(path, text)| vector::load(path, text)).collect();
+    vector::unique(&mut files);
+    Ok(files)
+}
+
+/// Files and folders as names and texts, in order.
+fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Stop> {
     let mut texts = Vec::new();
     for path in paths {
         let before = texts.len();
@@ -47,7 +70,7 @@ pub fn suite(paths: &[PathBuf]) -> Result<Suite, Stop> {
     }
     texts.sort();
     texts.dedup();
-    Ok(Suite::of(texts, &Disk))
+    Ok(texts)
 }
 
 fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
@@ -80,6 +103,18 @@ pub fn mistakes(context: &Context, broken: &[Loaded]) -> String {
     for loaded in broken {
         for error in &loaded.errors {
             out.push_str(&draw::mistake(&loaded.sources, error, context.style));
+        }
+    }
+    out
+}
+
+/// Draws every mistake of vector files.
+pub fn vector_mistakes(context: &Context, files: &[VectorFile]) -> String {
+    let mut out = String::new();
+    for file in files {
+        let sources = std::slice::from_ref(&file.source);
+        for error in &file.errors {
+            out.push_str(&draw::mistake(sources, error, context.style));
         }
     }
     out

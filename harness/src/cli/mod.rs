@@ -19,9 +19,11 @@ mod mutants;
 mod options;
 mod place;
 mod reduce;
+mod reducers;
 mod reports;
 mod run;
 mod serve;
+mod subject;
 mod target;
 
 use context::Context;
@@ -73,6 +75,8 @@ enum Command {
     Serve(serve::Serve),
     /// Apply actions to states with our reducers, one JSON object a line
     Reduce(reduce::Reduce),
+    /// Hold a reducer against ours, by vectors and by generated sequences
+    Reducers(Box<reducers::Reducers>),
 }
 
 /// Runs the program.
@@ -95,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
+        Command::Reducers(command) => command.main(&context),
         Command::Reduce(command) => command.main(),
     };
     match outcome {

@@ -21,7 +21,7 @@ pub struct Reduce {
 }
 
 /// Reads a version that has reducers.
-fn published(text: &str) -> Result<Version, String> {
+pub(super) fn published(text: &str) -> Result<Version, String> {
     let version: Version = text.parse().map_err(|error| format!("{error}"))?;
     if PUBLISHED.contains(&version) {
         return Ok(version);

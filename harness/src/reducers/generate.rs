@@ -129,8 +129,49 @@ impl Generator {
     fn state(&self, channel: ChannelKind, sampling: Sampling, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
-        self.protocol.sampler(sampling, &mut choose).state(channel).unwrap_or_else(|| json!({}))
+        let mut sampler = self.protocol.sampler(sampling, &mut choose);
+        let mut state = sampler.state(channel).unwrap_or_else(|| json!({}));
+        if !plain && sampler.of_type("ActiveTurn").is_some() && state.get("turns").is_some() {
+            busy(&mut state, sampling, self.protocol, dice);
+        }
+        state
     }
+}
+
+/// Gives a state with turns an active one with parts that something can happen to: half of all
+/// actions are about these, and a part that is drawn blindly is seldom one of them.
+fn busy(state: &mut Value, sampling: Sampling, protocol: &Protocol, dice: &mut Dice) {
+    const PARTS: [&str; 4] = [
+        "ToolCallResponsePart",
+        "ToolCallResponsePart",
+        "InputRequestResponsePart",
+        "MarkdownResponsePart",
+    ];
+    let parts: Vec<&str> =
+        (0..dice.below(4)).filter_map(|_| dice.pick(&PARTS).copied()).collect();
+    let mut choose = |count| dice.below(count);
+    let mut sampler = protocol.sampler(sampling, &mut choose);
+    let parts: Vec<Value> = parts.into_iter().filter_map(|name| sampler.of_type(name)).collect();
+    if parts.is_empty() {
+        return;
+    }
+    if state.get("activeTurn").is_none_or(Value::is_null) {
+        let turn = sampler.of_type("ActiveTurn").unwrap_or_default();
+        put(state, "activeTurn", turn);
+    }
+    let turn = state.get_mut("activeTurn").and_then(|turn| turn.get_mut("responseParts"));
+    let Some(held) = turn.and_then(Value::as_array_mut) else { return };
+    for part in parts {
+        let id = identity(&part);
+        if id.is_some() && !held.iter().any(|other| identity(other) == id) {
+            held.push(part);
+        }
+    }
+}
+
+/// What tells the parts of a turn apart.
+fn identity(part: &Value) -> Option<&Value> {
+    ["/id", "/toolCall/toolCallId", "/request/id"].iter().find_map(|place| part.pointer(place))
 }
 
 /// One sequence in the making.

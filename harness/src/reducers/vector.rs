@@ -123,6 +123,16 @@ pub const VECTOR: &[Field] = &[
     field("twin", Form::Text, "the vector in which the same action takes effect"),
 ];
 
+/// The vector files of the repository, by path.
+const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
+
+/// The vectors that the binary carries.
+pub fn carried() -> Vec<VectorFile> {
+    let mut files: Vec<_> = CARRIED.iter().map(|(path, text)| load(path, text)).collect();
+    unique(&mut files);
+    files
+}
+
 /// Whether a text is a vector file rather than a scenario.
 pub fn is_vectors(path: &str, text: &str) -> bool {
     let (root, _) = read(&Source::new(path, text), 0);

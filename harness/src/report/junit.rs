@@ -110,7 +110,7 @@ fn check_case(check: &str, total: &CheckTotal) -> TestCase {
 }
 
 /// Text that XML can hold: a host may have sent anything.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,

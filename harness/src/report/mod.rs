@@ -19,5 +19,7 @@ pub mod event;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
+#[cfg(feature = "cli")]
+pub mod reducers;
 pub mod replay;
 pub mod summary;

@@ -52,8 +52,9 @@ fn our_own_reducer_agrees_with_itself() {
 fn a_reducer_that_does_nothing_is_found_everywhere() {
     let report = report(|case, _| case.state.clone(), 60);
     assert!(report.failed());
-    let wrong = report.actions.values().filter(|tally| tally.agreed < tally.total).count();
-    assert!(wrong * 10 > report.actions.len() * 8, "{wrong} of {}", report.actions.len());
+    let often = report.actions.iter().filter(|(_, tally)| tally.total >= 5);
+    let agrees: Vec<_> = often.filter(|(_, tally)| tally.agreed == tally.total).collect();
+    assert!(agrees.iter().all(|(name, _)| name.contains("x-later")), "{agrees:?}");
 }
 
 #[test]

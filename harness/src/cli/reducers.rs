@@ -1,0 +1,182 @@
+//! `ahp-harness reducers`: holds anybody's reducer against ours.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::reducers::baseline::Baseline;
+use crate::reducers::compare::Clock;
+use crate::reducers::hold::{Options, Progress, hold};
+use crate::reducers::report::Report as Held;
+use crate::reducers::vector::VectorFile;
+use crate::report::reducers as show;
+use crate::verdict::Status;
+use crate::wire::version::Version;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::files;
+use super::options::{self, Report};
+use super::reduce::published;
+use super::subject::Process;
+
+/// Holds a reducer against ours: vectors first, then generated sequences of actions.
+///
+/// The subject is a command that reads one JSON object a line and answers one a line, as REDUCERS.md
+/// tells; harness/examples has wrappers to copy. Every way in which it differs is reported once,
+/// with the smallest case that shows it. Where the specification is open nobody is blamed.
+#[derive(Args, Debug)]
+pub struct Reducers {
+    /// Vector files and folders; those that the binary carries unless given
+    paths: Vec<PathBuf>,
+    /// The command that starts the subject; `{spec}` becomes the version
+    #[arg(long, value_name = "COMMAND")]
+    subject: String,
+    /// The protocol version: a published one, 1 for the integer before 0.1.0
+    #[arg(long, value_name = "VERSION", value_parser = published)]
+    spec: Version,
+    /// How many sequences to generate; 0 for the vectors alone
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    cases: u64,
+    /// Generate the sequences of this seed, as an earlier run printed it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How long the subject may take for an answer
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = options::duration)]
+    timeout: Duration,
+    /// The subject reads its own clock (up to 0.8.0 reducers stamp it into states)
+    #[arg(long)]
+    mask_clock: bool,
+    /// Do not ask for round trips
+    #[arg(long)]
+    no_round_trips: bool,
+    /// Write the smallest case of each disagreement into this folder, as a vector file
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
+    /// Write a report, KIND=FILE with the kind `junit` or `jsonl` (repeatable)
+    #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
+    report: Vec<Report>,
+    /// Known differences, each with its reason
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write the baseline: what differs now is known from now on
+    #[arg(long, requires = "baseline")]
+    update_baseline: bool,
+}
+
+impl Reducers {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let vectors = self.vectors(context)?;
+        let baseline = self.known()?;
+        let options = Options {
+            version: self.spec,
+            subject: self.subject.clone(),
+            clock: if self.mask_clock { Clock::Own } else { Clock::Given },
+            seed: self.seed.unwrap_or(context.seed),
+            sequences: self.cases,
+            round_trips: !self.no_round_trips,
+        };
+        let command = self.subject.replace("{spec}", &self.spec.to_string());
+        let mut subject = Process::new(command, self.timeout)?;
+        let mut progress = |at: Progress| context.progress(&show::progress(&at));
+        let mut held = hold(&mut subject, &vectors, &options, &mut progress);
+        context.progress("");
+        subject.close();
+        let stale = baseline.settle(&mut held);
+        if let Some(why) = &held.unusable {
+            self.write_reports(&held, Code::Unreachable)?;
+            let hint = "the first question was the root state without any action";
+            return Err(Stop::unreachable(format!("{why} (hint: {hint})")));
+        }
+        let written = self.write_cases(&held)?;
+        context.say(&show::console(&held, &written, context.style));
+        if self.update_baseline && !subject.interrupted() {
+            return self.update(context, &baseline, &held);
+        }
+        for line in &stale {
+            context.say(&format!("{line}\n"));
+        }
+        let code = match () {
+            () if subject.interrupted() => Code::Interrupted,
+            () if held.failed() || !stale.is_empty() => Code::Failed,
+            () => Code::Ok,
+        };
+        self.write_reports(&held, code)?;
+        Ok(code)
+    }
+
+    fn vectors(&self, context: &Context) -> Result<Vec<VectorFile>, Stop> {
+        let vectors = files::vectors(&self.paths)?;
+        let drawn = files::vector_mistakes(context, &vectors);
+        if !drawn.is_empty() {
+            context.say(&drawn);
+            return Err(Stop::usage("the vectors have mistakes"));
+        }
+        let chosen = |file: &VectorFile| {
+            file.vectors.iter().any(|vector| vector.spec.includes(self.spec))
+        };
+        if !self.paths.is_empty() && !vectors.iter().any(chosen) {
+            let spec = self.spec;
+            return Err(Stop::usage(format!("no vector of these files holds for {spec}")));
+        }
+        Ok(vectors)
+    }
+
+    fn known(&self) -> Result<Baseline, Stop> {
+        let Some(path) = &self.baseline else { return Ok(Baseline::default()) };
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Baseline::parse(&name, &text).map_err(Stop::usage),
+            Err(error) if self.update_baseline && error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Baseline::default())
+            }
+            Err(error) => Err(Stop::usage(format!("`{name}` could not be read: {error}"))),
+        }
+    }
+
+    fn update(&self, context: &Context, baseline: &Baseline, held: &Held) -> Outcome {
+        let Some(path) = &self.baseline else { return Ok(Code::Ok) };
+        write(path, &baseline.written(held))?;
+        context.say(&format!("\nwritten: {}\n", path.display()));
+        self.write_reports(held, Code::Ok)?;
+        Ok(Code::Ok)
+    }
+
+    /// Writes the smallest cases; returns the file of each key.
+    fn write_cases(&self, held: &Held) -> Result<Vec<(String, String)>, Stop> {
+        let Some(folder) = &self.write else { return Ok(Vec::new()) };
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Stop::usage(format!("`{}`: {error}", folder.display())))?;
+        let mut written = Vec::new();
+        for finding in held.findings.iter().filter(|finding| finding.status != Status::Known) {
+            let Some((name, text)) = held.vector_file(finding) else { continue };
+            let path = folder.join(name);
+            write(&path, &text)?;
+            written.push((finding.key.clone(), path.display().to_string()));
+        }
+        Ok(written)
+    }
+
+    fn write_reports(&self, held: &Held, code: Code) -> Result<(), Stop> {
+        for report in &self.report {
+            match report {
+                Report::Jsonl(path) => {
+                    let lines = held.lines(code as u8);
+                    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                    write(path, &text)?;
+                }
+                Report::Junit(path) => {
+                    let text = show::junit(held).map_err(Stop::fault)?;
+                    write(path, &text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text)
+        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+}

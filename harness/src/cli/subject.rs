@@ -1,0 +1,322 @@
+//! A subject as a process: questions on its standard input, answers on its standard output.
+//!
+//! The subject is hostile until proven otherwise. It runs in a process group of its own, which is
+//! killed whenever it breaks the protocol; every answer has a time and a size; what it complains
+//! about is read and all but the end forgotten. A broken subject is started again, a bounded number
+//! of times. Questions go out many at once; after a fault one by one, so that the fault is laid
+//! to the question that brought it about.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
+use tokio::io::BufReader;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::reducers::exchange::{Answer, Fault, Question, Subject, excerpt, read};
+use crate::wire::channel::ChannelKind;
+
+use super::exit::Stop;
+
+/// Longest answer, in bytes: a thousand times what a case needs.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+/// How long a subject may take from its start to its first answer, unless answers may take longer.
+const STARTING: Duration = Duration::from_secs(10);
+/// How long a subject may take to end when it is no longer needed.
+const ENDING: Duration = Duration::from_secs(2);
+/// How long the last words of a subject are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How much of what a subject says on its standard error is kept, in bytes.
+const MAX_WORDS: usize = 400;
+/// Faults until a subject is given up.
+const PATIENCE: u32 = 60;
+/// What a fault that costs the whole time counts for.
+const SILENCE: u32 = 6;
+/// Questions that are asked one by one after a fault.
+const CAREFUL: usize = 64;
+
+/// A subject that is started as often as it takes.
+pub struct Process {
+    runtime: Runtime,
+    inner: Inner,
+    careful: usize,
+}
+
+struct Inner {
+    command: String,
+    limit: Duration,
+    running: Option<Running>,
+    patience: u32,
+    interrupted: bool,
+}
+
+/// A process that was started, with everything it started. Dropping it kills them all.
+struct Running {
+    child: Child,
+    group: Option<Pid>,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    words: Arc<Mutex<VecDeque<u8>>>,
+    next: u64,
+    answered: Option<u64>,
+    line: Vec<u8>,
+}
+
+impl Process {
+    /// A subject that `sh` starts by this command, when it is first asked. `limit` is how long an
+    /// answer may take.
+    ///
+    /// # Errors
+    /// There is no runtime.
+    pub fn new(command: String, limit: Duration) -> Result<Process, Stop> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        let inner =
+            Inner { command, limit, running: None, patience: PATIENCE, interrupted: false };
+        Ok(Process { runtime, inner, careful: 0 })
+    }
+
+    /// Whether the user wanted it to end.
+    pub fn interrupted(&self) -> bool {
+        self.inner.interrupted
+    }
+
+    /// Closes the subject's input and waits a little for its end; then it is killed.
+    pub fn close(&mut self) {
+        if let Some(mut running) = self.inner.running.take() {
+            running.input = None;
+            let _ = self.runtime.block_on(async { timeout(ENDING, running.child.wait()).await });
+        }
+    }
+}
+
+impl Subject for Process {
+    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, Fault>> {
+        let mut answers = Vec::with_capacity(questions.len());
+        while answers.len() < questions.len() {
+            if self.inner.patience == 0 {
+                answers.push(Err(Fault::GivenUp));
+                continue;
+            }
+            let rest = questions.get(answers.len()..).unwrap_or_default();
+            let width = if self.careful > 0 { 1 } else { rest.len() };
+            let batch = rest.get(..width).unwrap_or_default();
+            let (said, fault) = self.runtime.block_on(self.inner.exchange(batch));
+            self.careful = self.careful.saturating_sub(said.len());
+            answers.extend(said.into_iter().map(Ok));
+            let Some(fault) = fault else { continue };
+            self.inner.running = None;
+            let cost = if matches!(fault, Fault::Silent(_)) { SILENCE } else { 1 };
+            self.inner.patience = self.inner.patience.saturating_sub(cost);
+            if width == 1 || self.inner.patience == 0 {
+                answers.push(Err(fault));
+            } else {
+                self.careful = CAREFUL;
+            }
+        }
+        answers
+    }
+
+    fn is_lost(&self) -> bool {
+        self.inner.patience == 0
+    }
+}
+
+impl Inner {
+    /// Asks until a fault; returns the answers before it.
+    async fn exchange(&mut self, questions: &[Question]) -> (Vec<Answer>, Option<Fault>) {
+        if self.running.is_none() {
+            match self.start().await {
+                Ok(running) => self.running = Some(running),
+                Err(fault) => {
+                    // A subject that cannot even begin will not get better.
+                    self.patience = 0;
+                    return (Vec::new(), Some(fault));
+                }
+            }
+        }
+        let Some(running) = &mut self.running else { return (Vec::new(), Some(Fault::GivenUp)) };
+        tokio::select! {
+            result = running.exchange(questions, self.limit) => result,
+            _ = tokio::signal::ctrl_c() => {
+                self.interrupted = true;
+                self.patience = 0;
+                (Vec::new(), Some(Fault::GivenUp))
+            }
+        }
+    }
+
+    /// Starts the process and waits for the answer to a question that every reducer can answer.
+    async fn start(&self) -> Result<Running, Fault> {
+        let mut running = Running::spawn(&self.command)?;
+        let hello = Question::Reduce {
+            channel: ChannelKind::Root,
+            state: json!({"agents": []}),
+            actions: Vec::new(),
+            now: 0,
+        };
+        match running.exchange(&[hello], STARTING.max(self.limit)).await {
+            (_, Some(fault)) => Err(fault),
+            (_, None) => Ok(running),
+        }
+    }
+}
+
+impl Running {
+    fn spawn(command: &str) -> Result<Running, Fault> {
+        let died = |why: String| Fault::Died(format!(" ({why})"));
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| died(format!("it could not be started: {error}")))?;
+        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+        let output = child.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
+        let words = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(complaints) = child.stderr.take() {
+            tokio::spawn(listen(complaints, Arc::clone(&words)));
+        }
+        Ok(Running {
+            input: child.stdin.take(),
+            child,
+            group,
+            output: BufReader::new(output),
+            words,
+            next: 1,
+            answered: None,
+            line: Vec::new(),
+        })
+    }
+
+    /// Writes all questions while the answers are read.
+    async fn exchange(
+        &mut self,
+        questions: &[Question],
+        limit: Duration,
+    ) -> (Vec<Answer>, Option<Fault>) {
+        let first = self.next;
+        self.next += questions.len() as u64;
+        let numbered = (first..).zip(questions);
+        let lines: String = numbered.clone().map(|(id, question)| question.line(id)).collect();
+        let mut input = self.input.take();
+        let mut answers = Vec::with_capacity(questions.len());
+        let fault = {
+            let write = async {
+                if let Some(input) = &mut input {
+                    // A subject that has closed its input ends its output as well, which is seen.
+                    let _ = input.write_all(lines.as_bytes()).await;
+                    let _ = input.flush().await;
+                }
+            };
+            let read = self.answers(numbered, limit, &mut answers);
+            tokio::pin!(write, read);
+            tokio::select! {
+                fault = &mut read => fault,
+                () = &mut write => read.await,
+            }
+        };
+        self.input = input;
+        let fault = match fault {
+            Some(Fault::Died(_)) => Some(Fault::Died(self.last_words().await)),
+            other => other,
+        };
+        (answers, fault)
+    }
+
+    async fn answers<'a>(
+        &mut self,
+        questions: impl Iterator<Item = (u64, &'a Question)>,
+        limit: Duration,
+        answers: &mut Vec<Answer>,
+    ) -> Option<Fault> {
+        for (id, question) in questions {
+            match timeout(limit, read_line(&mut self.output, &mut self.line)).await {
+                Err(_) => return Some(Fault::Silent(limit.as_millis())),
+                Ok(Err(fault)) => return Some(fault),
+                Ok(Ok(())) => {}
+            }
+            match read(question, id, self.answered, &self.line) {
+                Ok(answer) => answers.push(answer),
+                Err(fault) => return Some(fault),
+            }
+            self.answered = Some(id);
+        }
+        None
+    }
+
+    /// How it ended and the end of what it said on its standard error.
+    async fn last_words(&mut self) -> String {
+        let status = timeout(LAST_WORDS, self.child.wait()).await;
+        let status = match status {
+            Ok(Ok(status)) => format!(" ({status})"),
+            _ => " its output".to_owned(),
+        };
+        // The listener needs a turn to read what is left.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let words = self.words.lock().map(|words| words.iter().copied().collect::<Vec<u8>>());
+        let words = String::from_utf8_lossy(&words.unwrap_or_default()).trim().to_owned();
+        if words.is_empty() { status } else { format!("{status}, saying `{words}`,") }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Reads one line without its end.
+async fn read_line(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> Result<(), Fault> {
+    line.clear();
+    loop {
+        let chunk = match output.fill_buf().await {
+            Ok(chunk) if !chunk.is_empty() => chunk,
+            _ => return Err(Fault::Died(String::new())),
+        };
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
+        if line.len() + part.len() > MAX_ANSWER {
+            return Err(Fault::TooLong { limit: MAX_ANSWER, begins: excerpt(line) });
+        }
+        line.extend_from_slice(part);
+        let read = part.len() + usize::from(end.is_some());
+        output.consume(read);
+        if end.is_some() {
+            if line.last() == Some(&b'\r') {
+                line.pop();
+            }
+            return Ok(());
+        }
+    }
+}
+
+/// Keeps the end of what a subject says on its standard error.
+async fn listen(mut complaints: ChildStderr, words: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = [0; 1024];
+    while let Ok(count) = complaints.read(&mut chunk).await {
+        let part = chunk.get(..count).unwrap_or_default();
+        if part.is_empty() {
+            return;
+        }
+        if let Ok(mut words) = words.lock() {
+            words.extend(part);
+            let excess = words.len().saturating_sub(MAX_WORDS);
+            words.drain(..excess);
+        }
+    }
+}
