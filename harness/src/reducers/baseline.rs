@@ -127,7 +127,7 @@ impl Baseline {
             if matches!(finding.status, Status::Fail | Status::Known) {
                 any = true;
                 let reason = self.known.get(&finding.key).map_or(UNREAD, String::as_str);
-                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                let quoted = |text: &str| crate::wire::json::Value::from(text).to_string();
                 text.push_str(&format!(
                     "  - disagreement: {}\n    reason: {}\n",
                     quoted(&finding.key),

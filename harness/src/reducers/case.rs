@@ -5,7 +5,7 @@
 //!
 //! Start at [`judge`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::compare::{Clock, differences_with};
 use super::exchange::{Answer, Fault, Question, Told};
@@ -284,7 +284,7 @@ pub fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::*;
 

@@ -12,7 +12,7 @@
 //!
 //! Start at [`differences`].
 
-use serde_json::{Map, Value};
+use crate::wire::json::{Map, Value};
 
 use super::pointer;
 
@@ -128,11 +128,11 @@ impl Walk<'_> {
     fn object(
         &mut self,
         path: &mut String,
-        ours: &Map<String, Value>,
-        theirs: &Map<String, Value>,
+        ours: &Map,
+        theirs: &Map,
     ) {
         let given = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
-        let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
+        let mut names: Vec<_> = ours.keys().chain(theirs.keys()).collect();
         names.sort();
         names.dedup();
         for name in names {
@@ -152,13 +152,13 @@ impl Walk<'_> {
     }
 }
 
-fn equal(one: &serde_json::Number, other: &serde_json::Number) -> bool {
+fn equal(one: &crate::wire::json::Number, other: &crate::wire::json::Number) -> bool {
     one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::*;
 

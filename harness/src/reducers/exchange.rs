@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use crate::model::Outcome;
 use crate::wire::channel::ChannelKind;
@@ -220,7 +220,7 @@ pub fn read(
 
 fn outcomes(
     question: &Question,
-    members: &Map<String, Value>,
+    members: &Map,
 ) -> Result<Option<Vec<Told>>, String> {
     let (Question::Reduce { actions, .. }, Some(outcomes)) = (question, members.get("outcomes"))
     else {

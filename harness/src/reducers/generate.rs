@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::case::Case;
 use super::dice::Dice;
@@ -302,7 +302,7 @@ impl Walk<'_> {
             match member {
                 Value::String(_) => {
                     if let Some(aimed) = self.target(name, targets) {
-                        *member = Value::String(aimed);
+                        *member = Value::from(aimed);
                     }
                 }
                 Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
@@ -317,11 +317,11 @@ impl Walk<'_> {
         }
     }
 
-    fn aim_inner(&mut self, inner: &mut Map<String, Value>, targets: &Targets) {
+    fn aim_inner(&mut self, inner: &mut Map, targets: &Targets) {
         for (name, member) in inner.iter_mut() {
             if member.is_string() && is_reference(name) && self.dice.chance(40) {
                 if let Some(aimed) = self.target(name, targets) {
-                    *member = Value::String(aimed);
+                    *member = Value::from(aimed);
                 }
             }
         }
@@ -416,7 +416,7 @@ impl Targets {
     fn collect(&mut self, name: &str, value: &Value) {
         match value {
             Value::String(text) if !name.is_empty() => {
-                self.by_name.entry(name.to_owned()).or_default().push(text.clone());
+                self.by_name.entry(name.to_owned()).or_default().push(text.to_string());
             }
             Value::Array(items) => {
                 let id = |item: &Value| {

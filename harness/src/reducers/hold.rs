@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
 use super::compare::{Clock, differences_with, same};

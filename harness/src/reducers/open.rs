@@ -5,7 +5,7 @@
 //!
 //! Start at [`POINTS`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::case::{Case, Folded};
 use super::compare::{Difference, same};

@@ -4,7 +4,7 @@
 //!
 //! Start at [`set`].
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 /// Why a change could not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -68,7 +68,7 @@ pub fn unescaped(segment: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::wire::json::json;
 
     use super::*;
 

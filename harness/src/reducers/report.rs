@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::case::{Case, Disagreement, Kind, say};
 use crate::verdict::Status;
@@ -154,7 +154,7 @@ impl Report {
         lines.extend(self.vectors.iter().map(|vector| {
             json!({
                 "line": "vector", "name": vector.name, "title": vector.title, "file": vector.file,
-                "status": vector.status, "reason": vector.reason,
+                "status": word(vector.status), "reason": vector.reason,
             })
         }));
         let tally = |line: &str, (name, tally): (&String, &Tally)| {
@@ -176,7 +176,7 @@ impl Report {
     fn finding(&self, finding: &Finding) -> Value {
         let Finding { what, case, .. } = finding;
         json!({
-            "line": "disagreement", "key": finding.key, "status": finding.status,
+            "line": "disagreement", "key": finding.key, "status": word(finding.status),
             "kind": what.kind.word(), "action": what.action, "path": what.path,
             "title": finding.title(), "ours": what.ours, "theirs": what.theirs,
             "seen": finding.seen, "vectors": finding.vectors, "readings": finding.readings,
@@ -238,6 +238,11 @@ fn spelled(outcome: &crate::model::Outcome) -> Value {
         Outcome::NoOp(why) => json!({"noop": why.reason()}),
         Outcome::Invalid { path, .. } => json!({"invalid": path}),
     }
+}
+
+/// A status in a word, in small letters.
+fn word(status: Status) -> String {
+    status.word().to_lowercase()
 }
 
 /// A text on one line.

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use crate::wire::json::{Value, json};
 
 use super::case::Case;
 use super::open::is_malformed;

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::case::Case;
 use super::compare;

@@ -1,6 +1,6 @@
 //! Subjects with a planted defect: it is found from generated sequences alone, and made small.
 
-use serde_json::Value;
+use crate::wire::json::Value;
 
 use super::*;
 use crate::reducers::exchange::Told;
