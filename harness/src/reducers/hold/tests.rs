@@ -54,7 +54,9 @@ fn a_reducer_that_does_nothing_is_found_everywhere() {
     assert!(report.failed());
     let often = report.actions.iter().filter(|(_, tally)| tally.total >= 5);
     let agrees: Vec<_> = often.filter(|(_, tally)| tally.agreed == tally.total).collect();
-    assert!(agrees.iter().all(|(name, _)| name.contains("x-later")), "{agrees:?}");
+    // Nothing changes by these, whatever a reducer does.
+    let idle = |name: &str| name.contains("x-later") || name == "resourceWatch/changed";
+    assert!(agrees.iter().all(|(name, _)| idle(name)), "{agrees:?}");
 }
 
 #[test]
