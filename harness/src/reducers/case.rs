@@ -300,7 +300,10 @@ mod tests {
 
     #[test]
     fn tells_disagreements_apart() {
-        let terminals = json!([{"resource": "t", "title": "t", "claim": {"kind": "x-other"}}]);
+        let terminals = json!([{
+            "resource": "t", "title": "t", "claim": {"kind": "client", "clientId": "c"},
+            "lifecycle": {"status": "running"},
+        }]);
         let action = json!({"type": "root/terminalsChanged", "terminals": terminals});
         let case = case(vec![action]);
         let state = |terminals: Value| json!({"agents": [], "terminals": terminals});

@@ -141,17 +141,24 @@ impl Generator {
 /// Gives a state with turns an active one with parts that something can happen to: half of all
 /// actions are about these, and a part that is drawn blindly is seldom one of them.
 fn busy(state: &mut Value, sampling: Sampling, protocol: &Protocol, dice: &mut Dice) {
-    const PARTS: [&str; 4] = [
-        "ToolCallResponsePart",
-        "ToolCallResponsePart",
-        "InputRequestResponsePart",
-        "MarkdownResponsePart",
-    ];
-    let parts: Vec<&str> =
-        (0..dice.below(4)).filter_map(|_| dice.pick(&PARTS).copied()).collect();
+    const DRAWS: usize = 10;
+    const KINDS: [&str; 3] = ["toolCall", "inputRequest", "markdown"];
+    let draws = dice.below(DRAWS);
     let mut choose = |count| dice.below(count);
     let mut sampler = protocol.sampler(sampling, &mut choose);
-    let parts: Vec<Value> = parts.into_iter().filter_map(|name| sampler.of_type(name)).collect();
+    let parts = (0..draws).filter_map(|_| sampler.of_type("ResponsePart"));
+    let lively = |part: &Value| {
+        part.get("kind").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind))
+    };
+    let mut parts: Vec<Value> = parts.filter(lively).collect();
+    // Whose call it is decides what can happen to it, and is left out of most.
+    for call in parts.iter_mut().filter_map(|part| part.get_mut("toolCall")) {
+        if call.get("contributor").is_none()
+            && let Some(contributor) = sampler.of_type("ToolCallContributor")
+        {
+            put(call, "contributor", contributor);
+        }
+    }
     if parts.is_empty() {
         return;
     }
@@ -482,6 +489,9 @@ mod tests {
             }
         }
         assert!(hits * 100 > total * 60, "{hits} of {total} hit");
+        // Nothing changes by these: they are requests, or events that others act upon.
+        missing.retain(|name| !(name.ends_with("Requested") && name.starts_with("automation")));
+        missing.retain(|name| !["terminal/input", "resourceWatch/changed"].contains(&name.as_str()));
         assert_eq!(missing, Vec::<&String>::new(), "never take effect");
     }
 
