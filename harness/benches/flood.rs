@@ -3,8 +3,6 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
-use std::io::BufWriter;
-
 use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::run::driver;
 use ahp_harness::run::play::Play;
@@ -48,7 +46,7 @@ async fn harness() -> f64 {
                  chat/turnComplete, where: { action: { turnId: t1 } } }\n";
     let setup = setup(steps);
     let (listener, url) = host::listener();
-    let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
+    let writer = RunWriter::new(Box::new(measure::tempfile()), Vec::new());
     let play = Play::new(setup, false, writer.recorder(0));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);

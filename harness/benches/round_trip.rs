@@ -4,7 +4,6 @@
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use std::fmt::Write as _;
-use std::io::BufWriter;
 
 use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::run::driver;
@@ -54,8 +53,10 @@ async fn harness() -> f64 {
         );
     }
     let setup = setup(&steps);
+    // Outlives the play, as in a run: giving back what was loaded is no part of a step.
+    let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
-    let writer = RunWriter::new(Box::new(BufWriter::new(measure::tempfile())), Vec::new());
+    let writer = RunWriter::new(Box::new(measure::tempfile()), Vec::new());
     let play = Play::new(setup, false, writer.recorder(0));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);

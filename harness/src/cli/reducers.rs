@@ -113,9 +113,8 @@ impl Reducers {
             context.say(&drawn);
             return Err(Stop::usage("the vectors have mistakes"));
         }
-        let chosen = |file: &VectorFile| {
-            file.vectors.iter().any(|vector| vector.spec.includes(self.spec))
-        };
+        let chosen =
+            |file: &VectorFile| file.vectors.iter().any(|vector| vector.spec.includes(self.spec));
         if !self.paths.is_empty() && !vectors.iter().any(chosen) {
             let spec = self.spec;
             return Err(Stop::usage(format!("no vector of these files holds for {spec}")));

@@ -1,7 +1,7 @@
 //! The reports of a run, fed as it goes.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl<'a> Reports<'a> {
         for report in wanted.iter().chain(usual) {
             match report {
                 Report::Jsonl(path) => {
-                    let out = Box::new(BufWriter::new(create(path)?));
+                    let out = Box::new(create(path)?);
                     let writer = RunWriter::new(out, secrets.clone());
                     writer.about("header", header);
                     writers.push(writer);

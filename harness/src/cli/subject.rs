@@ -11,8 +11,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use crate::wire::json::json;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::BufReader;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -79,8 +79,7 @@ impl Process {
             .enable_all()
             .build()
             .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
-        let inner =
-            Inner { command, limit, running: None, patience: PATIENCE, interrupted: false };
+        let inner = Inner { command, limit, running: None, patience: PATIENCE, interrupted: false };
         Ok(Process { runtime, inner, careful: 0 })
     }
 

@@ -72,9 +72,7 @@ impl Baseline {
         for member in entry.as_map().unwrap_or_default() {
             if !["disagreement", "reason"].contains(&member.key.as_str()) {
                 let key = &member.key;
-                return Err(format!(
-                    "an entry has no `{key}` (hint: `disagreement` and `reason`)"
-                ));
+                return Err(format!("an entry has no `{key}` (hint: `disagreement` and `reason`)"));
             }
         }
         let key = text("disagreement").ok_or("expected `disagreement`: its key in the report")?;
@@ -152,7 +150,8 @@ mod tests {
         check("known: 1", "b.yaml:1:1: expected `known:`");
         check("known:\n  - disagreement: a\n", "b.yaml:2:5: expected a `reason`");
         check("known:\n  - reason: a\n", "expected `disagreement`");
-        let twice = "known:\n  - { disagreement: a, reason: b }\n  - { disagreement: a, reason: b }";
+        let twice =
+            "known:\n  - { disagreement: a, reason: b }\n  - { disagreement: a, reason: b }";
         check(twice, "b.yaml:3:5: `a` stands here twice");
         check("known: []\nsead: 1", "a baseline has no `sead`");
         assert!(Baseline::parse("b.yaml", "known: []").is_ok());

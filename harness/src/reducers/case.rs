@@ -194,11 +194,7 @@ pub fn judge(
 
 /// The first outcome that differs. Whether an action that sets a title to itself was applied is
 /// a matter of words, so an outcome is compared only where it is said, and weighs little.
-fn outcome_differs(
-    case: &Case,
-    folded: &Folded,
-    told: Option<&[Told]>,
-) -> Option<Disagreement> {
+fn outcome_differs(case: &Case, folded: &Folded, told: Option<&[Told]>) -> Option<Disagreement> {
     let mut pairs = folded.outcomes.iter().zip(told?).zip(&case.actions);
     let ((ours, theirs), action) = pairs.find(|((ours, theirs), _)| Told::of(ours) != **theirs)?;
     Some(Disagreement {

@@ -125,12 +125,7 @@ impl Walk<'_> {
         }
     }
 
-    fn object(
-        &mut self,
-        path: &mut String,
-        ours: &Map,
-        theirs: &Map,
-    ) {
+    fn object(&mut self, path: &mut String, ours: &Map, theirs: &Map) {
         let given = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
         let mut names: Vec<_> = ours.keys().chain(theirs.keys()).collect();
         names.sort();
@@ -183,8 +178,7 @@ mod tests {
     fn leaves_out_what_another_clock_stamped() {
         let check = |before, ours, theirs, differs| {
             let state = |time: u64| json!({"modifiedAt": time, "title": "t"});
-            let found =
-                differences_with(Clock::Own, &state(before), &state(ours), &state(theirs));
+            let found = differences_with(Clock::Own, &state(before), &state(ours), &state(theirs));
             assert_eq!(!found.is_empty(), differs, "{before} {ours} {theirs}");
         };
         check(1, 9999, 1234, false);

@@ -76,7 +76,9 @@ pub enum Fault {
     )]
     Silent(u128),
     /// Its line is longer than any answer may be.
-    #[error("expected an answer of at most {limit} bytes, the line has no end (it begins with `{begins}`)")]
+    #[error(
+        "expected an answer of at most {limit} bytes, the line has no end (it begins with `{begins}`)"
+    )]
     TooLong {
         /// The limit.
         limit: usize,
@@ -218,10 +220,7 @@ pub fn read(
     }
 }
 
-fn outcomes(
-    question: &Question,
-    members: &Map,
-) -> Result<Option<Vec<Told>>, String> {
+fn outcomes(question: &Question, members: &Map) -> Result<Option<Vec<Told>>, String> {
     let (Question::Reduce { actions, .. }, Some(outcomes)) = (question, members.get("outcomes"))
     else {
         return Ok(None);

@@ -57,12 +57,8 @@ enum Miss {
 }
 
 /// Of a hundred actions, how many miss in each way.
-const MISSES: &[(usize, Miss)] = &[
-    (12, Miss::Anywhere),
-    (6, Miss::Malformed),
-    (2, Miss::UnknownType),
-    (2, Miss::OtherChannel),
-];
+const MISSES: &[(usize, Miss)] =
+    &[(12, Miss::Anywhere), (6, Miss::Malformed), (2, Miss::UnknownType), (2, Miss::OtherChannel)];
 
 /// Shares of the channels; the others have one each. Up to 0.3.0 the session holds the turns.
 const SHARES: &[(ChannelKind, usize)] = &[(ChannelKind::Chat, 6), (ChannelKind::Session, 4)];
@@ -414,8 +410,7 @@ struct Targets {
 impl Targets {
     fn of(state: &Value) -> Targets {
         let active = state.pointer("/activeTurn/id").and_then(Value::as_str);
-        let mut targets =
-            Targets { active_turn: active.map(str::to_owned), ..Targets::default() };
+        let mut targets = Targets { active_turn: active.map(str::to_owned), ..Targets::default() };
         targets.collect("", state);
         targets
     }
@@ -491,7 +486,8 @@ mod tests {
         assert!(hits * 100 > total * 60, "{hits} of {total} hit");
         // Nothing changes by these: they are requests, or events that others act upon.
         missing.retain(|name| !(name.ends_with("Requested") && name.starts_with("automation")));
-        missing.retain(|name| !["terminal/input", "resourceWatch/changed"].contains(&name.as_str()));
+        missing
+            .retain(|name| !["terminal/input", "resourceWatch/changed"].contains(&name.as_str()));
         assert_eq!(missing, Vec::<&String>::new(), "never take effect");
     }
 

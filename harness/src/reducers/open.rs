@@ -86,10 +86,7 @@ pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "confirmation-unsaid",
         title: "a decision about a tool call that does not say how or why",
-        readings: &[
-            "approved: `not-needed`, denied: `denied`",
-            "the member is left out",
-        ],
+        readings: &["approved: `not-needed`, denied: `denied`", "the member is left out"],
         matches: confirmation_unsaid,
     },
     OpenPoint {
@@ -231,9 +228,8 @@ fn scope_unknown(seen: &Seen<'_>) -> bool {
 }
 
 fn time_spelling(seen: &Seen<'_>) -> bool {
-    let instant = |value: &Option<Value>| {
-        value.as_ref().and_then(Value::as_str).and_then(timestamp::parse)
-    };
+    let instant =
+        |value: &Option<Value>| value.as_ref().and_then(Value::as_str).and_then(timestamp::parse);
     let alike = |difference: &Difference| {
         let ours = instant(&difference.ours);
         ours.is_some() && ours == instant(&difference.theirs)

@@ -303,20 +303,17 @@ mod tests {
 
     #[test]
     fn keeps_only_what_matters() {
-        let agent = |id: &str| {
-            json!({"provider": id, "displayName": "text", "description": "text", "models": []})
-        };
+        let agent = |id: &str| json!({"provider": id, "displayName": "text", "description": "text", "models": []});
         let state = json!({"agents": [agent("one"), agent("two"), agent("three")], "x": {"y": 1}});
-        let action = |count: u64| {
-            json!({"type": "root/activeSessionsChanged", "activeSessions": count, "extra": "e"})
-        };
+        let action = |count: u64| json!({"type": "root/activeSessionsChanged", "activeSessions": count, "extra": "e"});
         let actions = (0..9).map(action).collect();
         let case = Case { channel: ChannelKind::Root, state, actions, now: 0 };
         let small = shrink(case, |case| {
             let two = case.state.to_string().contains("two");
             two && case.actions.iter().any(|action| action["activeSessions"] == 5)
         });
-        let agent = json!({"provider": "two", "displayName": "t", "description": "t", "models": []});
+        let agent =
+            json!({"provider": "two", "displayName": "t", "description": "t", "models": []});
         assert_eq!(small.state, json!({"agents": [agent]}));
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": 5});
         assert_eq!(small.actions, vec![action]);

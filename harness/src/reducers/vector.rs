@@ -396,8 +396,7 @@ impl Parser {
                 Some(expected)
             }
             (Some(node), Some(_)) => {
-                let kind =
-                    ScenarioErrorKind::Exclusive { first: "expected", second: "changes" };
+                let kind = ScenarioErrorKind::Exclusive { first: "expected", second: "changes" };
                 self.errors.push(ScenarioError { span: node.span, kind });
                 None
             }
@@ -416,8 +415,7 @@ impl Parser {
             self.mistake(node.span, "this vector has no action", hint);
         }
         if !outcomes.is_empty() && outcomes.len() != actions.len() {
-            let message =
-                format!("expected {} outcomes, found {}", actions.len(), outcomes.len());
+            let message = format!("expected {} outcomes, found {}", actions.len(), outcomes.len());
             let span = node.get("outcomes").map_or(node.span, |outcomes| outcomes.span);
             self.mistake(span, message, "one for each action, in order");
         }
@@ -431,7 +429,8 @@ impl Parser {
     /// which the same action takes effect.
     fn twins(&mut self, items: &[Node]) {
         let stays = |vector: &Vector| compare::same(&vector.state, &vector.expected);
-        let last = |vector: &Vector| vector.actions.last()?.get("type")?.as_str().map(str::to_owned);
+        let last =
+            |vector: &Vector| vector.actions.last()?.get("type")?.as_str().map(str::to_owned);
         let vectors = std::mem::take(&mut self.vectors);
         for vector in vectors.iter().filter(|vector| stays(vector)) {
             let place = items.iter().find_map(|item| {

@@ -4,7 +4,7 @@
 //! of the transcript, in the capture format with the number of their scenario. A file without a
 //! footer was cut off. Frames are kept to the letter, but for the secrets of the run.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::transcript::{Event, line};
 pub const REDACTED: &str = "«redacted»";
 /// Shorter texts than this are no secrets: redacting them would garble everything.
 const MIN_SECRET: usize = 4;
+/// Bytes written at once.
+const WRITE_AT_ONCE: usize = 64 << 10;
 
 /// Writes a run. Cheap to clone; all clones write to the same place.
 #[derive(Clone)]
@@ -26,7 +28,7 @@ pub struct RunWriter {
 }
 
 struct Inner {
-    out: Box<dyn Write + Send>,
+    out: BufWriter<Box<dyn Write + Send>>,
     secrets: Vec<String>,
     line: u64,
     buffer: String,
@@ -37,6 +39,7 @@ impl RunWriter {
     /// Writes to `out`, with every one of `secrets` replaced.
     pub fn new(out: Box<dyn Write + Send>, secrets: Vec<String>) -> RunWriter {
         let secrets = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET).collect();
+        let out = BufWriter::with_capacity(WRITE_AT_ONCE, out);
         let inner = Inner { out, secrets, line: 0, buffer: String::new(), error: None };
         RunWriter { inner: Arc::new(Mutex::new(inner)) }
     }

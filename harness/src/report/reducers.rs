@@ -95,7 +95,8 @@ fn finding(
         Status::Known => ("2", "known"),
         _ => ("36", "note"),
     };
-    let word = if style.colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
+    let word =
+        if style.colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
     let _ = writeln!(out, "{word}  {}  [seen {}x]", finding.title(), finding.seen);
     let mut row = |name: &str, text: &str| {
         let _ = writeln!(out, "      {name:9} {}", cut(text, SHOWN));
@@ -134,10 +135,10 @@ fn finding(
 }
 
 fn summary(out: &mut String, report: &Report) {
-    let vectors = |status: Status| {
-        report.vectors.iter().filter(|vector| vector.status == status).count()
-    };
-    let mut parts = vec![format!("{} of {} vectors pass", vectors(Status::Pass), report.vectors.len())];
+    let vectors =
+        |status: Status| report.vectors.iter().filter(|vector| vector.status == status).count();
+    let mut parts =
+        vec![format!("{} of {} vectors pass", vectors(Status::Pass), report.vectors.len())];
     let several = [
         (Status::Fail, "fail"),
         (Status::Warn, "warn"),

@@ -42,8 +42,9 @@ pub async fn play(
     // Set anew only where it would ring too late: ringing too early does no harm.
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
+    let mut now = Duration::ZERO;
     loop {
-        while let Some(output) = play.poll_output(began.elapsed()) {
+        while let Some(output) = play.poll_output(now) {
             match output {
                 Output::Open { conn, .. } => {
                     links.open.insert(conn, Link::connect(endpoint));
@@ -65,32 +66,39 @@ pub async fn play(
                         Some(host) => host.restart().await,
                         None => Err("there is no command that restarts it".to_owned()),
                     };
-                    play.restarted(began.elapsed(), outcome);
+                    now = began.elapsed();
+                    play.restarted(now, outcome);
                 }
             }
         }
         let Some(due) = play.next_timeout().filter(|_| !play.is_over()) else {
             break;
         };
-        if due < rings || rings <= began.elapsed() {
+        if due < rings || rings <= now {
             alarm.as_mut().reset(began + due);
             rings = due;
         }
-        tokio::select! {
+        let event = tokio::select! {
             biased;
-            (conn, event) = links.next() => match event {
-                LinkEvent::Opened => play.opened(began.elapsed(), conn),
-                LinkEvent::Frame(frame) => play.frame(began.elapsed(), conn, frame),
-                LinkEvent::Ended { code, reason } => {
-                    links.open.remove(&conn);
-                    play.closed(began.elapsed(), conn, code, &reason);
-                }
-            },
-            () = &mut alarm => play.timeout(began.elapsed()),
+            event = links.next() => Some(event),
+            () = &mut alarm => None,
             _ = &mut stopped, if !stopping => {
                 stopping = true;
-                play.interrupt(began.elapsed());
+                now = began.elapsed();
+                play.interrupt(now);
+                continue;
             }
+        };
+        // The clock is read once for each thing that happens.
+        now = began.elapsed();
+        match event {
+            Some((conn, LinkEvent::Opened)) => play.opened(now, conn),
+            Some((conn, LinkEvent::Frame(frame))) => play.frame(now, conn, frame),
+            Some((conn, LinkEvent::Ended { code, reason })) => {
+                links.open.remove(&conn);
+                play.closed(now, conn, code, &reason);
+            }
+            None => play.timeout(now),
         }
     }
     for closing in links.closing {

@@ -25,9 +25,14 @@ use super::{Event, Seen, Side};
 pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, event: &Event) {
     out.push('{');
     if let Some(case) = case {
-        let _ = write!(out, "\"case\":{case},");
+        out.push_str("\"case\":");
+        number(out, u64::from(case), 1);
+        out.push(',');
     }
-    let _ = write!(out, "\"t\":{}.{:06}", at.as_secs(), at.subsec_micros());
+    out.push_str("\"t\":");
+    number(out, at.as_secs(), 1);
+    out.push('.');
+    number(out, u64::from(at.subsec_micros()), 6);
     if !matches!(event, Event::Restarted) {
         out.push_str(",\"conn\":");
         text(out, conn);
@@ -53,7 +58,9 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
 }
 
 fn frame(out: &mut String, dir: &str, seen: &Seen) {
-    let _ = write!(out, ",\"dir\":\"{dir}\"");
+    for part in [",\"dir\":\"", dir, "\""] {
+        out.push_str(part);
+    }
     match (&*seen.frame, &seen.decoded) {
         (Frame::Binary(bytes), _) => {
             out.push_str(",\"hex\":\"");
@@ -63,7 +70,7 @@ fn frame(out: &mut String, dir: &str, seen: &Seen) {
             out.push('"');
         }
         (Frame::Text(json), Decoded::Message(_) | Decoded::Batch(_) | Decoded::Scalar(_))
-            if !json.contains(['\n', '\r']) =>
+            if is_one_line(json) =>
         {
             out.push_str(",\"msg\":");
             out.push_str(json);
@@ -75,8 +82,33 @@ fn frame(out: &mut String, dir: &str, seen: &Seen) {
     }
 }
 
+/// Whether a text has no line break. Looks at all of it without a branch, which is faster than
+/// stopping early: hardly any frame has one.
+fn is_one_line(text: &str) -> bool {
+    !text.bytes().fold(false, |found, byte| found | (byte == b'\n') | (byte == b'\r'))
+}
+
+/// A number with leading zeros up to that many digits. Every frame needs two of them, and the
+/// formatting of the library would cost more than all the rest of its line.
+fn number(out: &mut String, number: u64, digits: usize) {
+    let mut text = [b'0'; 20];
+    let (mut rest, mut first) = (number, text.len());
+    while rest > 0 || text.len() - first < digits {
+        first -= 1;
+        text[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend(text[first..].iter().map(|digit| char::from(*digit)));
+}
+
 fn text(out: &mut String, value: &str) {
-    out.push_str(&crate::wire::json::Value::from(value).to_string());
+    if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        for part in ["\"", value, "\""] {
+            out.push_str(part);
+        }
+    } else {
+        out.push_str(&crate::wire::json::Value::from(value).to_text());
+    }
 }
 
 /// One line of a transcript, read.

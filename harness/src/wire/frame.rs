@@ -14,7 +14,7 @@ pub enum Frame {
 impl Frame {
     /// Makes a text frame of a JSON value, without insignificant white space.
     pub fn json(value: &crate::wire::json::Value) -> Frame {
-        Frame::Text(value.to_string())
+        Frame::Text(value.to_text())
     }
 
     /// Length of the payload in bytes.

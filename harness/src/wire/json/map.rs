@@ -124,6 +124,25 @@ impl Map {
         place
     }
 
+    /// One of many members that are set at once; [`settle`](Self::settle) comes after the last.
+    pub(super) fn push(&mut self, name: Text, value: Value) {
+        if self.members.len() < SMALL {
+            self.insert(name, value);
+        } else {
+            self.members.push((name, value));
+        }
+    }
+
+    /// Sorts what [`push`](Self::push) has added.
+    pub(super) fn settle(&mut self) {
+        if self.members.len() > SMALL {
+            // Of two of a name the later counts: it comes first in the reverse, and stays there.
+            self.members.reverse();
+            self.sort();
+            self.members.dedup_by(|later, earlier| later.0 == earlier.0);
+        }
+    }
+
     fn sort(&mut self) {
         self.members.sort_by(|(left, _), (right, _)| left.cmp(right));
     }
@@ -132,20 +151,10 @@ impl Map {
 /// Many members at once: sorting comes last, since sorting each in would cost its square.
 impl<N: Into<Text>> Extend<(N, Value)> for Map {
     fn extend<I: IntoIterator<Item = (N, Value)>>(&mut self, members: I) {
-        let mut members = members.into_iter();
-        while self.members.len() < SMALL {
-            let Some((name, value)) = members.next() else {
-                return;
-            };
-            self.insert(name, value);
+        for (name, value) in members {
+            self.push(name.into(), value);
         }
-        self.members.extend(members.map(|(name, value)| (name.into(), value)));
-        if self.members.len() > SMALL {
-            // Of two of a name the later counts: it comes first in the reverse, and stays there.
-            self.members.reverse();
-            self.sort();
-            self.members.dedup_by(|later, earlier| later.0 == earlier.0);
-        }
+        self.settle();
     }
 }
 

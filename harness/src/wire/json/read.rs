@@ -87,24 +87,13 @@ impl<'de> Visitor<'de> for AnyMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map, A::Error> {
-        let mut error = None;
         let mut map = Map::new();
-        map.extend(std::iter::from_fn(|| match next(&mut from) {
-            Ok(member) => member,
-            Err(found) => {
-                error = Some(found);
-                None
-            }
-        }));
-        error.map_or(Ok(map), Err)
+        while let Some(Name(name)) = from.next_key()? {
+            map.push(name, from.next_value()?);
+        }
+        map.settle();
+        Ok(map)
     }
-}
-
-fn next<'de, A: MapAccess<'de>>(from: &mut A) -> Result<Option<(Text, Value)>, A::Error> {
-    let Some(Name(name)) = from.next_key()? else {
-        return Ok(None);
-    };
-    Ok(Some((name, from.next_value()?)))
 }
 
 struct Name(Text);
