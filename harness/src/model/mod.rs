@@ -237,3 +237,5 @@ pub(crate) mod testing;
 mod tests;
 #[cfg(test)]
 mod tool_call_tests;
+#[cfg(test)]
+mod version_tests;
