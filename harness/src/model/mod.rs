@@ -11,6 +11,9 @@
 //! protocol tables. Where an id that must be unique occurs twice, the newest of the active turn's
 //! parts is meant, since parts are looked up from the back; in every other list the first entry is.
 //!
+//! Every published version has its reducers: actions that come, go and change are rows of the
+//! [`table`], habits that several actions share are members of a [`dialect::Dialect`].
+//!
 //! Knows: `wire` (versions and channel kinds).
 //! Never knows: envelopes, sequence numbers, who sent an action and whether it was allowed, clocks.
 //!
