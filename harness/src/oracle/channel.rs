@@ -2,7 +2,7 @@
 //!
 //! Knows: kinds of channels, snapshots. Never knows: connections' subscriptions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::wire::json::Value;
@@ -108,7 +108,7 @@ impl Place {
 /// Every channel that was named.
 #[derive(Default)]
 pub(super) struct Channels {
-    by_uri: HashMap<Arc<str>, ChannelId>,
+    by_uri: foldhash::HashMap<Arc<str>, ChannelId>,
     all: Vec<Channel>,
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Knows: dispatches and the origins of actions. Never knows: states.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::json::Value;
+use crate::wire::json::{Text, Value};
 
 use crate::transcript::{ConnId, Seen};
 use crate::verdict::Weight;
@@ -34,7 +34,7 @@ pub(super) struct Dispatches {
     /// How many were forgotten at the front of `all`.
     forgotten: usize,
     /// Their places by client and by the client's own number, counted with those forgotten.
-    by_number: HashMap<Arc<str>, BTreeMap<i64, Vec<usize>>>,
+    by_number: foldhash::HashMap<Arc<str>, Numbers>,
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: BTreeMap<(ConnId, Option<ChannelId>), Settled>,
     watched: VecDeque<Watched>,
@@ -43,10 +43,14 @@ pub(super) struct Dispatches {
     unclear: bool,
 }
 
+/// The dispatches of a client: its own numbers, ascending, and their places. Numbers come in their
+/// order from nearly every client.
+type Numbers = VecDeque<(i64, usize)>;
+
 struct Dispatched {
     /// What was sent, until it is settled.
     seen: Option<Arc<Seen>>,
-    action_type: Box<str>,
+    action_type: Text,
     conn: ConnId,
     client: Option<Arc<str>>,
     client_seq: i64,
@@ -161,7 +165,8 @@ impl Dispatches {
         if let Some(client) = &client {
             let index = self.forgotten + self.all.len();
             let numbers = self.by_number.entry(client.clone()).or_default();
-            numbers.entry(client_seq).or_default().push(index);
+            let place = numbers.partition_point(|(known, _)| *known <= client_seq);
+            numbers.insert(place, (client_seq, index));
         }
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         self.all.push_back(Dispatched {
@@ -184,7 +189,10 @@ impl Dispatches {
             return;
         };
         if let Some(numbers) = self.by_number.get_mut(client) {
-            numbers.remove(&old.client_seq);
+            let first = numbers.partition_point(|(number, _)| *number < old.client_seq);
+            if numbers.get(first).is_some_and(|(number, _)| *number == old.client_seq) {
+                numbers.remove(first);
+            }
             if numbers.is_empty() {
                 self.by_number.remove(client);
             }
@@ -197,20 +205,21 @@ impl Dispatches {
             return;
         };
         let numbers = self.by_number.get(origin.client_id);
-        let known = numbers.and_then(|numbers| numbers.get(&origin.client_seq));
-        let known = known.map_or(&[][..], Vec::as_slice);
+        let known = numbers.into_iter().flat_map(|numbers| {
+            let first = numbers.partition_point(|(number, _)| *number < origin.client_seq);
+            let same = |(number, _): &&(i64, usize)| *number == origin.client_seq;
+            numbers.range(first..).take_while(same).map(|(_, index)| *index)
+        });
         let dispatch = |index: &usize| self.all.get(index.checked_sub(self.forgotten)?);
         let fits = |dispatched: &&Dispatched| {
             dispatched.channel == delivery.channel
                 && *dispatched.action_type == *delivery.envelope.action_type
         };
-        let fitting: Vec<usize> = known
-            .iter()
-            .copied()
-            .filter(|index| dispatch(index).as_ref().is_some_and(&fits))
-            .collect();
+        let fitting: Vec<usize> =
+            known.clone().filter(|index| dispatch(index).as_ref().is_some_and(&fits)).collect();
         if fitting.is_empty() {
-            let others: Vec<u64> = known.iter().filter_map(dispatch).map(|it| it.line).collect();
+            let others: Vec<u64> =
+                known.filter_map(|index| dispatch(&index)).map(|it| it.line).collect();
             self.forged(cx, delivery, &others, out);
             return;
         }

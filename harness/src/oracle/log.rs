@@ -3,8 +3,7 @@
 //! Knows: frames. Never knows: subscriptions, states.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::wire::json::Value;
@@ -83,23 +82,26 @@ pub(super) fn envelope_value(seen: &Seen, replayed: Option<usize>) -> Option<&Va
 /// Accepted actions by `serverSeq`, of one life of the host.
 #[derive(Default)]
 pub(super) struct Log {
-    entries: BTreeMap<u64, Logged>,
+    /// By number, ascending. Nearly every number is the highest yet.
+    entries: VecDeque<(u64, Logged)>,
     bytes: usize,
 }
 
 impl Log {
     pub(super) fn get(&self, seq: u64) -> Option<&Logged> {
-        self.entries.get(&seq)
+        let place = self.entries.binary_search_by_key(&seq, |(known, _)| *known).ok()?;
+        self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Adds an action and gives back those forgotten in exchange.
+    /// Adds an action whose number is not there yet, and gives back those forgotten in exchange.
     pub(super) fn insert(&mut self, seq: u64, logged: Logged) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();
-        self.entries.insert(seq, logged);
+        let place = self.entries.partition_point(|(known, _)| *known < seq);
+        self.entries.insert(place, (seq, logged));
         let mut forgotten = Vec::new();
         while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1)
         {
-            let Some((old, logged)) = self.entries.pop_first() else {
+            let Some((old, logged)) = self.entries.pop_front() else {
                 break;
             };
             self.bytes -= logged.len();
@@ -110,7 +112,7 @@ impl Log {
 
     /// The actions after a number.
     pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &Logged)> {
-        let range = (Bound::Excluded(seq), Bound::Unbounded);
-        self.entries.range(range).map(|(seq, logged)| (*seq, logged))
+        let first = self.entries.partition_point(|(known, _)| *known <= seq);
+        self.entries.range(first..).map(|(seq, logged)| (*seq, logged))
     }
 }

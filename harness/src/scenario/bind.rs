@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::wire::json::{Map, Value};
+use crate::wire::json::{Map, Text, Value};
 
 use super::node::{Content, Node};
 use super::source::Span;
@@ -169,7 +169,7 @@ impl Template {
                 members
                     .iter()
                     .map(|(key, value)| {
-                        (fill_key(key, bindings, mint).into_owned(), value.fill(bindings, mint))
+                        (Text::from(fill_key(key, bindings, mint)), value.fill(bindings, mint))
                     })
                     .collect::<Map>(),
             ),

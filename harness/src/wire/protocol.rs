@@ -7,7 +7,7 @@
 //!
 //! Start at [`Protocol::of`]; the checks are in [`validate`](super::validate).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -22,9 +22,9 @@ use super::version::Version;
 pub struct Protocol {
     version: Version,
     methods: Vec<Method>,
-    method_index: HashMap<String, usize>,
+    method_index: foldhash::HashMap<String, usize>,
     actions: Vec<ActionRow>,
-    action_index: HashMap<String, usize>,
+    action_index: foldhash::HashMap<String, usize>,
     pub(super) shapes: Shapes,
 }
 
@@ -199,9 +199,9 @@ impl Default for Protocol {
         Protocol {
             version: Version::new(0, 0, 0),
             methods: Vec::new(),
-            method_index: HashMap::new(),
+            method_index: foldhash::HashMap::default(),
             actions: Vec::new(),
-            action_index: HashMap::new(),
+            action_index: foldhash::HashMap::default(),
             shapes: Shapes::default(),
         }
     }
@@ -250,7 +250,7 @@ fn dispatch(text: Option<&str>) -> Dispatch {
     }
 }
 
-fn index<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
+fn index<'a>(names: impl Iterator<Item = &'a String>) -> foldhash::HashMap<String, usize> {
     names.enumerate().map(|(place, name)| (name.clone(), place)).collect()
 }
 

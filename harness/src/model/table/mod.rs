@@ -9,7 +9,6 @@
 //!
 //! Start at [`rows`]; the rows themselves stand in one file for each channel.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::wire::json::Value;
@@ -192,7 +191,7 @@ pub(super) fn entry(
     action_type: &str,
 ) -> Option<(&'static Row, &'static Dialect)> {
     /// The rows of one version.
-    type Index = HashMap<&'static str, (&'static Row, &'static Dialect)>;
+    type Index = foldhash::HashMap<&'static str, (&'static Row, &'static Dialect)>;
     static INDEX: OnceLock<Vec<Index>> = OnceLock::new();
     let index = INDEX.get_or_init(|| PUBLISHED.map(|version| rows_of(version).collect()).into());
     index.get(version.place()?)?.get(action_type).copied()

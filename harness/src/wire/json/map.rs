@@ -6,6 +6,9 @@ use super::{Text, Value};
 /// are sorted by name, so that a peer cannot make us pay for the length.
 const SMALL: usize = 16;
 
+/// Room for this many members is made at once: envelopes and most actions have no more.
+const USUAL: usize = 6;
+
 /// The members of an object. Two are equal when their members are, whatever their order.
 #[derive(Clone, Default)]
 pub struct Map {
@@ -112,7 +115,7 @@ impl Map {
     /// Adds a member that is absent, at the place where it goes; returns where it is.
     fn add(&mut self, place: usize, name: Text, value: Value) -> usize {
         if self.members.is_empty() {
-            self.members.reserve(4);
+            self.members.reserve(USUAL);
         }
         if self.members.len() == SMALL {
             self.sort();
