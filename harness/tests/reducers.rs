@@ -145,6 +145,31 @@ proptest! {
         }
     }
 
+    /// An action that breaks the tables is taken whole or not at all, and equally every time.
+    #[test]
+    fn broken_actions_leave_no_trace_unless_taken(
+        story in stories(true),
+        choices in proptest::collection::vec(any::<usize>(), 100),
+    ) {
+        let mut choices = choices.into_iter();
+        let mut choose = |below: usize| choices.next().unwrap_or(0) % below.max(1);
+        let protocol = Protocol::of(story.version).unwrap();
+        let mut sampler = protocol.sampler(Sampling::default(), &mut choose);
+        let mut state = story.state.clone();
+        for action in &story.actions {
+            let mut broken = action.clone();
+            sampler.spoil(&mut broken);
+            let before = state.clone();
+            let outcome = act(&story, &mut state, &broken);
+            let mut again = before.clone();
+            prop_assert_eq!(&act(&story, &mut again, &broken), &outcome);
+            prop_assert_eq!(&again, &state, "{}", broken);
+            if outcome != Outcome::Applied {
+                prop_assert_eq!(&state, &before, "{} left a trace", broken);
+            }
+        }
+    }
+
     /// Members that nobody knows stay, and change nothing else. A canvas is replaced whole.
     #[test]
     fn unknown_members_of_a_state_stay(story in stories(true)) {
