@@ -27,6 +27,9 @@ const MAX_DISPATCHES: usize = 32_768;
 const MAX_WATCHED: usize = 64;
 const WATCHED_ACTIONS: usize = 4;
 
+/// The newest dispatches of a client, which are looked through before all others.
+const NEWEST: usize = 4;
+
 /// Every dispatch that was sent, and how far its connection has got.
 #[derive(Default)]
 pub(super) struct Dispatches {
@@ -165,8 +168,12 @@ impl Dispatches {
         if let Some(client) = &client {
             let index = self.forgotten + self.all.len();
             let numbers = self.by_number.entry(client.clone()).or_default();
-            let place = numbers.partition_point(|(known, _)| *known <= client_seq);
-            numbers.insert(place, (client_seq, index));
+            if numbers.back().is_none_or(|(highest, _)| *highest <= client_seq) {
+                numbers.push_back((client_seq, index));
+            } else {
+                let place = numbers.partition_point(|(known, _)| *known <= client_seq);
+                numbers.insert(place, (client_seq, index));
+            }
         }
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         self.all.push_back(Dispatched {
@@ -206,7 +213,13 @@ impl Dispatches {
         };
         let numbers = self.by_number.get(origin.client_id);
         let known = numbers.into_iter().flat_map(|numbers| {
-            let first = numbers.partition_point(|(number, _)| *number < origin.client_seq);
+            // Most answer the newest.
+            let newer = numbers.iter().rev().take(NEWEST);
+            let newer = newer.take_while(|(number, _)| *number >= origin.client_seq).count();
+            let first = match newer {
+                NEWEST => numbers.partition_point(|(number, _)| *number < origin.client_seq),
+                few => numbers.len() - few,
+            };
             let same = |(number, _): &&(i64, usize)| *number == origin.client_seq;
             numbers.range(first..).take_while(same).map(|(_, index)| *index)
         });

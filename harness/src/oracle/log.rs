@@ -89,6 +89,10 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn get(&self, seq: u64) -> Option<&Logged> {
+        // Most are asked for when they are new.
+        if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
+            return None;
+        }
         let place = self.entries.binary_search_by_key(&seq, |(known, _)| *known).ok()?;
         self.entries.get(place).map(|(_, logged)| logged)
     }
@@ -96,8 +100,12 @@ impl Log {
     /// Adds an action whose number is not there yet, and gives back those forgotten in exchange.
     pub(super) fn insert(&mut self, seq: u64, logged: Logged) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();
-        let place = self.entries.partition_point(|(known, _)| *known < seq);
-        self.entries.insert(place, (seq, logged));
+        if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
+            self.entries.push_back((seq, logged));
+        } else {
+            let place = self.entries.partition_point(|(known, _)| *known < seq);
+            self.entries.insert(place, (seq, logged));
+        }
         let mut forgotten = Vec::new();
         while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1)
         {

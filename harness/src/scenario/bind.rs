@@ -18,6 +18,8 @@ pub struct Template {
     /// The whole value's place.
     pub span: Span,
     shape: Arc<Shape>,
+    /// What it always is, where it has no hole.
+    fixed: Option<Arc<Value>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +100,26 @@ impl Scope for Bindings {
 
 impl Template {
     fn new(span: Span, shape: Shape) -> Template {
-        Template { span, shape: Arc::new(shape) }
+        let fixed = match &shape {
+            Shape::Value(_) | Shape::Text(_) => None,
+            Shape::List(items) => items.iter().map(|item| item.without_holes().cloned()).collect(),
+            Shape::Map(members) => members
+                .iter()
+                .map(|(key, value)| {
+                    let value = value.without_holes().filter(|_| key_holes(key).is_empty());
+                    value.map(|value| (Text::from(key.as_str()), value.clone()))
+                })
+                .collect::<Option<Map>>()
+                .map(Value::Object),
+        };
+        Template { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
+    }
+
+    fn without_holes(&self) -> Option<&Value> {
+        match &*self.shape {
+            Shape::Value(value) => Some(value),
+            _ => self.fixed.as_deref(),
+        }
     }
 
     /// Reads a node as a template.
@@ -161,6 +182,9 @@ impl Template {
     /// Fills the holes. A name that is not bound gives its own spelling: the loader has refused
     /// such a file, and an unmatched text fails visibly.
     pub fn fill(&self, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
+        if let Some(fixed) = self.without_holes() {
+            return fixed.clone();
+        }
         match &*self.shape {
             Shape::Value(value) => value.clone(),
             Shape::Text(parts) => fill_text(parts, bindings, mint),

@@ -123,27 +123,12 @@ impl Map {
             self.members.insert(place, (name, value));
             return place;
         }
-        self.members.insert(place, (name, value));
-        place
-    }
-
-    /// One of many members that are set at once; [`settle`](Self::settle) comes after the last.
-    pub(super) fn push(&mut self, name: Text, value: Value) {
-        if self.members.len() < SMALL {
-            self.insert(name, value);
-        } else {
+        if place == self.members.len() {
             self.members.push((name, value));
+        } else {
+            self.members.insert(place, (name, value));
         }
-    }
-
-    /// Sorts what [`push`](Self::push) has added.
-    pub(super) fn settle(&mut self) {
-        if self.members.len() > SMALL {
-            // Of two of a name the later counts: it comes first in the reverse, and stays there.
-            self.members.reverse();
-            self.sort();
-            self.members.dedup_by(|later, earlier| later.0 == earlier.0);
-        }
+        place
     }
 
     fn sort(&mut self) {
@@ -151,13 +136,59 @@ impl Map {
     }
 }
 
-/// Many members at once: sorting comes last, since sorting each in would cost its square.
+/// A map that many members are put into.
+pub(super) struct Building {
+    map: Map,
+    /// A bit for each name so far, of which many share one: a name whose bit is not set is new, and
+    /// need not be looked for.
+    known: u64,
+}
+
+impl Building {
+    pub(super) fn new(map: Map) -> Building {
+        let known = map.keys().fold(0, |known, name| known | bit(name));
+        Building { map, known }
+    }
+
+    pub(super) fn push(&mut self, name: Text, value: Value) {
+        let bit = bit(&name);
+        let members = &mut self.map.members;
+        if members.len() < SMALL && self.known & bit != 0 {
+            self.map.insert(name, value);
+        } else {
+            if members.is_empty() {
+                members.reserve(USUAL);
+            }
+            members.push((name, value));
+        }
+        self.known |= bit;
+    }
+
+    /// Sorting comes last, since sorting each in would cost its square.
+    pub(super) fn finish(self) -> Map {
+        let mut map = self.map;
+        if map.members.len() > SMALL {
+            // Of two of a name the later counts: it comes first in the reverse, and stays there.
+            map.members.reverse();
+            map.sort();
+            map.members.dedup_by(|later, earlier| later.0 == earlier.0);
+        }
+        map
+    }
+}
+
+fn bit(name: &str) -> u64 {
+    let first = name.as_bytes().first().copied().unwrap_or_default();
+    1 << ((usize::from(first) + 7 * name.len()) % 64)
+}
+
 impl<N: Into<Text>> Extend<(N, Value)> for Map {
     fn extend<I: IntoIterator<Item = (N, Value)>>(&mut self, members: I) {
+        let mut building = Building::new(std::mem::take(self));
         for (name, value) in members {
-            self.push(name.into(), value);
+            building.push(name.into(), value);
         }
-        self.settle();
+        *self = building.finish();
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::map::Building;
 use super::{Map, Number, Text, Value};
 
 impl<'de> Deserialize<'de> for Value {
@@ -87,12 +88,11 @@ impl<'de> Visitor<'de> for AnyMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map, A::Error> {
-        let mut map = Map::new();
+        let mut building = Building::new(Map::new());
         while let Some(Name(name)) = from.next_key()? {
-            map.push(name, from.next_value()?);
+            building.push(name, from.next_value()?);
         }
-        map.settle();
-        Ok(map)
+        Ok(building.finish())
     }
 }
 
