@@ -99,7 +99,8 @@ fn every_file_is_found() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
+            // The vectors of reducers are no scenarios; they have a test of their own.
+            if path.is_dir() && !path.ends_with("reducers") {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "yaml") {
                 found += 1;
