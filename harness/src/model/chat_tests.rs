@@ -22,6 +22,11 @@ fn chat_members() {
         json!({"status": 1}),
     );
     check(
+        json!({"status": 33.0}),
+        json!({"type": "chat/isArchivedChanged", "isArchived": true}),
+        json!({"status": 97}),
+    );
+    check(
         json!({"status": 24}),
         json!({"type": "chat/isArchivedChanged", "isArchived": true}),
         json!({"status": 88}),

@@ -9,7 +9,7 @@ use crate::wire::json::Value;
 use super::NoOp;
 use super::dialect::{Context, Dialect, Questions};
 use super::input_list::QUESTIONS;
-use super::payload::{Object, Reduced, flag, given};
+use super::payload::{Object, Reduced, flag, given, integer};
 use super::tool_call::ToolCallStatus;
 
 /// Nothing runs.
@@ -27,9 +27,12 @@ pub const IS_ARCHIVED: u64 = 64;
 /// The bits that hold the activity; the rest are flags.
 pub const ACTIVITY_MASK: u64 = 31;
 
-/// The bits of a state's `status`; none where it has no usable number.
+/// The bits of a state's `status`; none where it has no usable number. `33.0` is 33.
 pub fn bits(state: &Object) -> u64 {
-    state.get("status").and_then(Value::as_u64).unwrap_or(0)
+    let read = |status: &Value| {
+        status.as_u64().or_else(|| integer(status).and_then(|status| status.try_into().ok()))
+    };
+    state.get("status").and_then(read).unwrap_or(0)
 }
 
 /// The status that a chat's parts call for: InputNeeded while the active turn has an open input

@@ -26,9 +26,10 @@ pub fn answer(version: Version, line: &[u8]) -> String {
     };
     let id = request.get("id").cloned().unwrap_or_default();
     match respond(version, request) {
-        Ok(mut members) => {
-            members.insert("id".to_owned(), id);
-            Value::Object(members).to_string()
+        Ok(members) => {
+            let mut answer = Map::from_iter([("id".to_owned(), id)]);
+            answer.extend(members);
+            Value::Object(answer).to_string()
         }
         Err(why) => refuse(id, &why),
     }
