@@ -12,6 +12,7 @@ use crate::reducers::report::Report as Held;
 use crate::reducers::vector::VectorFile;
 use crate::report::reducers as show;
 use crate::verdict::Status;
+use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
 use super::context::Context;
@@ -45,6 +46,9 @@ pub struct Reducers {
     /// How long the subject may take for an answer
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
+    /// Hold only these reducers, such as `chat,session`; all of them unless given
+    #[arg(long, value_name = "REDUCERS", value_delimiter = ',', value_parser = reducer)]
+    only: Vec<ChannelKind>,
     /// The subject reads its own clock (up to 0.8.0 reducers stamp it into states)
     #[arg(long)]
     mask_clock: bool,
@@ -75,6 +79,7 @@ impl Reducers {
             clock: if self.mask_clock { Clock::Own } else { Clock::Given },
             seed: self.seed.unwrap_or(context.seed),
             sequences: self.cases,
+            channels: self.only.clone(),
             round_trips: !self.no_round_trips,
         };
         let command = self.subject.replace("{spec}", &self.spec.to_string());
@@ -113,8 +118,12 @@ impl Reducers {
             context.say(&drawn);
             return Err(Stop::usage("the vectors have mistakes"));
         }
-        let chosen =
-            |file: &VectorFile| file.vectors.iter().any(|vector| vector.spec.includes(self.spec));
+        let chosen = |file: &VectorFile| {
+            file.vectors.iter().any(|vector| {
+                let wanted = self.only.is_empty() || self.only.contains(&vector.channel);
+                wanted && vector.spec.includes(self.spec)
+            })
+        };
         if !self.paths.is_empty() && !vectors.iter().any(chosen) {
             let spec = self.spec;
             return Err(Stop::usage(format!("no vector of these files holds for {spec}")));
@@ -173,6 +182,14 @@ impl Reducers {
         }
         Ok(())
     }
+}
+
+/// Reads the name of a reducer.
+fn reducer(name: &str) -> Result<ChannelKind, String> {
+    ChannelKind::of_reducer(name).ok_or_else(|| {
+        let names: Vec<_> = ChannelKind::reducer_names().collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Stop> {

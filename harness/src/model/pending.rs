@@ -45,6 +45,10 @@ pub(super) fn removed(chat: &mut Object, action: &Object) -> Reduced {
 pub(super) fn consume(chat: &mut Object, id: &str) -> Reduced {
     // The queue first: it is what can stop, and nothing may have changed by then.
     remove_queued(chat, id)?;
+    // A queue that was empty before goes as well, as it does in the released reducers.
+    if list::existing(chat, QUEUE)?.is_some_and(|queue| queue.is_empty()) {
+        chat.remove(QUEUE);
+    }
     remove_steering(chat, id);
     Ok(())
 }

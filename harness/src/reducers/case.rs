@@ -7,7 +7,7 @@
 
 use crate::wire::json::Value;
 
-use super::compare::{Clock, differences_with};
+use super::compare::{Clock, Difference, differences_with};
 use super::exchange::{Answer, Fault, Question, Told};
 use super::open::{self, OpenPoint, Seen};
 use crate::model::{self, Outcome};
@@ -41,7 +41,7 @@ pub struct Folded {
 pub struct Disagreement {
     /// What kind of difference it is.
     pub kind: Kind,
-    /// The type of the action that it is about; [`NO_ACTION`] where there was none, [`SEQUENCE`]
+    /// The type of the action that it is about; `(chat state)` where there was none, [`SEQUENCE`]
     /// where it takes several.
     pub action: String,
     /// The place, with `*` for indices: together with the action it tells disagreements apart.
@@ -71,8 +71,6 @@ pub enum Kind {
     Lost,
 }
 
-/// Stands for the action of a case that has none.
-pub const NO_ACTION: &str = "(no action)";
 /// Stands for the action where it takes more than one.
 pub const SEQUENCE: &str = "(sequence)";
 
@@ -112,10 +110,10 @@ impl Case {
         }
     }
 
-    /// What the case is filed under: the type of its only action.
+    /// What the case is filed under: the type of its only action, or the state where it has none.
     pub fn label(&self) -> String {
         match self.actions.as_slice() {
-            [] => NO_ACTION.to_owned(),
+            [] => format!("({} state)", self.channel.reducer_name()),
             [action] => action_type(action),
             _ => SEQUENCE.to_owned(),
         }
@@ -129,10 +127,12 @@ impl Case {
 }
 
 impl Disagreement {
-    /// What tells it apart, also in a baseline: the kind, the action and the place.
+    /// What tells it apart, also in a baseline: the kind, the action and the place. What is said
+    /// about actions is said about many of them in the same way, and told apart by the words alone.
     pub fn key(&self) -> String {
         match self.open {
             Some(point) => format!("open {}", point.id),
+            None if self.kind == Kind::Outcome => format!("outcome {}", self.path),
             None => format!("{} {} {}", self.kind.word(), self.action, self.path),
         }
     }
@@ -174,9 +174,11 @@ pub fn judge(
         }
         Ok(Answer::Value { value, outcomes }) => {
             let differences = differences_with(clock, &case.state, &folded.state, value);
-            if let Some(first) = differences.first() {
-                let path = place_class(&first.path);
-                let mut found = of(Kind::State, path, shown(&first.ours), shown(&first.theirs));
+            if !differences.is_empty() {
+                let path = common(&differences);
+                let at = |state: &Value| shown(&state.pointer(&path).cloned());
+                let (ours, theirs) = (at(&folded.state), at(value));
+                let mut found = of(Kind::State, place_class(&path), ours, theirs);
                 let seen = Seen {
                     version,
                     case,
@@ -190,6 +192,19 @@ pub fn judge(
             outcome_differs(case, &folded, outcomes.as_deref())
         }
     }
+}
+
+/// The place that all differences have in common; the first one where that is the whole state.
+pub fn common(differences: &[Difference]) -> String {
+    let Some(first) = differences.first() else { return String::new() };
+    let mut shared: Vec<&str> = first.path.split('/').collect();
+    for difference in differences {
+        let steps = difference.path.split('/');
+        let alike = shared.iter().zip(steps).take_while(|(one, other)| *one == other).count();
+        shared.truncate(alike);
+    }
+    let shared = shared.join("/");
+    if shared.is_empty() { first.path.clone() } else { shared }
 }
 
 /// The first outcome that differs. Whether an action that sets a title to itself was applied is
@@ -252,11 +267,11 @@ fn message_class(message: &str) -> String {
     class
 }
 
-/// A place with `*` for indices. Keys of maps that are ids stay: they are part of the state.
+/// A place with `*` for indices and for keys of one letter, which are ids that the generator drew.
 pub fn place_class(path: &str) -> String {
     let step = |step: &str| {
         let index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-        if index { "*".to_owned() } else { step.to_owned() }
+        if index || step.len() == 1 { "*".to_owned() } else { step.to_owned() }
     };
     let steps: Vec<String> = path.split('/').map(step).collect();
     let class = steps.join("/");
@@ -310,10 +325,12 @@ mod tests {
         check(&case, value(terminals.clone(), &[]), None);
         check(&case, value(terminals.clone(), &[Told::Applied]), None);
         check(&case, value(json!([]), &[]), Some("state root/terminalsChanged /terminals/*"));
+        let other = json!([{"resource": "u", "title": "u"}]);
+        check(&case, value(other, &[]), Some("state root/terminalsChanged /terminals/*"));
         check(
             &case,
             value(terminals, &[Told::NoOp]),
-            Some("outcome root/terminalsChanged noop, not applied"),
+            Some("outcome noop, not applied"),
         );
         let refused = Ok(Answer::Error("no `x` at 17".to_owned()));
         check(&case, refused, Some("refused root/terminalsChanged no * at *"));
@@ -324,6 +341,6 @@ mod tests {
     #[test]
     fn a_case_without_actions_is_about_decoding() {
         let answer = Ok(Answer::Value { value: json!({"agents": []}), outcomes: None });
-        check(&case(Vec::new()), answer, Some("state (no action) /terminals"));
+        check(&case(Vec::new()), answer, Some("state (root state) /terminals"));
     }
 }

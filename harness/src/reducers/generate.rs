@@ -75,12 +75,17 @@ const LONGER: usize = 12;
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
 impl Generator {
-    /// A generator for a version. `None` where there is no table for it.
-    pub fn new(version: Version, seed: u64) -> Option<Generator> {
+    /// A generator for a version and those of its channels that `wanted` says yes to. `None` where
+    /// there is nothing to generate.
+    pub fn new(
+        version: Version,
+        seed: u64,
+        wanted: impl Fn(ChannelKind) -> bool,
+    ) -> Option<Generator> {
         let protocol = Protocol::of(version)?;
         let mut by_channel: BTreeMap<ChannelKind, Vec<String>> = BTreeMap::new();
         for row in protocol.actions() {
-            if model::reduces(version, &row.action_type) {
+            if model::reduces(version, &row.action_type) && wanted(row.channel) {
                 by_channel.entry(row.channel).or_default().push(row.action_type.clone());
             }
         }
@@ -88,6 +93,16 @@ impl Generator {
         let channels = by_channel.into_iter().map(|(kind, types)| (kind, share(kind), types));
         let channels: Vec<_> = channels.collect();
         (!channels.is_empty()).then_some(Generator { version, protocol, seed, channels })
+    }
+
+    /// The plainest state of each channel, to see whether a subject serves it.
+    pub fn plainest(&self) -> Vec<Case> {
+        let plain = |(channel, ..): &(ChannelKind, usize, Vec<String>)| {
+            let mut choose = |_: usize| 0;
+            let state = self.protocol.sampler(Sampling::default(), &mut choose).state(*channel)?;
+            Some(Case { channel: *channel, state, actions: Vec::new(), now: 0 })
+        };
+        self.channels.iter().filter_map(plain).collect()
     }
 
     /// The sequence of that number: the same seed and number, the same sequence.
@@ -458,7 +473,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_sequence() {
-        let generator = |seed| Generator::new(V1_0, seed).unwrap();
+        let generator = |seed| Generator::new(V1_0, seed, |_| true).unwrap();
         for number in 0..20 {
             let one = generator(7).sequence(number);
             assert_eq!(one.whole, generator(7).sequence(number).whole);
@@ -469,7 +484,7 @@ mod tests {
 
     #[test]
     fn most_actions_hit_and_every_action_does() {
-        let generator = Generator::new(V1_0, 1).unwrap();
+        let generator = Generator::new(V1_0, 1, |_| true).unwrap();
         let (mut hits, mut total) = (0, 0);
         let mut missing: Vec<&String> =
             generator.channels.iter().flat_map(|(_, _, types)| types).collect();
@@ -493,7 +508,7 @@ mod tests {
 
     #[test]
     fn states_stay_valid() {
-        let generator = Generator::new(V1_0, 2).unwrap();
+        let generator = Generator::new(V1_0, 2, |_| true).unwrap();
         let protocol = Protocol::of(V1_0).unwrap();
         for number in 0..100 {
             for step in generator.sequence(number).steps {

@@ -19,7 +19,7 @@ use super::compare::{Clock, differences_with, same};
 use super::dice::Dice;
 use super::exchange::{Answer, Fault, Question, Subject};
 use super::generate::Generator;
-use super::open::without_strangers;
+use super::open::{self, without_strangers};
 use super::report::{Finding, Report, Tally, VectorResult};
 use super::shrink::Shrinker;
 use super::vector::{Vector, VectorFile};
@@ -42,6 +42,8 @@ pub struct Options {
     pub seed: u64,
     /// How many sequences to generate.
     pub sequences: u64,
+    /// The channels whose reducers are held; all of them where it is empty.
+    pub channels: Vec<ChannelKind>,
     /// Whether round trips are asked for.
     pub round_trips: bool,
 }
@@ -77,11 +79,14 @@ pub fn hold(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Report {
-    let mut run = Run { subject, options, report: blank(options), classes: BTreeMap::new() };
+    let report = blank(options);
+    let refused = BTreeSet::new();
+    let mut run = Run { subject, options, report, classes: BTreeMap::new(), refused };
     if let Some(why) = run.greet() {
         run.report.unusable = Some(why);
         return run.report;
     }
+    run.served();
     run.vectors(vectors, progress);
     run.sequences(progress);
     if options.round_trips {
@@ -113,6 +118,8 @@ struct Run<'a> {
     report: Report,
     /// What differs, by key.
     classes: BTreeMap<String, Finding>,
+    /// The channels of which the subject refuses even the plainest state.
+    refused: BTreeSet<ChannelKind>,
 }
 
 type Answers = Vec<Result<Answer, Fault>>;
@@ -136,6 +143,32 @@ impl Run<'_> {
             Some(Ok(Answer::Value { .. } | Answer::Error(_))) => None,
             Some(Err(fault)) => Some(fault.to_string()),
             None => Some("there was no answer".to_owned()),
+        }
+    }
+
+    fn wanted(&self, channel: ChannelKind) -> bool {
+        self.options.channels.is_empty() || self.options.channels.contains(&channel)
+    }
+
+    /// Whether a channel is held: it was asked for, and is not refused altogether.
+    fn holds(&self, channel: ChannelKind) -> bool {
+        self.wanted(channel) && !self.refused.contains(&channel)
+    }
+
+    /// Asks for the plainest state of each channel. One that is refused is one disagreement, and
+    /// nothing more is asked about the channel.
+    fn served(&mut self) {
+        let Options { version, seed, .. } = *self.options;
+        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else { return };
+        let plain = generator.plainest();
+        let answers = self.ask(plain.iter().map(Case::question).collect());
+        for (case, answer) in plain.iter().zip(&answers) {
+            if let Ok(Answer::Error(_)) = answer
+                && let Some(found) = self.judge(case, answer)
+            {
+                self.refused.insert(case.channel);
+                self.file(found, case, None);
+            }
         }
     }
 
@@ -174,8 +207,19 @@ impl Run<'_> {
         let chosen: Vec<(&VectorFile, &Vector)> = files
             .iter()
             .flat_map(|file| file.vectors.iter().map(move |vector| (file, vector)))
-            .filter(|(_, vector)| vector.spec.includes(version))
+            .filter(|(_, vector)| vector.spec.includes(version) && self.wanted(vector.channel))
             .collect();
+        let (chosen, refused): (Vec<_>, Vec<_>) =
+            chosen.into_iter().partition(|(_, vector)| self.holds(vector.channel));
+        for (file, vector) in refused {
+            self.report.vectors.push(VectorResult {
+                name: vector.name.clone(),
+                title: vector.title.clone(),
+                file: file.source.name.clone(),
+                status: Status::Untested,
+                reason: "the subject refuses the plainest state of this channel".to_owned(),
+            });
+        }
         let mut done = 0;
         for chunk in chosen.chunks(VECTORS) {
             let questions = chunk.iter().map(|(_, vector)| vector.case().question()).collect();
@@ -294,9 +338,8 @@ impl Run<'_> {
     }
 
     fn sequences(&mut self, progress: &mut dyn FnMut(Progress)) {
-        let Some(generator) = Generator::new(self.options.version, self.options.seed) else {
-            return;
-        };
+        let Options { version, seed, .. } = *self.options;
+        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else { return };
         let count = self.options.sequences;
         let mut first = 0;
         while first < count && !self.subject.is_lost() {
@@ -430,7 +473,11 @@ impl Run<'_> {
                 if *answer == Err(Fault::GivenUp) {
                     continue;
                 }
-                let found = lost(&name, value, answer);
+                let mut found = lost(&name, value, answer);
+                if let Some(found) = &mut found {
+                    let disputed = || open::disputes(self.options.version, &name, value);
+                    found.open = found.open.or_else(disputed);
+                }
                 tally.count(found.as_ref());
                 if let Some(found) = found {
                     let state = value.clone();
@@ -570,8 +617,8 @@ fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Dis
         Ok(Answer::Value { value: back, .. }) => {
             let differences = super::compare::differences(value, back);
             let first = differences.first()?;
-            let open = same(&without_strangers(value), &without_strangers(back));
-            let open = open.then(super::open::unknown_members).flatten();
+            let alike = same(&without_strangers(value), &without_strangers(back));
+            let open = alike.then(open::unknown_members).flatten();
             let path = case::place_class(&first.path);
             let (ours, theirs) = (case::shown(&first.ours), case::shown(&first.theirs));
             Some(of(Kind::Lost, path, ours, theirs, open))

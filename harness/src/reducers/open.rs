@@ -13,6 +13,7 @@ use crate::model::{Outcome, status};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::timestamp;
+use crate::wire::validate::ShapeError;
 use crate::wire::version::Version;
 
 /// A point with more than one defensible reading.
@@ -21,7 +22,7 @@ pub struct OpenPoint {
     pub id: &'static str,
     /// What is open, in one sentence.
     pub title: &'static str,
-    /// The readings; the first is ours.
+    /// The readings.
     pub readings: &'static [&'static str],
     /// Whether it explains a difference.
     matches: fn(&Seen<'_>) -> bool,
@@ -66,6 +67,12 @@ pub const POINTS: &[OpenPoint] = &[
         matches: strangers,
     },
     OpenPoint {
+        id: "disputed-members",
+        title: "the sources disagree whether a member that is not there has to be",
+        readings: &["the value is taken without it", "the value is refused, or the member filled in"],
+        matches: disputed,
+    },
+    OpenPoint {
         id: "tool-call-twice",
         title: "two tool calls of the active turn have the same id",
         readings: &["the newest is meant", "the first is meant", "both are meant"],
@@ -74,7 +81,7 @@ pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "ids-twice",
         title: "two entries of a list have the same id",
-        readings: &["the first is meant", "all of them are meant", "the last is meant"],
+        readings: &["the first of them is meant", "all of them are", "the last of them is"],
         matches: ids_twice,
     },
     OpenPoint {
@@ -120,6 +127,35 @@ pub fn is_malformed(version: Version, action: &Value) -> bool {
 fn malformed(seen: &Seen<'_>) -> bool {
     seen.case.actions.iter().any(|action| is_malformed(seen.version, action))
 }
+
+/// Whether the state or an action lacks a member about which the sources disagree.
+fn disputed(seen: &Seen<'_>) -> bool {
+    let Some(protocol) = Protocol::of(seen.version) else { return false };
+    let Case { channel, state, actions, .. } = seen.case;
+    let absent = |errors: Vec<ShapeError>| {
+        errors.iter().any(|error| error.soft && error.found == NOTHING)
+    };
+    absent(protocol.check_state(*channel, state))
+        || actions.iter().any(|action| absent(protocol.check_action(action)))
+}
+
+/// Whether a value of that type lacks a member about which the sources disagree.
+pub(super) fn disputes(
+    version: Version,
+    name: &str,
+    value: &Value,
+) -> Option<&'static OpenPoint> {
+    let protocol = Protocol::of(version)?;
+    let errors = match protocol.action(name) {
+        Some(_) => protocol.check_action(value),
+        None => protocol.check_type(name, value),
+    };
+    let absent = errors.iter().any(|error| error.soft && error.found == NOTHING);
+    POINTS.iter().find(|point| absent && point.id == "disputed-members")
+}
+
+/// How the validator calls a member that is not there.
+const NOTHING: &str = "nothing";
 
 fn strangers(seen: &Seen<'_>) -> bool {
     let Some(theirs) = seen.theirs else { return false };
@@ -169,7 +205,10 @@ fn ids_twice(seen: &Seen<'_>) -> bool {
     fn twice(value: &Value) -> bool {
         match value {
             Value::Array(items) => {
-                let ids: Vec<_> = items.iter().filter_map(identity).collect();
+                let plain = |item: &'_ Value| item.is_string();
+                let itself = items.iter().all(plain);
+                let id = |item| if itself { Some(item) } else { identity(item) };
+                let ids: Vec<_> = items.iter().filter_map(id).collect();
                 let repeated = ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id));
                 repeated || items.iter().any(twice)
             }
@@ -177,7 +216,7 @@ fn ids_twice(seen: &Seen<'_>) -> bool {
             _ => false,
         }
     }
-    seen.theirs.is_some() && (twice(&seen.case.state) || seen.case.actions.iter().any(twice))
+    seen.theirs.is_some() && twice(&seen.case.state)
 }
 
 /// What tells the entries of a list apart, wherever it stands in them.

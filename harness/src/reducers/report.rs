@@ -125,7 +125,7 @@ impl Finding {
             (None, Kind::Refused) => format!("{action}: the subject refuses it ({path})"),
             (None, Kind::Broken) => format!("{action}: the subject breaks the protocol ({path})"),
             (None, Kind::Unsteady) => format!("{action}: asked twice, `{path}` is another"),
-            (None, Kind::Outcome) => format!("{action}: said to be {path}"),
+            (None, Kind::Outcome) => format!("actions are said to be {path}, such as {action}"),
             (None, Kind::Lost) => {
                 format!("{action}: decoding and encoding do not keep `{path}`")
             }

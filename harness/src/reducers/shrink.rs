@@ -173,7 +173,7 @@ impl Shrinker {
         let mut edits = VecDeque::new();
         let mut plain = |place: Option<usize>, path: &str, value: &Value| {
             let simple = match value {
-                Value::String(text) if text.chars().count() > 1 => json!("t"),
+                Value::String(text) if !means_something(path, text) => json!("t"),
                 Value::Number(number) if number.as_u64() != Some(0) => json!(0),
                 Value::Bool(true) => json!(false),
                 Value::Array(items) if !items.is_empty() => json!([]),
@@ -221,6 +221,14 @@ impl Shrinker {
         let actions = self.valid.1 == actions || !self.valid.1 && case.actions.is_empty();
         (states && actions).then_some(case)
     }
+}
+
+/// Whether a text is more than a text: it tells a kind or a time, or is short anyway.
+fn means_something(path: &str, text: &str) -> bool {
+    const TELLING: [&str; 8] =
+        ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    TELLING.contains(&name) || name.ends_with("At") || text.chars().count() <= 1
 }
 
 fn root(case: &mut Case, place: Option<usize>) -> Option<&mut Value> {
