@@ -38,7 +38,7 @@ pub struct Reducers {
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
     /// How many sequences to generate; 0 for the vectors alone
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     cases: u64,
     /// Generate the sequences of this seed, as an earlier run printed it
     #[arg(long)]

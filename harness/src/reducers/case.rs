@@ -127,6 +127,13 @@ impl Case {
 }
 
 impl Disagreement {
+    /// Whether another disagreement is this one, seen at a smaller place.
+    pub fn holds_in(&self, other: &Disagreement) -> bool {
+        let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
+        let alike = self.kind == other.kind && self.action == other.action;
+        self.key() == other.key() || alike && deeper && self.open.is_none() && other.open.is_none()
+    }
+
     /// What tells it apart, also in a baseline: the kind, the action and the place. What is said
     /// about actions is said about many of them in the same way, and told apart by the words alone.
     pub fn key(&self) -> String {
@@ -194,17 +201,21 @@ pub fn judge(
     }
 }
 
-/// The place that all differences have in common; the first one where that is the whole state.
+/// The place that all differences have in common, whatever their indices are; that of the first one
+/// where it is the whole state.
 pub fn common(differences: &[Difference]) -> String {
     let Some(first) = differences.first() else { return String::new() };
-    let mut shared: Vec<&str> = first.path.split('/').collect();
+    let class = place_class(&first.path);
+    let mut shared = class.split('/').count();
     for difference in differences {
-        let steps = difference.path.split('/');
-        let alike = shared.iter().zip(steps).take_while(|(one, other)| *one == other).count();
-        shared.truncate(alike);
+        let other = place_class(&difference.path);
+        let pairs = class.split('/').zip(other.split('/'));
+        shared = shared.min(pairs.take_while(|(one, other)| one == other).count());
     }
-    let shared = shared.join("/");
-    if shared.is_empty() { first.path.clone() } else { shared }
+    if shared <= 1 {
+        return first.path.clone();
+    }
+    first.path.split('/').take(shared).collect::<Vec<_>>().join("/")
 }
 
 /// The first outcome that differs. Whether an action that sets a title to itself was applied is

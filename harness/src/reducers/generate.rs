@@ -30,8 +30,8 @@ pub struct Generator {
     version: Version,
     protocol: &'static Protocol,
     seed: u64,
-    /// The channels with their share, and the types of their actions.
-    channels: Vec<(ChannelKind, usize, Vec<String>)>,
+    /// The channels, and the types of their actions.
+    channels: Vec<(ChannelKind, Vec<String>)>,
 }
 
 /// A sequence, and every step of it alone.
@@ -60,13 +60,16 @@ enum Miss {
 const MISSES: &[(usize, Miss)] =
     &[(12, Miss::Anywhere), (6, Miss::Malformed), (2, Miss::UnknownType), (2, Miss::OtherChannel)];
 
-/// Shares of the channels; the others have one each. Up to 0.3.0 the session holds the turns.
-const SHARES: &[(ChannelKind, usize)] = &[(ChannelKind::Chat, 6), (ChannelKind::Session, 4)];
-
 /// How often an action is drawn anew until one hits.
 const TRIES: usize = 10;
 /// Of a hundred actions, how many are of the type that the sequence tries more often.
-const WISHED: usize = 25;
+const WISHED: usize = 35;
+/// How many first states are tried for one in which the wished action takes effect.
+const STATES: usize = 16;
+/// How often the wished action is drawn for each of them.
+const WISHES: usize = 3;
+/// How many other states the lists of a first state are taken from.
+const RICHER: usize = 3;
 /// Fewest actions of a sequence.
 const SHORTEST: usize = 4;
 /// How many more there can be.
@@ -89,15 +92,13 @@ impl Generator {
                 by_channel.entry(row.channel).or_default().push(row.action_type.clone());
             }
         }
-        let share = |kind| SHARES.iter().find(|(k, _)| *k == kind).map_or(1, |(_, share)| *share);
-        let channels = by_channel.into_iter().map(|(kind, types)| (kind, share(kind), types));
-        let channels: Vec<_> = channels.collect();
+        let channels: Vec<_> = by_channel.into_iter().collect();
         (!channels.is_empty()).then_some(Generator { version, protocol, seed, channels })
     }
 
     /// The plainest state of each channel, to see whether a subject serves it.
     pub fn plainest(&self) -> Vec<Case> {
-        let plain = |(channel, ..): &(ChannelKind, usize, Vec<String>)| {
+        let plain = |(channel, _): &(ChannelKind, Vec<String>)| {
             let mut choose = |_: usize| 0;
             let state = self.protocol.sampler(Sampling::default(), &mut choose).state(*channel)?;
             Some(Case { channel: *channel, state, actions: Vec::new(), now: 0 })
@@ -108,14 +109,13 @@ impl Generator {
     /// The sequence of that number: the same seed and number, the same sequence.
     pub fn sequence(&self, number: u64) -> Sequence {
         let mut dice = Dice::new(self.seed, number);
-        let shares: usize = self.channels.iter().map(|(_, share, _)| share).sum();
-        let mut place = dice.below(shares);
-        let chosen = self.channels.iter().find(|(_, share, _)| {
-            let here = place < *share;
-            place = place.saturating_sub(*share);
-            here
-        });
-        let Some((channel, _, types)) = chosen.or(self.channels.first()) else {
+        // Every type of action has its turn at being tried more often than the others, so that rare
+        // ones have their chance; channels come as often as they have actions.
+        let types = || self.channels.iter().flat_map(|(_, types)| types);
+        let turn = usize::try_from(number).unwrap_or_default() % types().count().max(1);
+        let wish = types().nth(turn).cloned().unwrap_or_default();
+        let chosen = self.channels.iter().find(|(_, types)| types.contains(&wish));
+        let Some((channel, types)) = chosen else {
             let whole =
                 Case { channel: ChannelKind::Root, state: json!({}), actions: Vec::new(), now: 0 };
             return Sequence { whole, steps: Vec::new() };
@@ -128,11 +128,9 @@ impl Generator {
             distinct: dice.chance(85),
         };
         let now = dice.pick(CLOCKS).copied().unwrap_or_default();
-        let state = self.state(*channel, sampling, &mut dice);
-        // In every sequence another type is tried more often, so that rare ones have their chance.
-        let wish = types.get(dice.below(types.len())).cloned().unwrap_or_default();
         let channel = *channel;
         let mut walk = Walk { generator: self, channel, types, wish, sampling, now, dice };
+        let state = walk.first();
         walk.walk(state)
     }
 
@@ -142,10 +140,35 @@ impl Generator {
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
         let mut sampler = self.protocol.sampler(sampling, &mut choose);
         let mut state = sampler.state(channel).unwrap_or_else(|| json!({}));
+        if !plain {
+            for _ in 0..RICHER {
+                enrich(&mut state, sampler.state(channel).unwrap_or_default());
+            }
+        }
         if !plain && sampler.of_type("ActiveTurn").is_some() && state.get("turns").is_some() {
             busy(&mut state, sampling, self.protocol, dice);
         }
         state
+    }
+}
+
+/// Takes over the lists of another state: what is not there yet, and entries whose ids are new.
+/// Lists of one entry know no order and hide most of what can go wrong in them.
+fn enrich(state: &mut Value, other: Value) {
+    let (Value::Object(state), Value::Object(other)) = (state, other) else { return };
+    for (name, value) in other {
+        let Value::Array(more) = value else { continue };
+        match state.get_mut(&name) {
+            Some(Value::Array(held)) => {
+                for item in more {
+                    let id = identity(&item);
+                    if id.is_some() && !held.iter().any(|other| identity(other) == id) {
+                        held.push(item);
+                    }
+                }
+            }
+            _ => drop(state.insert(name, Value::Array(more))),
+        }
     }
 }
 
@@ -187,9 +210,11 @@ fn busy(state: &mut Value, sampling: Sampling, protocol: &Protocol, dice: &mut D
     }
 }
 
-/// What tells the parts of a turn apart.
-fn identity(part: &Value) -> Option<&Value> {
-    ["/id", "/toolCall/toolCallId", "/request/id"].iter().find_map(|place| part.pointer(place))
+/// What tells the entries of a list apart.
+fn identity(item: &Value) -> Option<&Value> {
+    const PLACES: [&str; 6] =
+        ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
+    PLACES.iter().find_map(|place| item.pointer(place))
 }
 
 /// One sequence in the making.
@@ -204,6 +229,32 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// A state in which the wished action takes effect, if a few tries find one.
+    fn first(&mut self) -> Value {
+        let mut state = json!({});
+        for _ in 0..STATES {
+            state = self.generator.state(self.channel, self.sampling, &mut self.dice);
+            let wish = self.wish.clone();
+            let targets = Targets::of(&state);
+            for _ in 0..WISHES {
+                let mut action = self.draw_type(&wish);
+                self.aim(&mut action, &targets);
+                if self.changes(&state, &action) {
+                    return state;
+                }
+            }
+        }
+        state
+    }
+
+    /// Whether our reducer changes a state by an action.
+    fn changes(&self, state: &Value, action: &Value) -> bool {
+        let mut after = state.clone();
+        let version = self.generator.version;
+        let outcome = model::apply_at(version, self.channel, self.now, &mut after, action);
+        outcome == Outcome::Applied && after != *state
+    }
+
     fn walk(&mut self, first: Value) -> Sequence {
         let mut state = first.clone();
         let (mut actions, mut steps) = (Vec::new(), Vec::new());
@@ -273,10 +324,7 @@ impl Walk<'_> {
         for _ in 0..TRIES {
             let mut action = self.draw();
             self.aim(&mut action, &targets);
-            let mut after = state.clone();
-            let version = self.generator.version;
-            let outcome = model::apply_at(version, self.channel, self.now, &mut after, &action);
-            let changed = outcome == Outcome::Applied && after != *state;
+            let changed = self.changes(state, &action);
             last = action;
             if changed {
                 break;
@@ -304,9 +352,9 @@ impl Walk<'_> {
 
     /// A valid action of another channel.
     fn foreign(&mut self) -> Value {
-        let others: Vec<&(ChannelKind, usize, Vec<String>)> =
+        let others: Vec<&(ChannelKind, Vec<String>)> =
             self.generator.channels.iter().filter(|row| row.0 != self.channel).collect();
-        let name = self.dice.pick(&others).and_then(|row| self.dice.pick(&row.2)).cloned();
+        let name = self.dice.pick(&others).and_then(|row| self.dice.pick(&row.1)).cloned();
         name.map_or_else(|| json!({"type": "x-other/later"}), |name| self.draw_type(&name))
     }
 
@@ -368,7 +416,7 @@ impl Walk<'_> {
         let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
         let mut ids = targets.lists.get(*source)?.clone();
         self.dice.shuffle(&mut ids);
-        if self.dice.chance(40) {
+        if self.dice.chance(60) {
             ids.truncate(self.dice.below(ids.len() + 1));
         }
         if self.dice.chance(10) {
@@ -406,7 +454,8 @@ const ALIASES: &[(&str, &str)] = &[
 const ORDERS: &[(&str, &str)] =
     &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
 
-fn is_reference(name: &str) -> bool {
+/// Whether a member of this name refers to something by its id.
+pub(super) fn is_reference(name: &str) -> bool {
     const NAMES: &[&str] =
         &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
     NAMES.contains(&name) || name.ends_with("Id") || name.ends_with("Directory")
@@ -487,8 +536,8 @@ mod tests {
         let generator = Generator::new(V1_0, 1, |_| true).unwrap();
         let (mut hits, mut total) = (0, 0);
         let mut missing: Vec<&String> =
-            generator.channels.iter().flat_map(|(_, _, types)| types).collect();
-        for number in 0..1500 {
+            generator.channels.iter().flat_map(|(_, types)| types).collect();
+        for number in 0..1600 {
             for step in generator.sequence(number).steps {
                 total += 1;
                 let folded = step.fold(V1_0);

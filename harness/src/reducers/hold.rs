@@ -554,7 +554,7 @@ impl Run<'_> {
                     _ => false,
                 };
                 let found = self.judge(case, answer);
-                let found = found.filter(|found| found.key() == finding.key);
+                let found = found.filter(|found| what.holds_in(found));
                 holds.push(found.is_some() && (kept || case.actions.is_empty()));
                 if let Some(found) = found
                     && holds.iter().filter(|holds| **holds).count() == 1
@@ -565,10 +565,26 @@ impl Run<'_> {
             }
             shrinker.take(&holds);
         }
-        if let Some(kept) = self.classes.get_mut(&finding.key) {
-            kept.case = shrinker.best().clone();
-            kept.what = what;
+        self.refile(&finding.key, what, shrinker.best().clone());
+    }
+
+    /// Puts a finding under what its smallest case shows, together with what is there already.
+    fn refile(&mut self, key: &str, what: Disagreement, case: Case) {
+        let Some(mut finding) = self.classes.remove(key) else { return };
+        finding.key = what.key();
+        finding.what = what;
+        finding.case = case;
+        if let Some(other) = self.classes.remove(&finding.key) {
+            finding.seen += other.seen;
+            finding.vectors.extend(other.vectors);
+            finding.vectors.sort();
+            finding.vectors.dedup();
+            if other.case.size() < finding.case.size() {
+                finding.case = other.case;
+                finding.what = other.what;
+            }
         }
+        self.classes.insert(finding.key.clone(), finding);
     }
 
     /// Puts the findings in order, and takes those together that have the same smallest case.

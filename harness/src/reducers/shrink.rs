@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use crate::wire::json::{Value, json};
 
 use super::case::Case;
+use super::generate::is_reference;
 use super::open::is_malformed;
 use super::pointer;
 use crate::wire::protocol::Protocol;
@@ -223,12 +224,14 @@ impl Shrinker {
     }
 }
 
-/// Whether a text is more than a text: it tells a kind or a time, or is short anyway.
+/// Whether a text is more than a text: it tells a kind or a time, or is a short id.
 fn means_something(path: &str, text: &str) -> bool {
     const TELLING: [&str; 8] =
         ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
     let name = path.rsplit('/').next().unwrap_or_default();
-    TELLING.contains(&name) || name.ends_with("At") || text.chars().count() <= 1
+    let id = is_reference(name) || name.bytes().all(|byte| byte.is_ascii_digit());
+    let short = text == "t" || id && text.chars().count() <= 1;
+    TELLING.contains(&name) || name.ends_with("At") || short
 }
 
 fn root(case: &mut Case, place: Option<usize>) -> Option<&mut Value> {
