@@ -33,8 +33,12 @@ fn main() {
     let runtime = runtime();
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        ours.push(runtime.block_on(harness()));
-        bare.push(runtime.block_on(echo()));
+        if measure::asked_for("ours") {
+            ours.push(runtime.block_on(harness()));
+        }
+        if measure::asked_for("bare") {
+            bare.push(runtime.block_on(echo()));
+        }
     }
     let (ours, bare) = (median(ours), median(bare));
     println!("round_trip: {:.2} us of CPU per step, {:.0} steps per CPU second", ours, 1e6 / ours);

@@ -73,7 +73,7 @@ pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
         if socket.send(Message::text(echo)).await.is_err() {
             return;
         }
-        if action.contains("chat/turnStarted") {
+        if deltas > 0 && action.contains("chat/turnStarted") {
             let first = seq;
             for frame in turn(first, deltas) {
                 seq += 1;
@@ -100,11 +100,20 @@ fn dispatched(text: &str) -> Option<(&str, &str)> {
 
 /// The envelope of an own action.
 pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> String {
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{{\"channel\":\"{CHAT}\",\"action\":\
-         {action},\"serverSeq\":{seq},\"origin\":{{\"clientId\":\"{client_id}\",\"clientSeq\":\
-         {client_seq}}}}}}}"
-    )
+    let parts = [
+        "{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{\"channel\":\"",
+        CHAT,
+        "\",\"action\":",
+        action,
+        ",\"serverSeq\":",
+        &seq.to_string(),
+        ",\"origin\":{\"clientId\":\"",
+        client_id,
+        "\",\"clientSeq\":",
+        client_seq,
+        "}}}",
+    ];
+    parts.concat()
 }
 
 /// The frames of a turn that has started: a part, `deltas` times text for it, and the end.

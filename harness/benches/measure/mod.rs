@@ -20,6 +20,13 @@ pub fn wanted() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
 
+/// Whether a side is to be measured: `--only ours` and `--only bare` leave the other out, for a
+/// profile or a count of instructions of one alone.
+pub fn asked_for(side: &str) -> bool {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
+    arguments.nth(1).is_none_or(|only| only == side)
+}
+
 /// CPU time, user and system, that this process has used.
 pub fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -338,11 +338,7 @@ mod tests {
         check(&case, value(json!([]), &[]), Some("state root/terminalsChanged /terminals/*"));
         let other = json!([{"resource": "u", "title": "u"}]);
         check(&case, value(other, &[]), Some("state root/terminalsChanged /terminals/*"));
-        check(
-            &case,
-            value(terminals, &[Told::NoOp]),
-            Some("outcome noop, not applied"),
-        );
+        check(&case, value(terminals, &[Told::NoOp]), Some("outcome noop, not applied"));
         let refused = Ok(Answer::Error("no `x` at 17".to_owned()));
         check(&case, refused, Some("refused root/terminalsChanged no * at *"));
         let died = Err(Fault::Died(String::new()));

@@ -159,7 +159,9 @@ impl Run<'_> {
     /// nothing more is asked about the channel.
     fn served(&mut self) {
         let Options { version, seed, .. } = *self.options;
-        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else { return };
+        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else {
+            return;
+        };
         let plain = generator.plainest();
         let answers = self.ask(plain.iter().map(Case::question).collect());
         for (case, answer) in plain.iter().zip(&answers) {
@@ -339,7 +341,9 @@ impl Run<'_> {
 
     fn sequences(&mut self, progress: &mut dyn FnMut(Progress)) {
         let Options { version, seed, .. } = *self.options;
-        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else { return };
+        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else {
+            return;
+        };
         let count = self.options.sequences;
         let mut first = 0;
         while first < count && !self.subject.is_lost() {

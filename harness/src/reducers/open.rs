@@ -69,7 +69,10 @@ pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "disputed-members",
         title: "the sources disagree whether a member that is not there has to be",
-        readings: &["the value is taken without it", "the value is refused, or the member filled in"],
+        readings: &[
+            "the value is taken without it",
+            "the value is refused, or the member filled in",
+        ],
         matches: disputed,
     },
     OpenPoint {
@@ -132,19 +135,14 @@ fn malformed(seen: &Seen<'_>) -> bool {
 fn disputed(seen: &Seen<'_>) -> bool {
     let Some(protocol) = Protocol::of(seen.version) else { return false };
     let Case { channel, state, actions, .. } = seen.case;
-    let absent = |errors: Vec<ShapeError>| {
-        errors.iter().any(|error| error.soft && error.found == NOTHING)
-    };
+    let absent =
+        |errors: Vec<ShapeError>| errors.iter().any(|error| error.soft && error.found == NOTHING);
     absent(protocol.check_state(*channel, state))
         || actions.iter().any(|action| absent(protocol.check_action(action)))
 }
 
 /// Whether a value of that type lacks a member about which the sources disagree.
-pub(super) fn disputes(
-    version: Version,
-    name: &str,
-    value: &Value,
-) -> Option<&'static OpenPoint> {
+pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'static OpenPoint> {
     let protocol = Protocol::of(version)?;
     let errors = match protocol.action(name) {
         Some(_) => protocol.check_action(value),
