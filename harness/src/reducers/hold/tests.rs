@@ -82,9 +82,9 @@ fn a_planted_defect_is_found_and_made_small() {
     let report = report(planted, 600);
     let failing: Vec<_> = report.of_status(Status::Fail).collect();
     let keys: Vec<_> = failing.iter().map(|finding| finding.key.as_str()).collect();
-    let path = "state chat/queuedMessagesReordered /queuedMessages/*/id";
-    assert!(keys.contains(&path), "{keys:?}");
-    let finding = failing.iter().find(|finding| finding.key == path).unwrap();
+    let path = "state chat/queuedMessagesReordered /queuedMessages/*";
+    assert!(!keys.is_empty() && keys.iter().all(|key| key.starts_with(path)), "{keys:?}");
+    let finding = failing.first().unwrap();
     assert_eq!(finding.case.actions.len(), 1);
     let queue = finding.case.state["queuedMessages"].as_array().unwrap();
     assert_eq!(queue.len(), 2, "{}", finding.case.state);
