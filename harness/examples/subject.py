@@ -21,9 +21,9 @@ TYPES = {}  # name -> function from a value to what decoding and encoding leave 
 def answer(question):
     if question.get("op") == "roundtrip":
         return {"value": TYPES[question["type"]](question["value"])}
-    state = question["state"]
+    reduce, state = REDUCERS[question["reducer"]], question["state"]
     for action in question["actions"]:
-        state = REDUCERS[question["reducer"]](state, action, question.get("now", 0))
+        state = reduce(state, action, question.get("now", 0))
     return {"state": state}
 
 

@@ -16,17 +16,13 @@ use crate::wire::json::{Value, json};
 
 use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
 use super::compare::{Clock, differences_with, same};
-use super::dice::Dice;
 use super::exchange::{Answer, Fault, Question, Subject};
 use super::generate::Generator;
-use super::open::{self, without_strangers};
-use super::report::{Finding, Report, Tally, VectorResult};
+use super::report::{Finding, Report, VectorResult};
 use super::shrink::Shrinker;
 use super::vector::{Vector, VectorFile};
 use crate::verdict::Status;
 use crate::wire::channel::ChannelKind;
-use crate::wire::protocol::Protocol;
-use crate::wire::sample::Sampling;
 use crate::wire::version::Version;
 
 /// How a subject is held.
@@ -67,10 +63,6 @@ const VECTORS: usize = 64;
 const MAX_FINDINGS: usize = 200;
 /// One sequence in so many is asked twice.
 const TWICE_IN: u64 = 8;
-/// Values of each type that go through a round trip.
-const TRIPS: usize = 24;
-/// The dice of round trips stand apart from those of sequences.
-const TRIP_DICE: u64 = 1 << 40;
 
 /// Holds a subject against our reducers.
 pub fn hold(
@@ -454,67 +446,6 @@ impl Run<'_> {
         cases.iter().zip(&answers).all(agrees)
     }
 
-    fn round_trips(&mut self) {
-        let Some(protocol) = Protocol::of(self.options.version) else { return };
-        for name in round_trip_types(protocol) {
-            if self.subject.is_lost() {
-                return;
-            }
-            let values = self.values(protocol, &name);
-            let question = |value: &Value| {
-                let name = if protocol.action(&name).is_some() { "StateAction" } else { &name };
-                Question::RoundTrip { name: name.to_owned(), value: value.clone() }
-            };
-            let answers = self.ask(values.iter().map(question).collect());
-            let served = answers.iter().any(|answer| matches!(answer, Ok(Answer::Value { .. })));
-            let broken = answers.iter().any(Result::is_err);
-            if !served && !broken {
-                self.report.unserved.push(name);
-                continue;
-            }
-            let mut tally = Tally::default();
-            for (value, answer) in values.iter().zip(&answers) {
-                if *answer == Err(Fault::GivenUp) {
-                    continue;
-                }
-                let mut found = lost(&name, value, answer);
-                if let Some(found) = &mut found {
-                    let disputed = || open::disputes(self.options.version, &name, value);
-                    found.open = found.open.or_else(disputed);
-                }
-                tally.count(found.as_ref());
-                if let Some(found) = found {
-                    let state = value.clone();
-                    let case =
-                        Case { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 };
-                    self.file(found, &case, None);
-                }
-            }
-            self.report.round_trips.insert(name, tally);
-        }
-    }
-
-    fn values(&self, protocol: &'static Protocol, name: &str) -> Vec<Value> {
-        let part = name.bytes().fold(TRIP_DICE, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
-        let mut dice = Dice::new(self.options.seed, part);
-        let mut values = Vec::new();
-        for number in 0..TRIPS {
-            let sampling = Sampling {
-                unknown: if number % 3 == 2 { 8 } else { 0 },
-                strange: if number % 4 == 3 { 6 } else { 0 },
-                ..Sampling::default()
-            };
-            let mut choose = |count| if number == 0 { 0 } else { dice.below(count) };
-            let mut sampler = protocol.sampler(sampling, &mut choose);
-            let value = match protocol.action(name) {
-                Some(_) => sampler.action(name),
-                None => sampler.of_type(name),
-            };
-            values.extend(value);
-        }
-        values
-    }
-
     fn shrink(&mut self, progress: &mut dyn FnMut(Progress)) {
         let keys: Vec<String> = self.classes.keys().take(MAX_FINDINGS).cloned().collect();
         for (done, key) in keys.iter().enumerate() {
@@ -615,66 +546,6 @@ impl Run<'_> {
     }
 }
 
-/// What a round trip has lost, or added.
-fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Disagreement> {
-    let of = |kind, path: String, ours: String, theirs: String, open| Disagreement {
-        kind,
-        action: name.to_owned(),
-        path,
-        ours,
-        theirs,
-        open,
-    };
-    match answer {
-        Err(fault) => {
-            let path = "round trip".to_owned();
-            Some(of(Kind::Broken, path, "an answer".to_owned(), fault.to_string(), None))
-        }
-        Ok(Answer::Error(why)) => {
-            let path = "refused".to_owned();
-            Some(of(Kind::Lost, path, "the value".to_owned(), case::cut(why, 160), None))
-        }
-        Ok(Answer::Value { value: back, .. }) => {
-            let differences = super::compare::differences(value, back);
-            let first = differences.first()?;
-            let alike = same(&without_strangers(value), &without_strangers(back));
-            let open = alike.then(open::unknown_members).flatten();
-            let path = case::place_class(&first.path);
-            let (ours, theirs) = (case::shown(&first.ours), case::shown(&first.theirs));
-            Some(of(Kind::Lost, path, ours, theirs, open))
-        }
-    }
-}
-
-/// The types whose values go through a round trip: states, actions, params and results.
-fn round_trip_types(protocol: &Protocol) -> Vec<String> {
-    const MORE: &[&str] =
-        &["ActionEnvelope", "Turn", "ResponsePart", "ToolCallState", "Customization", "ChatSource"];
-    const STATES: [ChannelKind; 10] = [
-        ChannelKind::Root,
-        ChannelKind::Session,
-        ChannelKind::Chat,
-        ChannelKind::Terminal,
-        ChannelKind::Changeset,
-        ChannelKind::Annotations,
-        ChannelKind::ResourceWatch,
-        ChannelKind::Canvas,
-        ChannelKind::Automations,
-        ChannelKind::AutomationRun,
-    ];
-    let states = STATES.iter().map(|kind| kind.state_type().to_owned());
-    let more = MORE.iter().map(|name| (*name).to_owned());
-    let messages = protocol
-        .methods()
-        .flat_map(|method| [Some(method.params_type.clone()), method.result_type.clone()])
-        .flatten();
-    let types = states.chain(more).chain(messages).filter(|name| protocol.has_type(name));
-    let actions = protocol.actions().map(|row| row.action_type.clone());
-    let mut names: Vec<String> = types.chain(actions).collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
 #[cfg(test)]
 mod tests;
+mod trips;

@@ -9,6 +9,7 @@ use crate::wire::json::Value;
 
 use super::case::{Case, Folded};
 use super::compare::{Difference, same};
+use super::pointer;
 use crate::model::{Outcome, status};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
@@ -199,22 +200,67 @@ fn tool_call_twice(seen: &Seen<'_>) -> bool {
     active_parts(&seen.case.state).filter(|part| id(part)).nth(1).is_some()
 }
 
+/// Whether a list with an id twice differs, or the action means such an id.
 fn ids_twice(seen: &Seen<'_>) -> bool {
-    fn twice(value: &Value) -> bool {
-        match value {
-            Value::Array(items) => {
-                let plain = |item: &'_ Value| item.is_string();
-                let itself = items.iter().all(plain);
-                let id = |item| if itself { Some(item) } else { identity(item) };
-                let ids: Vec<_> = items.iter().filter_map(id).collect();
-                let repeated = ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id));
-                repeated || items.iter().any(twice)
-            }
-            Value::Object(members) => members.values().any(twice),
-            _ => false,
-        }
+    if seen.theirs.is_none() {
+        return false;
     }
-    seen.theirs.is_some() && twice(&seen.case.state)
+    let mut lists = Vec::new();
+    repeated(&seen.case.state, &mut String::new(), &mut lists);
+    lists.iter().any(|(path, ids)| {
+        let within = |difference: &Difference| {
+            difference
+                .path
+                .strip_prefix(path.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let differs = seen.differences.iter().any(within);
+        differs || seen.case.actions.iter().any(|action| mentions(action, ids))
+    })
+}
+
+/// The lists of a value that have an id twice, with their places, and those ids.
+fn repeated(value: &Value, path: &mut String, lists: &mut Vec<(String, Vec<Value>)>) {
+    let length = path.len();
+    match value {
+        Value::Array(items) => {
+            let plain = items.iter().all(Value::is_string);
+            let ids: Vec<&Value> = items
+                .iter()
+                .filter_map(|item| if plain { Some(item) } else { identity(item) })
+                .collect();
+            let again = ids
+                .iter()
+                .enumerate()
+                .filter(|(at, id)| ids.iter().take(*at).any(|other| other == *id));
+            let again: Vec<Value> = again.map(|(_, id)| (*id).clone()).collect();
+            if !again.is_empty() {
+                lists.push((path.clone(), again));
+            }
+            for (index, item) in items.iter().enumerate() {
+                path.push_str(&format!("/{index}"));
+                repeated(item, path, lists);
+                path.truncate(length);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                path.push('/');
+                path.push_str(&pointer::escaped(name));
+                repeated(value, path, lists);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn mentions(value: &Value, ids: &[Value]) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| mentions(item, ids)),
+        Value::Object(members) => members.values().any(|member| mentions(member, ids)),
+        text => ids.contains(text),
+    }
 }
 
 /// What tells the entries of a list apart, wherever it stands in them.
