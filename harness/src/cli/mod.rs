@@ -16,6 +16,7 @@ mod files;
 mod judge;
 mod list;
 mod mutants;
+mod official;
 mod options;
 mod place;
 mod reduce;
@@ -77,6 +78,9 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Hold a reducer against ours, by vectors and by generated sequences
     Reducers(Box<reducers::Reducers>),
+    /// The process that `reducers --subject official` starts
+    #[command(hide = true)]
+    Official(official::Official),
 }
 
 /// Runs the program.
@@ -101,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Serve(command) => command.main(&context),
         Command::Reducers(command) => command.main(&context),
         Command::Reduce(command) => command.main(),
+        Command::Official(command) => command.main(),
     };
     match outcome {
         Ok(code) => code.into(),

@@ -18,6 +18,7 @@ use crate::wire::version::Version;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::official;
 use super::options::{self, Report};
 use super::reduce::published;
 use super::subject::Process;
@@ -31,7 +32,8 @@ use super::subject::Process;
 pub struct Reducers {
     /// Vector files and folders; those that the binary carries unless given
     paths: Vec<PathBuf>,
-    /// The command that starts the subject; `{spec}` becomes the version
+    /// The command that starts the subject; `{spec}` becomes the version. `official` is the official
+    /// Rust crate of the version, in builds that have the feature of this name
     #[arg(long, value_name = "COMMAND")]
     subject: String,
     /// The protocol version: a published one, 1 for the integer before 0.1.0
@@ -73,16 +75,21 @@ impl Reducers {
     pub(super) fn main(self, context: &Context) -> Outcome {
         let vectors = self.vectors(context)?;
         let baseline = self.known()?;
+        let official = self.subject == official::NAME;
+        let own_clock = self.mask_clock || official && official::reads_clock(self.spec);
         let options = Options {
             version: self.spec,
             subject: self.subject.clone(),
-            clock: if self.mask_clock { Clock::Own } else { Clock::Given },
+            clock: if own_clock { Clock::Own } else { Clock::Given },
             seed: self.seed.unwrap_or(context.seed),
             sequences: self.cases,
             channels: self.only.clone(),
             round_trips: !self.no_round_trips,
         };
-        let command = self.subject.replace("{spec}", &self.spec.to_string());
+        let command = match official {
+            true => official::command(self.spec)?,
+            false => self.subject.replace("{spec}", &self.spec.to_string()),
+        };
         let mut subject = Process::new(command, self.timeout)?;
         let mut progress = |at: Progress| context.progress(&show::progress(&at));
         let mut held = hold(&mut subject, &vectors, &options, &mut progress);

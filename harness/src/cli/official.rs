@@ -1,0 +1,122 @@
+//! The official Rust crates as subjects: `reducers --subject official`.
+//!
+//! The crate of a version runs in a process of its own, which is this program again: a crate that
+//! panics or hangs is bounded and reported like any other subject.
+//!
+//! Start at [`command`]; [`Official`] is the process.
+
+use clap::Args;
+
+use crate::wire::version::Version;
+
+use super::exit::{Outcome, Stop};
+use super::reduce::published;
+
+#[cfg(feature = "official")]
+mod crates;
+
+/// What a user calls these subjects.
+pub(super) const NAME: &str = "official";
+
+/// The versions with a crate, and the crate's version.
+const CRATES: &[(Version, &str)] = &[
+    (Version::V1, "0.1.0"),
+    (Version::V0_2, "0.2.0"),
+    (Version::V0_3, "0.3.0"),
+    (Version::V0_4, "0.4.0"),
+    (Version::V0_5_2, "0.5.2"),
+    (Version::V0_6, "0.6.0"),
+    (Version::V0_7, "0.7.0"),
+    (Version::V0_8, "0.8.0"),
+    (Version::V0_9, "0.9.0"),
+    (Version::V1_0, "1.0.0"),
+];
+
+/// Why a published version has no crate here.
+const WITHOUT: &[(Version, &str)] = &[
+    (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
+    (
+        Version::V0_5,
+        "of 0.5.x only one crate can be linked, which is 0.5.2 (hint: the examples have a wrapper \
+         to build around another one)",
+    ),
+    (
+        Version::V0_5_1,
+        "of 0.5.x only one crate can be linked, which is 0.5.2 (hint: the examples have a wrapper \
+         to build around another one)",
+    ),
+];
+
+/// The first version whose reducers take the time from the actions instead of the machine's clock.
+const CLOCKLESS: Version = Version::V0_9;
+
+/// One official crate behind the line protocol, for `reducers --subject official`.
+#[derive(Args, Debug)]
+pub struct Official {
+    /// The protocol version
+    #[arg(long, value_name = "VERSION", value_parser = published)]
+    spec: Version,
+}
+
+/// The command that starts the crate of a version.
+///
+/// # Errors
+/// This build has no crates, or none for the version.
+pub(super) fn command(version: Version) -> Result<String, Stop> {
+    crate_of(version)?;
+    if !cfg!(feature = "official") {
+        return Err(Stop::usage(
+            "this build has none of the official crates (hint: `cargo run --release --features \
+             official -- reducers --subject official`)",
+        ));
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Stop::fault(format!("where this program is, is not known: {error}")))?;
+    let program = program.display().to_string().replace('\'', "'\\''");
+    Ok(format!("exec '{program}' {NAME} --spec {version}"))
+}
+
+/// Whether the crate of a version reads the machine's clock.
+pub(super) fn reads_clock(version: Version) -> bool {
+    version < CLOCKLESS
+}
+
+/// The version of the crate that speaks a version.
+fn crate_of(version: Version) -> Result<&'static str, Stop> {
+    if let Some((_, held)) = CRATES.iter().find(|(spoken, _)| *spoken == version) {
+        return Ok(held);
+    }
+    let why = WITHOUT.iter().find(|(without, _)| *without == version).map_or("", |(_, why)| why);
+    Err(Stop::usage(format!("no official crate of {version} is at hand: {why}")))
+}
+
+impl Official {
+    #[cfg(feature = "official")]
+    pub(super) fn main(self) -> Outcome {
+        crate_of(self.spec)?;
+        crates::serve(self.spec, &mut std::io::stdin().lock(), &mut std::io::stdout().lock())
+    }
+
+    #[cfg(not(feature = "official"))]
+    pub(super) fn main(self) -> Outcome {
+        command(self.spec).map(|_| super::exit::Code::Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::version::PUBLISHED;
+
+    #[test]
+    fn every_version_has_a_crate_or_a_reason() {
+        for version in PUBLISHED {
+            let held = CRATES.iter().filter(|(spoken, _)| *spoken == version).count();
+            let why = WITHOUT.iter().filter(|(without, _)| *without == version).count();
+            assert_eq!(held + why, 1, "{version}");
+        }
+        let why = |version| command(version).unwrap_err().message;
+        assert!(why(Version::V0_1).contains("integer version"));
+        assert!(why(Version::V0_5_1).contains("of 0.5.x only one crate can be linked"));
+    }
+}
