@@ -1,11 +1,15 @@
 //! Mistakes and failures, drawn on the author's lines.
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
+use std::ops::Range;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::run::failure::Failure;
 use crate::scenario::source::{ScenarioError, Source, Span};
+
+/// Columns that a hint may take before it goes on in the next line.
+const HINT_WIDTH: usize = 90;
 
 /// How a drawing is made.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -17,99 +21,86 @@ pub struct Style {
 /// A mistake in a scenario file.
 pub fn mistake(sources: &[Source], error: &ScenarioError, style: Style) -> String {
     let text = error.to_string();
-    let (message, help) = match text.split_once("\n(hint: ") {
-        Some((message, hint)) => (message.to_owned(), Some(hint.trim_end_matches(')').to_owned())),
-        None => (text, None),
+    let (message, hint) = match text.split_once("\n(hint: ") {
+        Some((message, hint)) => (message, Some(hint.trim_end_matches(')'))),
+        None => (text.as_str(), None),
     };
-    let label = LabeledSpan::new_with_span(Some("here".to_owned()), place(error.span));
-    drawn(sources, error.span, message, vec![label], help, style)
+    let label = (AnnotationKind::Primary, error.span, "here");
+    drawn(sources.get(error.span.file as usize), message, &[label], hint, style)
 }
 
 /// An expectation that was not met; `help` is what the rule says and where the transcript is.
 pub fn failure(sources: &[Source], failure: &Failure, help: String, style: Style) -> String {
-    let mut labels =
-        vec![LabeledSpan::new_primary_with_span(Some(failure.label.clone()), place(failure.span))];
+    let mut labels = vec![(AnnotationKind::Primary, failure.span, failure.label.as_str())];
     if let Some((span, text)) = &failure.second
         && span.file == failure.span.file
     {
-        labels.push(LabeledSpan::new_with_span(Some(text.clone()), place(*span)));
+        labels.push((AnnotationKind::Context, *span, text));
     }
-    drawn(sources, failure.span, failure.message.clone(), labels, Some(help), style)
-}
-
-fn place(span: Span) -> (usize, usize) {
-    (span.start as usize, (span.end.saturating_sub(span.start)) as usize)
+    let source = sources.get(failure.span.file as usize);
+    drawn(source, &failure.message, &labels, Some(&help), style)
 }
 
 fn drawn(
-    sources: &[Source],
-    span: Span,
-    message: String,
-    labels: Vec<LabeledSpan>,
-    help: Option<String>,
+    source: Option<&Source>,
+    message: &str,
+    labels: &[(AnnotationKind, Span, &str)],
+    hint: Option<&str>,
     style: Style,
 ) -> String {
-    let source = sources.get(span.file as usize);
-    let drawing = Drawing {
-        message,
-        labels: labels.into_iter().map(|label| on_one_line(label, source)).collect(),
-        help,
-        source: source.map(|source| NamedSource::new(&source.name, source.text.to_string())),
+    let mut drawing = Group::with_title(Level::ERROR.primary_title(message));
+    if let Some(source) = source.filter(|source| !source.text.is_empty()) {
+        let mut lines = Snippet::source(&*source.text).path(&source.name);
+        for (kind, span, label) in labels {
+            let place = on_one_line(&source.text, *span);
+            lines = lines
+                .annotation(AnnotationKind::Visible.span(with_neighbours(&source.text, &place)))
+                .annotation(kind.span(place).label(*label));
+        }
+        drawing = drawing.element(lines);
+    }
+    if let Some(hint) = hint {
+        drawing = drawing.element(Level::HELP.message(wrapped(hint)));
+    }
+    let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
+    renderer.decor_style(DecorStyle::Unicode).render(&[drawing]) + "\n"
+}
+
+/// A label over many lines hides more than it shows: it is cut at the end of its first line. The
+/// ends lie within the text and between characters, as the drawing demands.
+fn on_one_line(text: &str, span: Span) -> Range<usize> {
+    let between = |mut byte: usize| {
+        while !text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        byte
     };
-    let theme =
-        if style.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let mut out = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme).with_context_lines(1).with_width(100);
-    if handler.render_report(&mut out, &drawing).is_err() {
-        return drawing.message;
+    let start = between((span.start as usize).min(text.len()));
+    let line_end = text[start..].find('\n').map_or(text.len(), |length| start + length);
+    start..between((span.end as usize).clamp(start, line_end))
+}
+
+/// The line of a place, with the line before and the line after it.
+fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
+    let line = text[..place.start].rfind('\n').unwrap_or(0);
+    let start = text[..line].rfind('\n').map_or(0, |at| at + 1);
+    let mut ends = text[place.end..].match_indices('\n').map(|(at, _)| place.end + at);
+    start..ends.nth(1).unwrap_or(text.len())
+}
+
+/// A hint in lines that fit on a terminal, broken between words.
+fn wrapped(hint: &str) -> String {
+    let mut out = String::with_capacity(hint.len() + 8);
+    let mut column = 0;
+    for piece in hint.split_inclusive([' ', '\n']) {
+        let width = piece.trim_end().chars().count();
+        if column > 0 && column + width > HINT_WIDTH {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            column = 0;
+        }
+        out.push_str(piece);
+        column = if piece.ends_with('\n') { 0 } else { column + width + 1 };
     }
     out
-}
-
-/// A label over many lines hides more than it shows: it is cut at the end of its first line.
-fn on_one_line(label: LabeledSpan, source: Option<&Source>) -> LabeledSpan {
-    let text = source.and_then(|source| source.text.get(label.offset()..)).unwrap_or_default();
-    let line = text.find('\n').unwrap_or(text.len());
-    let length = label.len().min(line);
-    let message = label.label().map(str::to_owned);
-    if label.primary() {
-        LabeledSpan::new_primary_with_span(message, (label.offset(), length))
-    } else {
-        LabeledSpan::new_with_span(message, (label.offset(), length))
-    }
-}
-
-struct Drawing {
-    message: String,
-    labels: Vec<LabeledSpan>,
-    help: Option<String>,
-    source: Option<NamedSource<String>>,
-}
-
-impl std::fmt::Debug for Drawing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::fmt::Display for Drawing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Drawing {}
-
-impl Diagnostic for Drawing {
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.source.as_ref().map(|_| Box::new(self.labels.iter().cloned()) as _)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|source| source as &dyn SourceCode)
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
-    }
 }
