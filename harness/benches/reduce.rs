@@ -36,7 +36,7 @@ fn main() {
     }
     pin();
     let turn = turn("t");
-    let frames: Vec<Frame> = turn.iter().map(|action| framed(action)).collect();
+    let frames: Vec<Frame> = turn.iter().map(framed).collect();
     let texts: Vec<String> = frames.iter().map(|frame| frame.display().into_owned()).collect();
     println!("a turn of {} actions, {} turns a round, medians of {ROUNDS}", turn.len(), TURNS);
     compare(
@@ -191,5 +191,55 @@ mod peer {
 
     pub fn alone(_: &Value, _: usize, _: &[Value]) -> Option<f64> {
         None
+    }
+}
+
+/// The official crate of 1.0.0: its message, the envelope in it, its reducer.
+#[cfg(feature = "official")]
+mod peer {
+    use ahp_1_0::ahp_types::actions::{ActionEnvelope, StateAction};
+    use ahp_1_0::ahp_types::messages::JsonRpcMessage;
+    use ahp_1_0::ahp_types::state::ChatState;
+    use ahp_1_0::reducers::{ReduceOutcome, apply_action_to_chat};
+
+    use super::{Value, cpu, host, per_action};
+
+    pub fn from_text(turns: usize, texts: &[String]) -> Option<f64> {
+        let mut state = state(&host::chat(10));
+        let began = cpu();
+        for _ in 0..turns {
+            for text in texts {
+                let message: JsonRpcMessage = serde_json::from_str(text).expect("a message");
+                let JsonRpcMessage::Notification(action) = message else {
+                    panic!("a notification");
+                };
+                let params = serde_json::to_value(action.params).expect("params");
+                let envelope: ActionEnvelope = serde_json::from_value(params).expect("an envelope");
+                take(&mut state, &envelope.action);
+            }
+        }
+        Some(per_action(began, turns * texts.len()))
+    }
+
+    pub fn alone(before: &Value, turns: usize, actions: &[Value]) -> Option<f64> {
+        let mut state = state(before);
+        let read = |action: &Value| serde_json::from_str(&action.to_text()).expect("an action");
+        let actions: Vec<StateAction> = actions.iter().map(read).collect();
+        let began = cpu();
+        for _ in 0..turns {
+            for action in &actions {
+                take(&mut state, action);
+            }
+        }
+        Some(per_action(began, turns * actions.len()))
+    }
+
+    fn state(value: &Value) -> ChatState {
+        serde_json::from_str(&value.to_text()).expect("a state")
+    }
+
+    fn take(state: &mut ChatState, action: &StateAction) {
+        let outcome = apply_action_to_chat(state, action);
+        assert!(matches!(outcome, ReduceOutcome::Applied), "{action:?}");
     }
 }

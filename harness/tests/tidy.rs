@@ -60,6 +60,15 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// Versions of one package, one below the other, share their reason.
+fn same_package(line: &str, other: &str) -> bool {
+    let package = |line: &str| {
+        let (_, rest) = line.split_once("package = \"")?;
+        rest.split_once('"').map(|(name, _)| name.to_owned())
+    };
+    package(line).is_some() && package(line) == package(other)
+}
+
 /// Rust sources below a folder of the harness, with their names from there.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -205,7 +214,11 @@ fn every_dependency_has_its_reason() {
         for line in text.lines() {
             if line.starts_with('[') {
                 inside = line.contains("dependencies");
-            } else if inside && line.contains(" = ") && !previous.starts_with('#') {
+            } else if inside
+                && line.contains(" = ")
+                && !previous.starts_with('#')
+                && !same_package(line, previous)
+            {
                 mistakes.push(format!("{manifest}: `{line}` has no comment above it"));
             }
             previous = line;

@@ -96,7 +96,7 @@ impl Walk<'_> {
 
     fn entry(&mut self, entry: &Value, value: &Value) {
         if let Some(fields) = entry["fields"].as_object() {
-            return self.record(&fields, value);
+            return self.record(fields, value);
         }
         let Some(tag) = entry["tag"].as_str() else {
             return;
@@ -108,8 +108,8 @@ impl Walk<'_> {
         let tag_type = if value[tag].is_boolean() { "boolean" } else { "string" };
         self.note(tag, tag_type, true);
         match &entry["variants"][&name] {
-            Value::String(named) => self.value(&named, value),
-            Value::Object(fields) => self.record(&fields, value),
+            Value::String(named) => self.value(named, value),
+            Value::Object(fields) => self.record(fields, value),
             _ => {}
         }
     }

@@ -348,7 +348,7 @@ pub(super) fn trim_summary(summary: &mut Value, version: Version) {
     if let Some(members) = summary.as_object_mut() {
         let newer = SUMMARY_MEMBERS.iter().filter(|(_, since)| *since > version);
         newer.for_each(|(name, _)| {
-            members.remove(*name);
+            members.remove(name);
         });
     }
 }

@@ -184,7 +184,7 @@ fn enter(call: &mut Object, to: ToolCallStatus) {
     let keeps = to.row().members;
     for name in STATUSES.iter().flat_map(|row| row.members) {
         if !keeps.contains(name) {
-            call.remove(*name);
+            call.remove(name);
         }
     }
 }

@@ -181,7 +181,7 @@ fn summaries(value: &Value) -> (Value, Value) {
         };
         let mut late = Map::new();
         for name in LAGGING {
-            if let Some(value) = members.remove(*name) {
+            if let Some(value) = members.remove(name) {
                 late.insert((*name).to_owned(), value);
             }
         }

@@ -492,7 +492,7 @@ impl<'a> Matcher<'a> {
         let mut named = Vec::with_capacity(members.len());
         for (key, item) in members {
             let key = fill_key(key, &mut self.scope, &mut NoMint);
-            self.within(Place::Member(key.clone()), item, object.get(&*key))?;
+            self.within(Place::Member(key.clone()), item, object.get(&key))?;
             named.push(key);
         }
         if self.exact

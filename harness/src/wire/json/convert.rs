@@ -164,7 +164,7 @@ impl<N: Into<Text>> FromIterator<(N, Value)> for Value {
 
 /// Numbers and booleans: what they become, and what they equal.
 macro_rules! plain {
-    ($($type:ty => $make:expr;)*) => {$(
+    ($($type:ty => $make:expr, $read:ident as $wide:ty;)*) => {$(
         impl From<$type> for Value {
             fn from(value: $type) -> Value {
                 $make(value)
@@ -177,7 +177,7 @@ macro_rules! plain {
         }
         impl PartialEq<$type> for Value {
             fn eq(&self, other: &$type) -> bool {
-                *self == Value::from(*other)
+                self.$read() == Some(*other as $wide)
             }
         }
         impl PartialEq<Value> for $type {
@@ -189,19 +189,19 @@ macro_rules! plain {
 }
 
 plain! {
-    bool => Value::Bool;
-    u8 => (|n: u8| Value::Number(n.into()));
-    u16 => (|n: u16| Value::Number(n.into()));
-    u32 => (|n: u32| Value::Number(n.into()));
-    u64 => (|n: u64| Value::Number(n.into()));
-    usize => (|n: usize| Value::Number(n.into()));
-    i8 => (|n: i8| Value::Number(n.into()));
-    i16 => (|n: i16| Value::Number(n.into()));
-    i32 => (|n: i32| Value::Number(n.into()));
-    i64 => (|n: i64| Value::Number(n.into()));
-    isize => (|n: isize| Value::Number(n.into()));
+    bool => Value::Bool, as_bool as bool;
+    u8 => (|n: u8| Value::Number(n.into())), as_u64 as u64;
+    u16 => (|n: u16| Value::Number(n.into())), as_u64 as u64;
+    u32 => (|n: u32| Value::Number(n.into())), as_u64 as u64;
+    u64 => (|n: u64| Value::Number(n.into())), as_u64 as u64;
+    usize => (|n: usize| Value::Number(n.into())), as_u64 as u64;
+    i8 => (|n: i8| Value::Number(n.into())), as_i64 as i64;
+    i16 => (|n: i16| Value::Number(n.into())), as_i64 as i64;
+    i32 => (|n: i32| Value::Number(n.into())), as_i64 as i64;
+    i64 => (|n: i64| Value::Number(n.into())), as_i64 as i64;
+    isize => (|n: isize| Value::Number(n.into())), as_i64 as i64;
     // JSON has no word for what is no number.
-    f64 => (|n: f64| Number::from_f64(n).map_or(Value::Null, Value::Number));
+    f64 => (|n: f64| Number::from_f64(n).map_or(Value::Null, Value::Number)), as_f64 as f64;
 }
 
 impl PartialEq<str> for Value {

@@ -23,31 +23,27 @@ macro_rules! json {
         $map.insert($name, $crate::wire::json::ToJson::to_json(&$value));
         $crate::json!(@members $map $($($rest)*)?);
     };
-    // The items of a list, one after the other.
-    (@items $list:ident) => {};
-    (@items $list:ident null $(, $($rest:tt)*)?) => {
-        $list.push($crate::wire::json::Value::Null);
-        $crate::json!(@items $list $($($rest)*)?);
+    // The items of a list: those read so far in front, the rest behind.
+    (@items [$($done:expr,)*]) => { ::std::vec![$($done),*] };
+    (@items [$($done:expr,)*] null $(, $($rest:tt)*)?) => {
+        $crate::json!(@items [$($done,)* $crate::json!(null),] $($($rest)*)?)
     };
-    (@items $list:ident [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
-        $list.push($crate::json!([ $($inner)* ]));
-        $crate::json!(@items $list $($($rest)*)?);
+    (@items [$($done:expr,)*] [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
+        $crate::json!(@items [$($done,)* $crate::json!([ $($inner)* ]),] $($($rest)*)?)
     };
-    (@items $list:ident { $($inner:tt)* } $(, $($rest:tt)*)?) => {
-        $list.push($crate::json!({ $($inner)* }));
-        $crate::json!(@items $list $($($rest)*)?);
+    (@items [$($done:expr,)*] { $($inner:tt)* } $(, $($rest:tt)*)?) => {
+        $crate::json!(@items [$($done,)* $crate::json!({ $($inner)* }),] $($($rest)*)?)
     };
-    (@items $list:ident $value:expr $(, $($rest:tt)*)?) => {
-        $list.push($crate::wire::json::ToJson::to_json(&$value));
-        $crate::json!(@items $list $($($rest)*)?);
+    (@items [$($done:expr,)*] $value:expr $(, $($rest:tt)*)?) => {
+        $crate::json!(
+            @items [$($done,)* $crate::wire::json::ToJson::to_json(&$value),] $($($rest)*)?
+        )
     };
     (null) => { $crate::wire::json::Value::Null };
     ([]) => { $crate::wire::json::Value::Array(::std::vec::Vec::new()) };
-    ([ $($items:tt)+ ]) => {{
-        let mut list = ::std::vec::Vec::new();
-        $crate::json!(@items list $($items)+);
-        $crate::wire::json::Value::Array(list)
-    }};
+    ([ $($items:tt)+ ]) => {
+        $crate::wire::json::Value::Array($crate::json!(@items [] $($items)+))
+    };
     ({}) => { $crate::wire::json::Value::Object($crate::wire::json::Map::new()) };
     ({ $($members:tt)+ }) => {{
         let mut map = $crate::wire::json::Map::new();
