@@ -8,10 +8,10 @@
 //!
 //! Start at [`Ledger::get`].
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use litemap::LiteMap;
 use serde::Deserialize;
 use strsim::levenshtein as edits;
 
@@ -116,7 +116,7 @@ impl Ledger {
 #[serde(deny_unknown_fields)]
 struct File {
     /// Arguments have names, as families of rules share one.
-    arguments: BTreeMap<String, String>,
+    arguments: LiteMap<String, String>,
     requirements: Vec<Row>,
 }
 
@@ -136,7 +136,7 @@ struct Row {
 impl Row {
     fn requirement(
         self,
-        arguments: &BTreeMap<String, String>,
+        arguments: &LiteMap<String, String>,
     ) -> Result<Requirement, serde_json::Error> {
         use serde::de::Error;
         let argument = match &self.argument {

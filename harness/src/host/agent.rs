@@ -8,7 +8,7 @@
 //!
 //! Start at [`Run`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::agent::script::{self, RELEASE, Script, ScriptStep, ToolStep};
@@ -77,7 +77,7 @@ pub(super) struct Run {
     /// The main track first.
     pub(super) tracks: Vec<Track>,
     /// Holds that were released.
-    pub(super) released: BTreeSet<String>,
+    pub(super) released: HashSet<String>,
     /// The turn was cancelled and goes on all the same: a fault.
     pub(super) undead: bool,
 }
@@ -86,7 +86,7 @@ impl Run {
     /// Begins a turn at `now`.
     pub(super) fn new(turn: &str, ops: VecDeque<Op>, now: Duration) -> Run {
         let main = Track { ops, due: Some(now + STEP), wait: None };
-        Run { turn: turn.to_owned(), tracks: vec![main], released: BTreeSet::new(), undead: false }
+        Run { turn: turn.to_owned(), tracks: vec![main], released: HashSet::new(), undead: false }
     }
 
     /// When the next operation is due.

@@ -20,8 +20,10 @@
 //!
 //! Start at [`RefHost::new`].
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
@@ -102,7 +104,7 @@ pub(super) struct Connection {
     /// The table of the version that was agreed on.
     pub(super) protocol: Option<&'static Protocol>,
     /// Its channels.
-    pub(super) subscriptions: BTreeSet<String>,
+    pub(super) subscriptions: HashSet<String>,
     /// Frames that are not yet polled.
     pub(super) pending: usize,
     /// Whether it is being closed; nothing more is read or sent.
@@ -138,25 +140,25 @@ pub struct RefHost {
     pub(super) outputs: VecDeque<Output>,
     /// Frames that follow the response to the current request.
     pub(super) late: Vec<(ConnId, Frame)>,
-    pub(super) connections: BTreeMap<ConnId, Connection>,
-    pub(super) clients: BTreeMap<String, Client>,
-    pub(super) channels: BTreeMap<String, Channel>,
-    pub(super) sessions: BTreeMap<String, Session>,
-    pub(super) chats: BTreeMap<String, Chat>,
-    pub(super) runs: BTreeMap<String, Run>,
+    pub(super) connections: LiteMap<ConnId, Connection>,
+    pub(super) clients: LiteMap<String, Client>,
+    pub(super) channels: LiteMap<String, Channel>,
+    pub(super) sessions: LiteMap<String, Session>,
+    pub(super) chats: LiteMap<String, Chat>,
+    pub(super) runs: LiteMap<String, Run>,
     /// Which sessions each client is active in.
-    pub(super) active: BTreeMap<String, BTreeSet<String>>,
+    pub(super) active: LiteMap<String, HashSet<String>>,
     /// Sessions that are not ready yet.
-    pub(super) creating: BTreeSet<String>,
+    pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
     /// The first snapshot ever given, which only a fault keeps.
     pub(super) frozen: Option<Value>,
     /// Every notification of the root channel, which only a fault keeps.
     pub(super) told: Vec<Value>,
     /// Whose an id is, which only a fault keeps.
-    pub(super) asked: BTreeMap<u64, ConnId>,
+    pub(super) asked: LiteMap<u64, ConnId>,
     /// The highest number that each client dispatched, which only a fault looks at.
-    pub(super) dispatched: BTreeMap<String, i64>,
+    pub(super) dispatched: LiteMap<String, i64>,
 }
 
 impl RefHost {
@@ -180,17 +182,17 @@ impl RefHost {
             log: Log::new(config.replay_capacity),
             outputs: VecDeque::new(),
             late: Vec::new(),
-            connections: BTreeMap::new(),
-            clients: BTreeMap::new(),
-            channels: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            chats: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            active: BTreeMap::new(),
-            creating: BTreeSet::new(),
+            connections: LiteMap::new(),
+            clients: LiteMap::new(),
+            channels: LiteMap::new(),
+            sessions: LiteMap::new(),
+            chats: LiteMap::new(),
+            runs: LiteMap::new(),
+            active: LiteMap::new(),
+            creating: HashSet::new(),
             told: Vec::new(),
-            asked: BTreeMap::new(),
-            dispatched: BTreeMap::new(),
+            asked: LiteMap::new(),
+            dispatched: LiteMap::new(),
             ids: 0,
             frozen: None,
         };
@@ -424,11 +426,11 @@ impl Host for RefHost {
         if !self.has(Fault::RestartKeepsTurns) {
             self.fail_turns();
         }
-        self.clients.values_mut().for_each(|client| client.gone_at = Some(now));
+        self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
         self.log.forget();
         if self.has(Fault::RestartForgetsSequence) {
             self.log.reset();
-            self.channels.values_mut().for_each(|channel| channel.born = 0);
+            self.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
         }
     }
 }

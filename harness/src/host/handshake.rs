@@ -4,7 +4,7 @@
 //!
 //! Start at [`RefHost::initialize`].
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ impl RefHost {
     /// The URIs of a list that name a channel, each once.
     fn existing(&self, uris: Option<&Value>) -> Vec<String> {
         let uris = uris.and_then(Value::as_array).into_iter().flatten();
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         uris.filter_map(Value::as_str)
             .filter(|uri| self.channels.contains_key(*uri) && seen.insert(*uri))
             .take(MAX_SUBSCRIPTIONS)
@@ -200,10 +200,11 @@ impl RefHost {
             }
         }
         let listed = call.params.get("subscriptions").and_then(Value::as_array);
-        let listed: BTreeSet<&str> =
+        let listed: HashSet<&str> =
             listed.into_iter().flatten().filter_map(Value::as_str).collect();
         let gone = |uri: &&str| !self.channels.contains_key(*uri);
         let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
+        missing.sort_unstable();
         if self.has(Fault::MissingNotReported) {
             missing.clear();
         }
@@ -275,8 +276,11 @@ impl RefHost {
         }
     }
 
-    /// The sessions that a client is active in.
+    /// The sessions that a client is active in, by name.
     pub(super) fn active_in(&self, client: &str) -> Vec<String> {
-        self.active.get(client).map(|set| set.iter().cloned().collect()).unwrap_or_default()
+        let mut sessions: Vec<String> =
+            self.active.get(client).into_iter().flatten().cloned().collect();
+        sessions.sort();
+        sessions
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Start at [`Liar`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
@@ -71,7 +71,7 @@ pub struct LiarHost {
     inner: RefHost,
     outputs: VecDeque<Output>,
     /// Connections that the honest part has closed.
-    closed: BTreeSet<ConnId>,
+    closed: HashSet<ConnId>,
 }
 
 impl LiarHost {
@@ -82,7 +82,7 @@ impl LiarHost {
             kind,
             inner: RefHost::new(Config { faults, ..Config::default() }),
             outputs: VecDeque::new(),
-            closed: BTreeSet::new(),
+            closed: HashSet::new(),
         }
     }
 

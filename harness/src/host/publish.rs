@@ -116,7 +116,7 @@ impl RefHost {
             _ => None,
         };
         let mixed = self.has(Fault::SessionsMixed) && envelope.channel.starts_with("ahp-session:");
-        let wants = |subscriptions: &std::collections::BTreeSet<String>| {
+        let wants = |subscriptions: &std::collections::HashSet<String>| {
             subscriptions.contains(&envelope.channel)
                 || mixed && subscriptions.iter().any(|uri| uri.starts_with("ahp-session:"))
                 || session.is_some_and(|session| subscriptions.contains(session))

@@ -211,12 +211,12 @@ impl RefHost {
         let entries = self.state(session)["activeClients"].as_array();
         let clients = entries.into_iter().flatten().filter_map(|entry| entry["clientId"].as_str());
         let clients: Vec<String> = clients.map(str::to_owned).collect();
-        self.active.retain(|client, sessions| {
+        for (client, sessions) in &mut self.active {
             if !clients.contains(client) {
                 sessions.remove(session);
             }
-            !sessions.is_empty()
-        });
+        }
+        self.active.retain(|_, sessions| !sessions.is_empty());
         for client in clients {
             self.active.entry(client).or_default().insert(session.to_owned());
         }

@@ -6,7 +6,7 @@
 //!
 //! Start at [`RefHost::create_session`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
@@ -42,7 +42,7 @@ pub(super) struct Chat {
     /// The session it belongs to.
     pub(super) session: String,
     /// The first turns of histories that were given out shortened.
-    pub(super) windows: BTreeSet<String>,
+    pub(super) windows: HashSet<String>,
     /// When its active turn began.
     pub(super) began: Duration,
     /// What is left of the script of a turn that failed and can be resumed.
@@ -158,7 +158,8 @@ impl RefHost {
             let ready_at = self.sessions.get(*uri).and_then(|session| session.ready_at);
             ready_at.is_none_or(|at| at <= self.now)
         };
-        let due: Vec<String> = self.creating.iter().filter(due).cloned().collect();
+        let mut due: Vec<String> = self.creating.iter().filter(due).cloned().collect();
+        due.sort();
         for uri in due {
             self.creating.remove(&uri);
             let Some(session) = self.sessions.get_mut(&uri) else {
@@ -223,7 +224,7 @@ impl RefHost {
     /// Takes a channel and its subscriptions away.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         self.channels.remove(uri);
-        for connection in self.connections.values_mut() {
+        for (_, connection) in &mut self.connections {
             connection.subscriptions.remove(uri);
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! Knows: requests and subscriptions. Never knows: states, the log.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -49,7 +51,7 @@ pub(super) struct Conn {
     pub fence: u64,
     /// Frames of the client that could not be read and may be answered with any id.
     pub odd: usize,
-    pub subs: BTreeMap<ChannelId, Sub>,
+    pub subs: LiteMap<ChannelId, Sub>,
     /// Channels left for good, since their unsubscribe was followed by a fence.
     pub left: HashSet<ChannelId>,
     /// Last numbers received on channels before their subscription was confirmed.

@@ -8,9 +8,11 @@
 //!
 //! Start at [`Context::observe`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -48,7 +50,7 @@ pub(super) struct Now {
 pub(super) struct Context {
     pub options: Options,
     pub now: Now,
-    pub conns: BTreeMap<ConnId, Conn>,
+    pub conns: LiteMap<ConnId, Conn>,
     pub channels: Channels,
     pub log: Log,
     /// The highest accepted number received in this life of the host, with its line.
@@ -63,7 +65,7 @@ impl Context {
         Context {
             options,
             now: Now::default(),
-            conns: BTreeMap::new(),
+            conns: LiteMap::new(),
             channels: Channels::default(),
             log: Log::default(),
             highest: None,
@@ -136,7 +138,7 @@ impl Context {
         self.highest = None;
         self.waiting.clear();
         self.channels.iter_mut().for_each(Channel::reset);
-        for conn in self.conns.values_mut() {
+        for (_, conn) in &mut self.conns {
             conn.stale = true;
             conn.subs.clear();
         }

@@ -2,9 +2,11 @@
 //!
 //! Knows: dispatches and the origins of actions. Never knows: states.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::wire::json::{Text, Value};
 
@@ -39,7 +41,7 @@ pub(super) struct Dispatches {
     /// Their places by client and by the client's own number, counted with those forgotten.
     by_number: foldhash::HashMap<Arc<str>, Numbers>,
     /// The newest settled dispatch of each connection, and of each of its channels.
-    settled: BTreeMap<(ConnId, Option<ChannelId>), Settled>,
+    settled: LiteMap<(ConnId, Option<ChannelId>), Settled>,
     watched: VecDeque<Watched>,
     /// A client sent what may be a dispatch but cannot be read as one, or before it had an id: the
     /// origins of actions cannot be told any more.

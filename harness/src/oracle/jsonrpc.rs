@@ -2,8 +2,9 @@
 //!
 //! Knows: connections and their open requests. Never knows: methods.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
@@ -20,7 +21,7 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 /// When a connection last heard of the host.
 #[derive(Default)]
 pub(super) struct JsonRpc {
-    heard: BTreeMap<ConnId, Heard>,
+    heard: LiteMap<ConnId, Heard>,
 }
 
 #[derive(Clone, Copy, Default)]

@@ -111,7 +111,7 @@ impl Context {
         emit(self, &Step::Reconnected { request, result });
         let conn = self.here_mut();
         // What happens to older subscriptions of the connection is open.
-        for sub in conn.subs.values_mut() {
+        for (_, sub) in &mut conn.subs {
             sub.certain = false;
         }
         self.superseded();
@@ -167,7 +167,7 @@ impl Context {
         }
         for (id, conn) in &mut self.conns {
             if *id != here && conn.client_id == client {
-                for sub in conn.subs.values_mut() {
+                for (_, sub) in &mut conn.subs {
                     sub.certain = false;
                 }
             }

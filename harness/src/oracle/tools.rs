@@ -4,7 +4,7 @@
 //!
 //! Knows: folded chats, the table. Never knows: who decided.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -43,7 +43,7 @@ impl Decision {
 /// The decisions taken in the active turn of each chat.
 #[derive(Default)]
 pub(super) struct Tools {
-    taken: BTreeMap<ChannelId, Vec<Taken>>,
+    taken: LiteMap<ChannelId, Vec<Taken>>,
     count: usize,
 }
 

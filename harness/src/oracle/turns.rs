@@ -4,7 +4,7 @@
 //!
 //! Knows: folded chats. Never knows: who sent an action.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -67,7 +67,7 @@ const ROLES: &[(&str, Role)] = &[
 /// The turns of every folded chat.
 #[derive(Default)]
 pub(super) struct Turns {
-    chats: BTreeMap<ChannelId, Chat>,
+    chats: LiteMap<ChannelId, Chat>,
 }
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! One AHP client, from handshake to close, and through reconnects.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
@@ -25,8 +25,8 @@ pub struct ClientEngine {
     next_id: u64,
     next_seq: u64,
     last_seen: u64,
-    open: BTreeMap<u64, Asked>,
-    channels: BTreeMap<String, Option<Mirror>>,
+    open: LiteMap<u64, Asked>,
+    channels: LiteMap<String, Option<Mirror>>,
     mirrors: bool,
 }
 
@@ -48,8 +48,8 @@ impl ClientEngine {
             next_id: 1,
             next_seq: 1,
             last_seen: 0,
-            open: BTreeMap::new(),
-            channels: BTreeMap::new(),
+            open: LiteMap::new(),
+            channels: LiteMap::new(),
             mirrors,
         }
     }
@@ -103,7 +103,7 @@ impl ClientEngine {
             && let Some(channel) = params["channel"].as_str()
         {
             self.channels.remove(channel);
-            let asked = self.open.values_mut();
+            let asked = self.open.iter_mut().map(|(_, asked)| asked);
             let asked = asked.filter(|a| a.method == "subscribe" && a.channel == channel);
             asked.for_each(|asked| asked.left = true);
         }
@@ -144,7 +144,9 @@ impl ClientEngine {
     /// The connection is gone: open requests will not be answered, pending actions are dropped.
     pub fn lost(&mut self) {
         self.open.clear();
-        self.channels.values_mut().flatten().for_each(Mirror::forget_pending);
+        for mirror in self.channels.iter_mut().filter_map(|(_, mirror)| mirror.as_mut()) {
+            mirror.forget_pending();
+        }
     }
 
     /// A message came from the host.

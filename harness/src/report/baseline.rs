@@ -8,7 +8,7 @@
 //!     reason: the old code is kept for old clients
 //! ```
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::oracle::CHECKS;
 use crate::run::suite::Suite;
@@ -22,8 +22,8 @@ use super::summary::Summary;
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
-    scenarios: BTreeMap<String, Known>,
-    checks: BTreeMap<String, Known>,
+    scenarios: LiteMap<String, Known>,
+    checks: LiteMap<String, Known>,
 }
 
 #[derive(Clone, Debug)]

@@ -4,10 +4,11 @@
 //! scenario sends has to be what the file says it sent. Other captures have no scenarios: only
 //! the always-on checks look at them.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -63,7 +64,7 @@ pub fn judge(
         judged: Judged { summary: Summary::new(strict), ..Judged::default() },
         assume,
         header: None,
-        cases: BTreeMap::new(),
+        cases: LiteMap::new(),
         foreign: None,
         ended: false,
     };
@@ -86,7 +87,7 @@ struct Replay {
     judged: Judged,
     assume: Option<Version>,
     header: Option<Header>,
-    cases: BTreeMap<u32, Replayed>,
+    cases: LiteMap<u32, Replayed>,
     foreign: Option<Foreign>,
     /// Whether the run's footer was read.
     ended: bool,
@@ -207,14 +208,14 @@ impl Replay {
 /// A capture without scenarios.
 struct Foreign {
     oracle: Oracle,
-    conns: BTreeMap<String, ConnId>,
+    conns: LiteMap<String, ConnId>,
     next: u32,
 }
 
 impl Foreign {
     fn new(assume: Option<Version>) -> Foreign {
         let options = Options { assume_version: assume, foreign: true, ..Options::default() };
-        Foreign { oracle: Oracle::new(options), conns: BTreeMap::new(), next: 0 }
+        Foreign { oracle: Oracle::new(options), conns: LiteMap::new(), next: 0 }
     }
 
     fn line(&mut self, number: u64, line: Line) {
@@ -238,7 +239,7 @@ struct Replayed {
     entry: suite::Entry,
     play: Play,
     at_line: Arc<Mutex<Place>>,
-    conns: BTreeMap<String, ConnId>,
+    conns: LiteMap<String, ConnId>,
     odd: Vec<String>,
 }
 
@@ -301,7 +302,7 @@ impl Replayed {
             entry: suite::Entry { scenario, sources: loaded.sources.into() },
             play,
             at_line,
-            conns: BTreeMap::new(),
+            conns: LiteMap::new(),
             odd: Vec::new(),
         })
     }

@@ -1,7 +1,6 @@
 //! What a run comes to: how many of what, each check over all scenarios, and the exit code.
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::{CHECKS, CheckRow};
@@ -13,9 +12,9 @@ use super::event::{CaseReport, CheckLine, FindingLine};
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Scenarios by status.
-    pub counts: BTreeMap<Status, u64>,
+    pub counts: LiteMap<Status, u64>,
     /// The always-on checks, by id.
-    pub checks: BTreeMap<String, CheckTotal>,
+    pub checks: LiteMap<String, CheckTotal>,
     /// Whether warnings count as failures.
     pub strict: bool,
 }

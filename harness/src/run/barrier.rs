@@ -8,7 +8,7 @@
 //! takes the mark away. Where no chat is at hand, or the host refuses the mark, `ping` alone has
 //! to do, and the report says so.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::wire::json::{Value, json};
 
@@ -46,11 +46,11 @@ struct Mark {
 #[derive(Debug, Default)]
 pub struct Marks {
     /// Own dispatches that only mark a place: nobody's message.
-    sent: BTreeSet<(PeerId, u64)>,
+    sent: HashSet<(PeerId, u64)>,
     /// Which client has seen which mark.
-    seen: BTreeSet<(PeerId, u64, PeerId)>,
+    seen: HashSet<(PeerId, u64, PeerId)>,
     /// Marks that the host rejected.
-    refused: BTreeSet<(PeerId, u64)>,
+    refused: HashSet<(PeerId, u64)>,
 }
 
 impl Marks {

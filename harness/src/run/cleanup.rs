@@ -1,6 +1,6 @@
 //! What a case created on the host, and how it is taken away again.
 
-use std::collections::BTreeSet;
+use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
@@ -25,7 +25,7 @@ const MAX_CREATED: usize = 1_000;
 /// What the case asked the host to create. That the case asked to dispose of it too does not take
 /// it out: the host may have refused that, and to dispose of something twice does no harm.
 #[derive(Debug, Default)]
-pub struct Created(BTreeSet<(&'static str, String)>);
+pub struct Created(LiteMap<(&'static str, String), ()>);
 
 impl Created {
     /// A request of the case's own making goes out.
@@ -35,7 +35,7 @@ impl Created {
                 continue;
             };
             if method == *create && self.0.len() < MAX_CREATED {
-                self.0.insert((dispose, name.to_owned()));
+                self.0.insert((dispose, name.to_owned()), ());
             }
         }
     }
@@ -51,9 +51,9 @@ impl Created {
             let (resource, session) = (&terminal["resource"], &terminal["claim"]["session"]);
             if let (Some(resource), Some(session)) = (resource.as_str(), session.as_str())
                 && self.0.len() < MAX_CREATED
-                && self.0.contains(&("disposeSession", session.to_owned()))
+                && self.0.contains_key(&("disposeSession", session.to_owned()))
             {
-                self.0.insert(("disposeTerminal", resource.to_owned()));
+                self.0.insert(("disposeTerminal", resource.to_owned()), ());
             }
         }
     }
@@ -67,7 +67,7 @@ impl Created {
 
     /// What is left to dispose of: methods and channels.
     pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
-        self.0.iter()
+        self.0.keys()
     }
 }
 

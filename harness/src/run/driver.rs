@@ -3,12 +3,12 @@
 //! One task holds all connections of a scenario and polls them itself, so that a frame takes no
 //! detour through a queue. What is decided is decided in [`Play`]; here is only when.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use litemap::LiteMap;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -110,7 +110,7 @@ pub async fn play(
 /// The connections of a scenario.
 #[derive(Default)]
 struct Links {
-    open: BTreeMap<ConnId, Link>,
+    open: LiteMap<ConnId, Link>,
     closing: Vec<tokio::task::JoinHandle<()>>,
     /// Where the last event came from: the next look begins after it, so that no connection can
     /// starve the others.
@@ -125,9 +125,10 @@ impl Links {
                 Poll::Ready(event) => Some((conn, event)),
                 Poll::Pending => None,
             };
-            let ready = self.open.range_mut(after..).find_map(|(conn, link)| poll(*conn, link));
+            let (Ok(first) | Err(first)) = self.open.find_index(&after);
+            let ready = self.open.iter_mut().skip(first).find_map(|(conn, link)| poll(*conn, link));
             let ready = ready.or_else(|| {
-                self.open.range_mut(..after).find_map(|(conn, link)| poll(*conn, link))
+                self.open.iter_mut().take(first).find_map(|(conn, link)| poll(*conn, link))
             });
             match ready {
                 Some((conn, event)) => {

@@ -3,9 +3,11 @@
 //! A [`Play`] is fed by the simulation, by the driver over sockets, and by `judge` from a file; the
 //! same transcript gives the same [`Verdict`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use litemap::LiteMap;
 
 use crate::ledger::Ledger;
 use crate::oracle::{Options, Oracle};
@@ -63,8 +65,8 @@ pub struct Play {
     case: Case,
     oracle: Oracle,
     recorder: Box<dyn Recorder>,
-    clients: BTreeMap<ConnId, String>,
-    live: BTreeSet<ConnId>,
+    clients: LiteMap<ConnId, String>,
+    live: HashSet<ConnId>,
     began: Duration,
     now: Duration,
 }
@@ -77,8 +79,8 @@ impl Play {
             case: Case::new(setup),
             oracle: Oracle::new(options),
             recorder,
-            clients: BTreeMap::new(),
-            live: BTreeSet::new(),
+            clients: LiteMap::new(),
+            live: HashSet::new(),
             began: Duration::ZERO,
             now: Duration::ZERO,
         }

@@ -1,7 +1,8 @@
 //! The scenarios to choose from: those the binary carries, or files of the user's.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use litemap::LiteMap;
 
 use crate::scenario::load::{Files, Loaded, load};
 use crate::scenario::parse::Scenario;
@@ -51,7 +52,7 @@ impl Suite {
     /// Reads files; fragments are left out, they are read where they are included.
     pub fn of(texts: impl IntoIterator<Item = (String, String)>, files: &dyn Files) -> Suite {
         let mut suite = Suite::default();
-        let mut paths: BTreeMap<String, String> = BTreeMap::new();
+        let mut paths: LiteMap<String, String> = LiteMap::new();
         for (path, text) in texts {
             let mut loaded = load(&path, &text, files);
             if let Some(scenario) = &loaded.scenario

@@ -4,8 +4,9 @@
 //! hole inside a text takes its text form, and so does one in the key of a member.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use litemap::LiteMap;
 
 use crate::wire::json::{Map, Text, Value};
 
@@ -61,7 +62,7 @@ pub trait Scope {
 
 /// What names are bound to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bindings(BTreeMap<String, Value>);
+pub struct Bindings(LiteMap<String, Value>);
 
 impl Bindings {
     /// The value of a name.

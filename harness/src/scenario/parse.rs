@@ -1,6 +1,6 @@
 //! A tree held against the tables of the language: a scenario, and every mistake in it at once.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
@@ -526,7 +526,7 @@ impl Parser<'_> {
 
     /// Walks the steps in order and reports names that are used before they are bound.
     fn names(&mut self, scenario: &Scenario) {
-        let mut bound: BTreeSet<String> = ["version".to_owned()].into();
+        let mut bound: HashSet<String> = ["version".to_owned()].into();
         for client in &scenario.clients {
             bound.insert(format!("{client}.id"));
             bound.insert(format!("{client}.seq"));
@@ -573,7 +573,8 @@ impl Parser<'_> {
             self.fail(span, ScenarioErrorKind::MintedInPattern { name });
         }
         for (span, name, bound) in unbound {
-            let names: Vec<_> = bound.iter().map(String::as_str).collect();
+            let mut names: Vec<_> = bound.iter().map(String::as_str).collect();
+            names.sort_unstable();
             self.fail(span, ScenarioErrorKind::Unbound { name, bound: list(&names) });
         }
     }

@@ -1,9 +1,9 @@
 //! A host engine on a port: every connection is a task, the engine is one more.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use litemap::LiteMap;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -157,7 +157,7 @@ fn message(frame: Frame) -> Message {
 
 async fn engine(mut host: Box<dyn Host + Send>, mut inbox: mpsc::Receiver<Inward>) {
     let began = Instant::now();
-    let mut clients: BTreeMap<ConnId, mpsc::Sender<Outward>> = BTreeMap::new();
+    let mut clients: LiteMap<ConnId, mpsc::Sender<Outward>> = LiteMap::new();
     loop {
         let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {

@@ -7,9 +7,9 @@
 //!
 //! Start at [`Protocol::of`]; the checks are in [`validate`](super::validate).
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use litemap::LiteMap;
 use serde::Deserialize;
 
 use super::channel::ChannelKind;
@@ -212,9 +212,9 @@ impl Default for Protocol {
 struct Table {
     #[serde(rename = "version")]
     _version: String,
-    methods: BTreeMap<String, MethodEntry>,
-    actions: BTreeMap<String, Entry>,
-    types: BTreeMap<String, Entry>,
+    methods: LiteMap<String, MethodEntry>,
+    actions: LiteMap<String, Entry>,
+    types: LiteMap<String, Entry>,
 }
 
 #[derive(Deserialize)]

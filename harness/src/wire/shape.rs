@@ -7,8 +7,9 @@
 //!
 //! Start at [`Shape`]; [`Shapes`] is the arena they live in.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use litemap::LiteMap;
 use serde::Deserialize;
 
 /// A type's place in [`Shapes`].
@@ -94,13 +95,13 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) dispatch: Option<String>,
     #[serde(default)]
-    fields: Option<BTreeMap<String, String>>,
+    fields: Option<LiteMap<String, String>>,
     #[serde(default, rename = "enum")]
     values: Option<Vec<String>>,
     #[serde(default)]
     tag: Option<String>,
     #[serde(default)]
-    variants: BTreeMap<String, Variant>,
+    variants: LiteMap<String, Variant>,
     #[serde(default)]
     any: Option<Vec<String>>,
     #[serde(default)]
@@ -111,7 +112,7 @@ pub(super) struct Entry {
 #[serde(untagged)]
 enum Variant {
     Named(String),
-    Inline(BTreeMap<String, String>),
+    Inline(LiteMap<String, String>),
 }
 
 /// Every type of one version.
@@ -123,7 +124,7 @@ pub(super) struct Shapes {
 
 impl Shapes {
     /// Compiles the types of a table.
-    pub(super) fn of(types: &BTreeMap<String, Entry>) -> Shapes {
+    pub(super) fn of(types: &LiteMap<String, Entry>) -> Shapes {
         let mut shapes = Shapes::default();
         // Names first: types refer to each other in circles.
         for name in types.keys() {
@@ -240,7 +241,7 @@ impl Shapes {
         }
     }
 
-    fn variants(&mut self, variants: &BTreeMap<String, Variant>) -> Vec<(String, TypeId)> {
+    fn variants(&mut self, variants: &LiteMap<String, Variant>) -> Vec<(String, TypeId)> {
         let mut compiled = Vec::with_capacity(variants.len());
         for (name, variant) in variants {
             let id = match variant {
@@ -255,7 +256,7 @@ impl Shapes {
         compiled
     }
 
-    fn record(&mut self, fields: &BTreeMap<String, String>) -> Shape {
+    fn record(&mut self, fields: &LiteMap<String, String>) -> Shape {
         let mut members = Vec::with_capacity(fields.len());
         for (spelled, text) in fields {
             let (name, presence) = if let Some(name) = spelled.strip_suffix('?') {
