@@ -64,7 +64,7 @@ enum Command {
     Run(Box<run::Run>),
     /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
     Judge(judge::Judge),
-    /// Look for mistakes in scenario files, without playing them
+    /// Look for mistakes in scenario and vector files, without playing them
     Check(check::Check),
     /// List scenarios, checks, requirements, faults or protocol versions
     List(list::List),
