@@ -385,10 +385,13 @@ impl Walk<'_> {
 
     fn aim_inner(&mut self, inner: &mut Map, targets: &Targets) {
         for (name, member) in inner.iter_mut() {
-            if member.is_string() && is_reference(name) && self.dice.chance(40)
-                && let Some(aimed) = self.target(name, targets) {
-                    *member = Value::from(aimed);
-                }
+            if member.is_string()
+                && is_reference(name)
+                && self.dice.chance(40)
+                && let Some(aimed) = self.target(name, targets)
+            {
+                *member = Value::from(aimed);
+            }
         }
     }
 
@@ -397,10 +400,12 @@ impl Walk<'_> {
             return None;
         }
         // The active turn is nearly always meant.
-        if name == "turnId" && self.dice.chance(85)
-            && let Some(id) = &targets.active_turn {
-                return Some(id.clone());
-            }
+        if name == "turnId"
+            && self.dice.chance(85)
+            && let Some(id) = &targets.active_turn
+        {
+            return Some(id.clone());
+        }
         let same = targets.by_name.get(name);
         let alias = ALIASES.iter().find(|(from, _)| *from == name);
         let alias = alias.and_then(|(_, to)| targets.by_name.get(*to));
