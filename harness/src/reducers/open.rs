@@ -112,6 +112,15 @@ pub const POINTS: &[OpenPoint] = &[
         readings: &["UTC with three digits of milliseconds", "any spelling of the same instant"],
         matches: time_spelling,
     },
+    OpenPoint {
+        id: "time-beyond",
+        title: "a turn ends so long after its start that no calendar has the time",
+        readings: &[
+            "the turn ends, `modifiedAt` stays",
+            "the action is refused, the turn stays active",
+        ],
+        matches: time_beyond,
+    },
 ];
 
 /// The point that explains a difference.
@@ -320,6 +329,17 @@ fn time_spelling(seen: &Seen<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
+/// A start that is no time at all is another matter: such a turn has to be endable all the same
+/// (requirement reducer.chat.endTurn-bad-startedAt).
+fn time_beyond(seen: &Seen<'_>) -> bool {
+    let Some((_, action)) = only_action(seen) else { return false };
+    let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };
+    let started = seen.case.state.pointer("/activeTurn/startedAt").and_then(Value::as_str);
+    started.is_some_and(|started| {
+        timestamp::parse(started).is_some() && timestamp::plus_millis(started, duration).is_none()
+    })
+}
+
 impl std::fmt::Debug for OpenPoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.id)
@@ -329,5 +349,33 @@ impl std::fmt::Debug for OpenPoint {
 impl PartialEq for OpenPoint {
     fn eq(&self, other: &OpenPoint) -> bool {
         self.id == other.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn only_times_that_no_calendar_has_are_open() {
+        let check = |started: &str, duration: i64, open: bool| {
+            let state = json!({"activeTurn": {"id": "t", "startedAt": started}});
+            let action = json!({"type": "chat/turnComplete", "turnId": "t", "duration": duration});
+            let case = Case { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
+            let folded = case.fold(Version::V1_0);
+            let theirs = Some(&case.state);
+            let seen = Seen {
+                version: Version::V1_0,
+                case: &case,
+                folded: &folded,
+                theirs,
+                differences: &[],
+            };
+            assert_eq!(time_beyond(&seen), open, "{started} {duration}");
+        };
+        check("2026-01-01T00:00:00Z", 1 << 53, true);
+        check("2026-01-01T00:00:00Z", 1000, false);
+        check("yesterday", 1 << 53, false);
     }
 }
