@@ -113,20 +113,20 @@ fn with_uri<'a>(entries: &'a mut [Value], uri: &str) -> Option<&'a mut Object> {
     entries.iter_mut().find(named).and_then(Value::as_object_mut)
 }
 
-/// Removes a container with its children, or else a child. Emptied lists stay.
+/// Removes a container with its children, or else a child from every container that has it.
+/// Emptied lists stay.
 pub(super) fn removed(session: &mut Object, action: &Object) -> Reduced {
     let id = text(action, "id")?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
     if list::remove(entries, "id", id) {
         return Ok(());
     }
-    let mut children =
-        entries.iter_mut().filter_map(|entry| entry.get_mut("children")?.as_array_mut());
-    if children.any(|children| list::remove(children, "id", id)) {
-        Ok(())
-    } else {
-        Err(NoOp::UnknownCustomization.into())
+    let mut found = false;
+    for entry in entries {
+        let children = entry.get_mut("children").and_then(Value::as_array_mut);
+        found |= children.is_some_and(|children| list::remove_first(children, "id", id));
     }
+    if found { Ok(()) } else { Err(NoOp::UnknownCustomization.into()) }
 }
 
 fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {

@@ -67,122 +67,100 @@ pub enum Outcome {
     },
 }
 
-/// Why a sound action changed nothing.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum NoOp {
-    /// The chat has no active turn.
-    NoActiveTurn,
-    /// The active turn has another id.
-    WrongTurn,
-    /// A turn is active where none may be.
-    TurnActive,
-    /// No finished turn has that id.
-    UnknownTurn,
-    /// The turn does not end in an error that can be resumed.
-    NotResumable,
-    /// The active turn has no part with that id.
-    UnknownPart,
-    /// The part is of another kind.
-    WrongPartKind,
-    /// Error parts come through `chat/error` only.
-    ErrorPart,
-    /// The active turn has no tool call with that id.
-    UnknownToolCall,
-    /// The tool call is not in a status that takes this action.
-    WrongStatus,
-    /// Only the tool calls of MCP servers can require authentication.
-    NotMcp,
-    /// A success cannot end a tool call that waits for authentication.
-    AwaitsAuth,
-    /// No open input request has that id, or no entry of `inputNeeded`.
-    UnknownRequest,
-    /// No pending message of that kind has that id.
-    UnknownMessage,
-    /// The chat has no queue.
-    NoQueue,
-    /// The session has no chat with that URI.
-    UnknownChat,
-    /// The list of chats is no permutation of the catalogue.
-    NotAPermutation,
-    /// The session has no active client with that id.
-    UnknownClient,
-    /// The session has no customization with that id.
-    UnknownCustomization,
-    /// The session has no MCP server with that id.
-    UnknownMcpServer,
-    /// The MCP server does not hold up the session's start.
-    NotBlocking,
-    /// No background work has that id.
-    UnknownWork,
-    /// The directory is not in the set.
-    UnknownDirectory,
-    /// The state has no configuration.
-    NoConfig,
-    /// The terminal has no command with that id.
-    UnknownCommand,
-    /// The changeset has none of the files.
-    UnknownFile,
-    /// The changeset has no operation with that id.
-    UnknownOperation,
-    /// The channel has no annotation with that id.
-    UnknownAnnotation,
-    /// The annotation has no entry with that id.
-    UnknownEntry,
-    /// No automation has that URI.
-    UnknownAutomation,
-    /// The run has no such session.
-    UnknownSession,
-    /// The action asks the host to do something outside the state, and never changes one.
-    RequestOnly,
-    /// The action tells that something happened, and never changes a state.
-    EventOnly,
-    /// What the action asks for is already so.
-    Unchanged,
-    /// The state has another shape than the protocol gives it.
-    MalformedState,
+/// Writes the reasons once: what each means, its name, and how it reads.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident $reason:literal,)*) => {
+        /// Why a sound action changed nothing.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum NoOp {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl NoOp {
+            /// Every reason there is.
+            pub const ALL: &'static [NoOp] = &[$(NoOp::$name,)*];
+
+            /// The reason as a lowercase fragment, such as `no turn is active`.
+            pub fn reason(self) -> &'static str {
+                match self {
+                    $(NoOp::$name => $reason,)*
+                }
+            }
+        }
+    };
 }
 
-impl NoOp {
-    /// The reason as a lowercase fragment, such as `no turn is active`.
-    pub fn reason(self) -> &'static str {
-        match self {
-            NoOp::NoActiveTurn => "no turn is active",
-            NoOp::WrongTurn => "another turn is active",
-            NoOp::TurnActive => "a turn is still active",
-            NoOp::UnknownTurn => "no finished turn has that id",
-            NoOp::NotResumable => "the turn does not end in a resumable error",
-            NoOp::UnknownPart => "the active turn has no part with that id",
-            NoOp::WrongPartKind => "the part is of another kind",
-            NoOp::ErrorPart => "error parts come through `chat/error` only",
-            NoOp::UnknownToolCall => "the active turn has no tool call with that id",
-            NoOp::WrongStatus => "the tool call is not in a status that takes this action",
-            NoOp::NotMcp => "the tool call does not belong to an MCP server",
-            NoOp::AwaitsAuth => "the tool call waits for authentication and can only fail",
-            NoOp::UnknownRequest => "no open input request has that id",
-            NoOp::UnknownMessage => "no pending message of that kind has that id",
-            NoOp::NoQueue => "the chat has no queued messages",
-            NoOp::UnknownChat => "the session has no such chat",
-            NoOp::NotAPermutation => "the list is no permutation of the session's chats",
-            NoOp::UnknownClient => "the session has no such active client",
-            NoOp::UnknownCustomization => "the session has no such customization",
-            NoOp::UnknownMcpServer => "the session has no such MCP server",
-            NoOp::NotBlocking => "the MCP server does not block the session",
-            NoOp::UnknownWork => "the chat has no such background work",
-            NoOp::UnknownDirectory => "the directory is not in the set",
-            NoOp::NoConfig => "the state has no configuration",
-            NoOp::UnknownCommand => "the terminal has no such command",
-            NoOp::UnknownFile => "the changeset has no such file",
-            NoOp::UnknownOperation => "the changeset has no such operation",
-            NoOp::UnknownAnnotation => "the channel has no such annotation",
-            NoOp::UnknownEntry => "the annotation has no such entry",
-            NoOp::UnknownAutomation => "there is no such automation",
-            NoOp::UnknownSession => "the run has no such session",
-            NoOp::RequestOnly => "it is a request to the host and changes no state",
-            NoOp::EventOnly => "it reports an event and changes no state",
-            NoOp::Unchanged => "it is already so",
-            NoOp::MalformedState => "the state has another shape than the protocol gives it",
-        }
-    }
+reasons! {
+    /// The chat has no active turn.
+    NoActiveTurn "no turn is active",
+    /// The active turn has another id.
+    WrongTurn "another turn is active",
+    /// A turn is active where none may be.
+    TurnActive "a turn is still active",
+    /// No finished turn has that id.
+    UnknownTurn "no finished turn has that id",
+    /// The turn does not end in an error that can be resumed.
+    NotResumable "the turn does not end in a resumable error",
+    /// The active turn has no part with that id.
+    UnknownPart "the active turn has no part with that id",
+    /// The part is of another kind.
+    WrongPartKind "the part is of another kind",
+    /// Error parts come through `chat/error` only.
+    ErrorPart "error parts come through `chat/error` only",
+    /// The active turn has no tool call with that id.
+    UnknownToolCall "the active turn has no tool call with that id",
+    /// The tool call is not in a status that takes this action.
+    WrongStatus "the tool call is not in a status that takes this action",
+    /// Only the tool calls of MCP servers can require authentication.
+    NotMcp "the tool call does not belong to an MCP server",
+    /// A success cannot end a tool call that waits for authentication.
+    AwaitsAuth "the tool call waits for authentication and can only fail",
+    /// No open input request has that id, or no entry of `inputNeeded`.
+    UnknownRequest "no open input request has that id",
+    /// No pending message of that kind has that id.
+    UnknownMessage "no pending message of that kind has that id",
+    /// The chat has no queue.
+    NoQueue "the chat has no queued messages",
+    /// The session has no chat with that URI.
+    UnknownChat "the session has no such chat",
+    /// The list of chats is no permutation of the catalogue.
+    NotAPermutation "the list is no permutation of the session's chats",
+    /// The session has no active client with that id.
+    UnknownClient "the session has no such active client",
+    /// The session has no customization with that id.
+    UnknownCustomization "the session has no such customization",
+    /// The session has no MCP server with that id.
+    UnknownMcpServer "the session has no such MCP server",
+    /// The MCP server does not hold up the session's start.
+    NotBlocking "the MCP server does not block the session",
+    /// No background work has that id.
+    UnknownWork "the chat has no such background work",
+    /// The directory is not in the set.
+    UnknownDirectory "the directory is not in the set",
+    /// The state has no configuration.
+    NoConfig "the state has no configuration",
+    /// The terminal has no command with that id.
+    UnknownCommand "the terminal has no such command",
+    /// The changeset has none of the files.
+    UnknownFile "the changeset has no such file",
+    /// The changeset has no operation with that id.
+    UnknownOperation "the changeset has no such operation",
+    /// The channel has no annotation with that id.
+    UnknownAnnotation "the channel has no such annotation",
+    /// The annotation has no entry with that id.
+    UnknownEntry "the annotation has no such entry",
+    /// No automation has that URI.
+    UnknownAutomation "there is no such automation",
+    /// The run has no such session.
+    UnknownSession "the run has no such session",
+    /// The action asks the host to do something outside the state, and never changes one.
+    RequestOnly "it is a request to the host and changes no state",
+    /// The action tells that something happened, and never changes a state.
+    EventOnly "it reports an event and changes no state",
+    /// What the action asks for is already so.
+    Unchanged "it is already so",
+    /// The state has another shape than the protocol gives it.
+    MalformedState "the state has another shape than the protocol gives it",
 }
 
 /// Folds one accepted action into the state of a channel of that kind.

@@ -3,7 +3,8 @@
 //! The members of a file and of a vector are the tables [`FILE`] and [`VECTOR`]; the parser and the
 //! documentation are read off them. Mistakes are reported all at once, each where it stands.
 //!
-//! Knows: the scenario language's nodes and mistakes, the ledger. Never knows: reducers.
+//! Knows: the scenario language's nodes and mistakes, the ledger, the reasons to do nothing. Never
+//! knows: reducers.
 //!
 //! Start at [`load`].
 
@@ -15,6 +16,7 @@ use super::case::Case;
 use super::compare;
 use super::pointer;
 use crate::ledger::Ledger;
+use crate::model::NoOp;
 use crate::scenario::node::{Member, Node, read};
 use crate::scenario::parse::{SpecRange, known_keys, texts, wrong_form};
 use crate::scenario::source::{ScenarioError, ScenarioErrorKind, Source, Span, did_you_mean};
@@ -77,6 +79,13 @@ pub struct VectorFile {
 }
 
 impl Vector {
+    /// Whether it shows that events change no state: what no action of the channel could do, so
+    /// that a reducer that does nothing is right.
+    pub fn is_of_an_event(&self) -> bool {
+        let event = Expected::NoOp(NoOp::EventOnly.reason().to_owned());
+        !self.outcomes.is_empty() && self.outcomes.iter().all(|outcome| *outcome == event)
+    }
+
     /// Its state and actions.
     pub fn case(&self) -> Case {
         Case {
@@ -432,7 +441,7 @@ impl Parser {
         let last =
             |vector: &Vector| vector.actions.last()?.get("type")?.as_str().map(str::to_owned);
         let vectors = std::mem::take(&mut self.vectors);
-        for vector in vectors.iter().filter(|vector| stays(vector)) {
+        for vector in vectors.iter().filter(|vector| stays(vector) && !vector.is_of_an_event()) {
             let place = items.iter().find_map(|item| {
                 let name = item.get("name").filter(|name| name.span == vector.span)?;
                 Some(item.get("twin").map_or(name.span, |twin| twin.span))
