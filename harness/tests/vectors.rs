@@ -116,8 +116,7 @@ fn every_action_of_every_version_has_one() {
     let files = carried();
     let mut missing = Vec::new();
     for version in PUBLISHED {
-        let held: Vec<_> =
-            vectors(&files).filter(|vector| vector.spec.includes(version)).collect();
+        let held: Vec<_> = vectors(&files).filter(|vector| vector.spec.includes(version)).collect();
         let protocol = Protocol::of(version).expect("a table");
         for action in protocol.actions() {
             let row = table::find(version, &action.action_type).expect("a reducer");
