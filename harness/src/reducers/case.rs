@@ -166,7 +166,11 @@ pub fn judge(
         theirs,
         open: None,
     };
-    let folded = case.fold(version);
+    // A state that an earlier step stamped has that time already; another one shows who stamps.
+    let folded = match clock {
+        Clock::Given => case.fold(version),
+        Clock::Own => Case { now: case.now.saturating_add(1), ..case.clone() }.fold(version),
+    };
     match answer {
         Err(fault) => {
             let theirs = fault.to_string();
@@ -349,5 +353,48 @@ mod tests {
     fn a_case_without_actions_is_about_decoding() {
         let answer = Ok(Answer::Value { value: json!({"agents": []}), outcomes: None });
         check(&case(Vec::new()), answer, Some("state (root state) /terminals"));
+    }
+
+    #[test]
+    fn a_clock_of_its_own_is_seen_where_the_state_was_stamped_before() {
+        let summary = |time: u64| {
+            json!({"resource": "t", "provider": "t", "title": "t", "status": 0, "createdAt": 0,
+                "modifiedAt": time})
+        };
+        let state =
+            |time: u64| json!({"lifecycle": "ready", "summary": summary(time), "chats": []});
+        let actions = vec![json!({"type": "session/titleChanged", "title": "t"})];
+        let case = Case { channel: ChannelKind::Session, state: state(9999), actions, now: 9999 };
+        let check = |stamped: u64, agrees: bool| {
+            let answer = Ok(Answer::Value { value: state(stamped), outcomes: None });
+            let found = judge(Version::V0_4, Clock::Own, &case, &answer);
+            assert_eq!(found.is_none(), agrees, "{stamped}");
+        };
+        check(1_795_187_193_642, true);
+        check(9999, false);
+    }
+
+    #[test]
+    fn lost_strangers_are_open_also_where_a_clock_stamps() {
+        let state = |time: &str, chats: Value| {
+            json!({"provider": "t", "title": "t", "status": 0, "lifecycle": "ready",
+                "activeClients": [], "chats": chats, "modifiedAt": time})
+        };
+        let chat = json!({"resource": "c", "title": "t", "status": 0, "modifiedAt": "",
+            "x-unknown": 1});
+        let action = json!({"type": "session/chatAdded", "summary": chat});
+        let case = Case {
+            channel: ChannelKind::Session,
+            state: state("2026-01-01T00:00:00.000Z", json!([])),
+            actions: vec![action],
+            now: 9999,
+        };
+        let kept = json!([{"resource": "c", "title": "t", "status": 0, "modifiedAt": ""}]);
+        let folded = case.fold(Version::V0_8);
+        let stamp = folded.state.get("modifiedAt") != case.state.get("modifiedAt");
+        let time = if stamp { "2026-11-20T00:00:00.000Z" } else { "2026-01-01T00:00:00.000Z" };
+        let answer = Ok(Answer::Value { value: state(time, kept), outcomes: None });
+        let found = judge(Version::V0_8, Clock::Own, &case, &answer);
+        assert_eq!(found.map(|found| found.key()).as_deref(), Some("open unknown-members"));
     }
 }

@@ -166,8 +166,13 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
 const NOTHING: &str = "nothing";
 
 fn strangers(seen: &Seen<'_>) -> bool {
-    let Some(theirs) = seen.theirs else { return false };
-    same(&without_strangers(&seen.folded.state), &without_strangers(theirs))
+    // Each difference by itself: what a clock stamped is no longer among them.
+    let strange = |difference: &Difference| {
+        let within = difference.path.split('/').any(|step| step.starts_with(STRANGER));
+        let bare = |side: &Option<Value>| side.as_ref().map(without_strangers).unwrap_or_default();
+        within || same(&bare(&difference.ours), &bare(&difference.theirs))
+    };
+    seen.theirs.is_some() && !seen.differences.is_empty() && seen.differences.iter().all(strange)
 }
 
 /// The point about members that no type has.
