@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use ahp_harness::model::table::{self, Effect};
 use ahp_harness::model::{NoOp, Outcome};
@@ -11,6 +12,9 @@ use ahp_harness::reducers::vector::{Expected, Vector, VectorFile, carried};
 use ahp_harness::wire::json::Value;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
+
+/// Every file, read once for all tests.
+static FILES: LazyLock<Vec<VectorFile>> = LazyLock::new(carried);
 
 fn vectors(files: &[VectorFile]) -> impl Iterator<Item = &Vector> {
     files.iter().flat_map(|file| &file.vectors)
@@ -22,7 +26,7 @@ fn held(vector: &Vector) -> impl Iterator<Item = Version> {
 
 #[test]
 fn have_no_mistakes() {
-    let files = carried();
+    let files = &*FILES;
     let mistakes: Vec<String> = files
         .iter()
         .flat_map(|file| {
@@ -33,21 +37,21 @@ fn have_no_mistakes() {
         })
         .collect();
     assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
-    assert!(vectors(&files).count() > 0);
+    assert!(vectors(files).count() > 0);
 }
 
 #[test]
 fn every_file_is_carried() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/reducers");
     let files = std::fs::read_dir(folder).expect("a folder");
-    let names = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    assert_eq!(names.filter(|name| name.ends_with(".yaml")).count(), carried().len());
+    let names = files.filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
+    assert_eq!(names.filter(|name| name.ends_with(".yaml")).count(), FILES.len());
 }
 
 #[test]
 fn our_reducer_passes_every_one_in_every_version() {
     let mut wrong = Vec::new();
-    for vector in vectors(&carried()) {
+    for vector in vectors(&FILES) {
         assert!(held(vector).next().is_some(), "{} holds for no version", vector.name);
         for version in held(vector) {
             let folded = vector.case().fold(version);
@@ -84,11 +88,11 @@ fn expectation(outcome: &Outcome) -> Expected {
 
 #[test]
 fn a_reducer_that_does_nothing_passes_none_without_a_twin() {
-    let files = carried();
+    let files = &*FILES;
     let by_name: BTreeMap<&str, &Vector> =
-        vectors(&files).map(|vector| (vector.name.as_str(), vector)).collect();
+        vectors(files).map(|vector| (vector.name.as_str(), vector)).collect();
     let fails = |vector: &Vector| !same(&vector.state, &vector.expected);
-    for vector in vectors(&files).filter(|vector| !fails(vector) && !vector.is_of_an_event()) {
+    for vector in vectors(files).filter(|vector| !fails(vector) && !vector.is_of_an_event()) {
         let twin = vector.twin.as_deref().and_then(|twin| by_name.get(twin));
         assert!(twin.is_some_and(|twin| fails(twin)), "{} has no twin", vector.name);
         let takes = vector.outcomes.contains(&Expected::Applied);
@@ -113,10 +117,10 @@ fn shows(vector: &Vector, action_type: &str, never: bool) -> bool {
 
 #[test]
 fn every_action_of_every_version_has_one() {
-    let files = carried();
+    let files = &*FILES;
     let mut missing = Vec::new();
     for version in PUBLISHED {
-        let held: Vec<_> = vectors(&files).filter(|vector| vector.spec.includes(version)).collect();
+        let held: Vec<_> = vectors(files).filter(|vector| vector.spec.includes(version)).collect();
         let protocol = Protocol::of(version).expect("a table");
         for action in protocol.actions() {
             let row = table::find(version, &action.action_type).expect("a reducer");
@@ -134,18 +138,18 @@ fn every_action_of_every_version_has_one() {
 
 #[test]
 fn every_reason_to_do_nothing_has_one() {
-    let files = carried();
+    let files = &*FILES;
     let missing: Vec<_> = NoOp::ALL
         .iter()
         .map(|why| why.reason())
         .filter(|reason| {
             let wanted = Expected::NoOp((*reason).to_owned());
-            !vectors(&files).any(|vector| vector.outcomes.contains(&wanted))
+            !vectors(files).any(|vector| vector.outcomes.contains(&wanted))
         })
         .collect();
     assert!(missing.is_empty(), "no vector shows {missing:?}");
     // And no vector shows one that nobody can give.
-    for vector in vectors(&files) {
+    for vector in vectors(files) {
         for outcome in &vector.outcomes {
             let Expected::NoOp(reason) = outcome else { continue };
             let known = NoOp::ALL.iter().any(|why| why.reason() == reason);
@@ -158,9 +162,9 @@ fn every_reason_to_do_nothing_has_one() {
 /// that it is open may.
 #[test]
 fn states_and_actions_are_those_of_the_tables() {
-    let files = carried();
+    let files = &*FILES;
     let mut wrong = Vec::new();
-    for vector in vectors(&files).filter(|vector| vector.open.is_empty()) {
+    for vector in vectors(files).filter(|vector| vector.open.is_empty()) {
         for version in held(vector) {
             let protocol = Protocol::of(version).expect("a table");
             let known = vector.actions.iter().zip(&vector.outcomes).filter(|(_, outcome)| {

@@ -377,6 +377,25 @@ fn customizations() {
 }
 
 #[test]
+fn a_child_of_several_containers_leaves_them_all() {
+    let child = |id: &str| json!({"type": "skill", "id": id});
+    let container = |id: &str, children: Value| json!({"id": id, "children": children});
+    let mut state = json!({"customizations": [
+        container("z", json!([child("s"), child("x"), child("s")])),
+        container("m", json!([child("y")])),
+        container("a", json!([child("s")])),
+    ]});
+    let removed = json!({"type": "session/customizationRemoved", "id": "s"});
+    assert_eq!(fold(&mut state, &removed), Outcome::Applied);
+    let expected = json!({"customizations": [
+        container("z", json!([child("x"), child("s")])),
+        container("m", json!([child("y")])),
+        container("a", json!([])),
+    ]});
+    assert_eq!(state, expected);
+}
+
+#[test]
 fn finished_turns_are_neither_read_nor_copied() {
     // Turns of no shape at all would stop a reducer that looked at them.
     let mut state = chat_with(json!([{"kind": "markdown", "id": "a", "content": ""}]));
