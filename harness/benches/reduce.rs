@@ -1,5 +1,5 @@
 //! Reducing typical turns, from wire text to new state and alone, against the official crate of
-//! 1.0.0 (with the feature `official`), and how the cost depends on parts and on history.
+//! 1.0.0 (with the feature `official-newest`), and how the cost depends on parts and on history.
 //!
 //! `--flat TURNS ACTIONS` only applies that many actions over that much history and measures
 //! nothing: for counting instructions with callgrind, as BENCHMARKS.md tells.
@@ -72,7 +72,7 @@ fn compare(what: &str, ours: impl Fn(usize) -> f64, theirs: impl Fn(usize) -> Op
     }
     let own = median(own);
     if peer.is_empty() {
-        println!("{what}: {own:.0} ns (build with --features official for the comparison)");
+        println!("{what}: {own:.0} ns (build with --features official-newest for the comparison)");
     } else {
         let peer = median(peer);
         println!("{what}: {own:.0} ns, the crate {peer:.0} ns: {:.2} times as fast", peer / own);
@@ -181,7 +181,7 @@ fn framed(action: &Value) -> Frame {
 }
 
 /// The official crate of 1.0.0, where it was built in.
-#[cfg(not(feature = "official"))]
+#[cfg(not(feature = "official-newest"))]
 mod peer {
     use super::Value;
 
@@ -195,7 +195,7 @@ mod peer {
 }
 
 /// The official crate of 1.0.0: its message, the envelope in it, its reducer.
-#[cfg(feature = "official")]
+#[cfg(feature = "official-newest")]
 mod peer {
     use ahp_1_0::ahp_types::actions::{ActionEnvelope, StateAction};
     use ahp_1_0::ahp_types::messages::JsonRpcMessage;
