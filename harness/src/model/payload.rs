@@ -108,11 +108,13 @@ pub fn text_of<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
 }
 
 /// A required member of that shape.
+#[inline]
 pub fn required<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<&'a Value> {
     object.get(name).filter(|value| shape.fits(value)).ok_or_else(|| invalid(name, shape))
 }
 
 /// An optional member of that shape; null counts as absent.
+#[inline]
 pub fn optional<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<Option<&'a Value>> {
     match given(object, name) {
         Some(value) if !shape.fits(value) => Err(invalid(name, shape)),
@@ -121,6 +123,7 @@ pub fn optional<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<Opt
 }
 
 /// A required string.
+#[inline]
 pub fn text<'a>(object: &'a Object, name: &str) -> Reduced<&'a str> {
     text_of(object, name).ok_or_else(|| invalid(name, Shape::Text))
 }

@@ -114,6 +114,7 @@ pub(super) struct Channels {
 
 impl Channels {
     /// The channel of a URI, new if need be; `None` where there are too many.
+    #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
         if let Some(id) = self.by_uri.get(uri) {
             return Some(*id);
@@ -132,10 +133,12 @@ impl Channels {
         self.by_uri.get(uri).copied()
     }
 
+    #[inline]
     pub(super) fn get(&self, id: ChannelId) -> Option<&Channel> {
         self.all.get(id.0 as usize)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
         self.all.get_mut(id.0 as usize)
     }
@@ -162,6 +165,7 @@ impl Channel {
     }
 
     /// Takes a number into the ascending list. Almost always it is the last.
+    #[inline]
     pub(super) fn remember(&mut self, seq: u64) {
         let after = self.recent.iter().rev().take_while(|known| **known > seq).count();
         self.recent.insert(self.recent.len() - after, seq);
@@ -175,6 +179,7 @@ impl Channel {
     }
 
     /// The numbers in `(after, before)`, descending.
+    #[inline]
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();
         newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)

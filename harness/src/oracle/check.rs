@@ -40,11 +40,13 @@ impl Sink {
     }
 
     /// Says whether observations count from here on. Findings always do.
+    #[inline]
     pub(super) fn counts(&mut self, counts: bool) {
         self.counts = counts;
     }
 
     /// The rule was put to the test once more.
+    #[inline]
     pub(super) fn seen(&mut self, rule: Rule) {
         if let Some(report) = self.reports.get_mut(rule as usize).filter(|_| self.counts) {
             report.observations += 1;

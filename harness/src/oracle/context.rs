@@ -98,16 +98,19 @@ impl Context {
     }
 
     /// The connection of the entry at hand.
+    #[inline]
     pub(super) fn here(&self) -> Option<&Conn> {
         self.conns.get(&self.now.conn)
     }
 
+    #[inline]
     pub(super) fn here_mut(&mut self) -> &mut Conn {
         let conn = self.conns.entry(self.now.conn).or_default();
         conn.assumed = self.options.assume_version.is_some();
         conn
     }
 
+    #[inline]
     pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
         self.channels.get(id)
     }

@@ -35,6 +35,7 @@ pub(super) struct Origin<'a> {
 impl<'a> Envelope<'a> {
     /// Reads an envelope; `None` where a needed member is absent or of another type, which the
     /// shape check reports.
+    #[inline]
     pub(super) fn read(value: &'a Value) -> Option<Envelope<'a>> {
         let action = value.get("action")?;
         let action_type = action.get("type")?.as_str()?;
@@ -50,6 +51,7 @@ impl<'a> Envelope<'a> {
 }
 
 impl<'a> Origin<'a> {
+    #[inline]
     fn read(value: &'a Value) -> Option<Origin<'a>> {
         Some(Origin {
             client_id: value.get("clientId")?.as_str()?,
@@ -60,6 +62,7 @@ impl<'a> Origin<'a> {
 
 /// The channel of an envelope or of a dispatch: its `channel`, or the URI inside of the action
 /// before channels existed (0.1.0).
+#[inline]
 pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a str> {
     if let Some(channel) = params.get("channel") {
         return channel.as_str();

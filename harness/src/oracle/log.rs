@@ -88,6 +88,7 @@ pub(super) struct Log {
 }
 
 impl Log {
+    #[inline]
     pub(super) fn get(&self, seq: u64) -> Option<&Logged> {
         // Most are asked for when they are new.
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {

@@ -35,6 +35,7 @@ pub struct Item {
 
 impl Item {
     /// The message, in the frame it came in.
+    #[inline]
     pub fn seen(&self) -> Arc<Seen> {
         match &self.decoded {
             Some(seen) => Arc::clone(seen),
@@ -55,6 +56,7 @@ pub struct Mailbox {
 
 impl Mailbox {
     /// A message arrived.
+    #[inline]
     pub fn push(&mut self, line: u64, seen: Arc<Seen>) {
         if self.items.len() == MAX_ITEMS {
             self.items.pop_front();
@@ -82,12 +84,16 @@ impl Mailbox {
 
     /// Everything unread from after a line of the transcript on, in order, with its place. What
     /// waits for a message looks at each one once, however many do not match.
+    #[inline]
     pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &Item)> {
-        let first = self.items.partition_point(|item| item.line <= line);
+        // From the back: who waits has seen all but the newest.
+        let fresh = self.items.iter().rev().take_while(|item| item.line > line).count();
+        let first = self.items.len() - fresh;
         self.items.range(first..).enumerate().map(move |(index, item)| (first + index, item))
     }
 
     /// The line of the newest message; 0 where there is none.
+    #[inline]
     pub fn newest(&self) -> u64 {
         self.items.back().map_or(0, |item| item.line)
     }

@@ -46,6 +46,7 @@ impl Seen {
     }
 
     /// The message, where the frame holds one.
+    #[inline]
     pub fn message(&self) -> Option<&Message> {
         match &self.decoded {
             Decoded::Message(message) => Some(message),

@@ -57,6 +57,7 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
     out.push_str("}\n");
 }
 
+#[inline]
 fn frame(out: &mut String, dir: &str, seen: &Seen) {
     for part in [",\"dir\":\"", dir, "\""] {
         out.push_str(part);
@@ -83,12 +84,14 @@ fn frame(out: &mut String, dir: &str, seen: &Seen) {
 }
 
 /// Whether a text has no line break.
+#[inline]
 fn is_one_line(text: &str) -> bool {
     memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none()
 }
 
 /// A number with leading zeros up to that many digits. Every frame needs two of them, and the
 /// formatting of the library would cost more than all the rest of its line.
+#[inline]
 fn number(out: &mut String, number: u64, digits: usize) {
     let mut text = [b'0'; 20];
     let (mut rest, mut first) = (number, text.len());
@@ -100,6 +103,7 @@ fn number(out: &mut String, number: u64, digits: usize) {
     out.extend(text[first..].iter().map(|digit| char::from(*digit)));
 }
 
+#[inline]
 fn text(out: &mut String, value: &str) {
     if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
         for part in ["\"", value, "\""] {

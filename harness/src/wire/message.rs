@@ -99,11 +99,13 @@ impl Message {
     }
 
     /// What the message looks like.
+    #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// The whole object.
+    #[inline]
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -114,26 +116,31 @@ impl Message {
     }
 
     /// The `id` as it came, null included; `None` when there is no such member.
+    #[inline]
     pub fn id(&self) -> Option<&Value> {
         self.value.get("id")
     }
 
     /// The `method`, when it is a string.
+    #[inline]
     pub fn method(&self) -> Option<&str> {
         self.value.get("method").and_then(Value::as_str)
     }
 
     /// The `params`, or null.
+    #[inline]
     pub fn params(&self) -> &Value {
         self.value.get("params").unwrap_or(&Value::Null)
     }
 
     /// The `result`, null included; `None` when there is no such member.
+    #[inline]
     pub fn result(&self) -> Option<&Value> {
         self.value.get("result")
     }
 
     /// The `error`; `None` when there is no such member.
+    #[inline]
     pub fn error(&self) -> Option<&Value> {
         self.value.get("error")
     }

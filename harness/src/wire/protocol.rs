@@ -149,6 +149,7 @@ impl Protocol {
     }
 
     /// The method of a name.
+    #[inline]
     pub fn method(&self, name: &str) -> Option<&Method> {
         self.methods.get(*self.method_index.get(name)?)
     }
@@ -159,6 +160,7 @@ impl Protocol {
     }
 
     /// The action of a type, such as `chat/delta`.
+    #[inline]
     pub fn action(&self, action_type: &str) -> Option<&ActionRow> {
         self.actions.get(*self.action_index.get(action_type)?)
     }
@@ -228,6 +230,7 @@ struct MethodEntry {
 }
 
 impl MethodEntry {
+    #[inline]
     fn method(self, name: String, shapes: &mut Shapes) -> Method {
         Method {
             name,

@@ -147,6 +147,7 @@ impl Shapes {
     }
 
     /// The type of a number that these shapes gave out.
+    #[inline]
     pub(super) fn get(&self, id: TypeId) -> &Shape {
         self.arena.get(id.0 as usize).unwrap_or(&Shape::Unresolved)
     }

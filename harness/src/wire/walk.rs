@@ -32,10 +32,12 @@ impl<'a> Path<'a> {
         Path { parent: None, step: Step::Member(name), depth: 0 }
     }
 
+    #[inline]
     fn step(&'a self, step: Step<'a>) -> Path<'a> {
         Path { parent: Some(self), step, depth: self.depth + 1 }
     }
 
+    #[inline]
     pub(super) fn member(&'a self, name: &'a str) -> Path<'a> {
         self.step(Step::Member(name))
     }
@@ -172,6 +174,7 @@ impl<'p> Walk<'p> {
     }
 
     /// A member whose shape may depend on those beside it.
+    #[inline]
     fn member(&mut self, id: TypeId, value: &Value, beside: &Map, path: &Path<'_>) {
         match self.protocol.shapes.get(id) {
             Shape::State => {
@@ -216,6 +219,7 @@ impl<'p> Walk<'p> {
         }
     }
 
+    #[inline]
     pub(super) fn action(&mut self, action: &Value, path: &Path<'_>) {
         let Some(object) = action.as_object() else {
             return self.wrong(path, "an action", action);

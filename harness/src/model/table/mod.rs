@@ -181,11 +181,13 @@ const CHANNELS: [&[Row]; 10] = [
 
 /// The row that holds for an action in a version, or `None` where the version has no such action.
 /// A version that was never published is read as the newest published one below it.
+#[inline]
 pub fn find(version: Version, action_type: &str) -> Option<&'static Row> {
     entry(version, action_type).map(|(row, _)| row)
 }
 
 /// The row of an action, and the dialect in which its channel is written.
+#[inline]
 pub(super) fn entry(
     version: Version,
     action_type: &str,

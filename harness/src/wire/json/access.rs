@@ -15,6 +15,7 @@ pub trait Index {
 }
 
 impl Index for str {
+    #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_object()?.get(self)
     }
@@ -30,6 +31,7 @@ impl Index for str {
 }
 
 impl Index for String {
+    #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         <str as Index>::find(self, value)
     }
@@ -42,6 +44,7 @@ impl Index for String {
 }
 
 impl Index for Text {
+    #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         <str as Index>::find(self, value)
     }
@@ -54,6 +57,7 @@ impl Index for Text {
 }
 
 impl Index for usize {
+    #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_array()?.get(*self)
     }
@@ -66,6 +70,7 @@ impl Index for usize {
 }
 
 impl<T: Index + ?Sized> Index for &T {
+    #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         (**self).find(value)
     }
@@ -79,6 +84,7 @@ impl<T: Index + ?Sized> Index for &T {
 
 impl Value {
     /// The value at a name or a number, where there is one.
+    #[inline]
     pub fn get(&self, index: impl Index) -> Option<&Value> {
         index.find(self)
     }
@@ -112,6 +118,7 @@ impl Value {
     }
 
     /// The text, where it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
@@ -120,6 +127,7 @@ impl Value {
     }
 
     /// The boolean, where it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(value) => Some(*value),
@@ -128,6 +136,7 @@ impl Value {
     }
 
     /// The number, where it is one.
+    #[inline]
     pub fn as_number(&self) -> Option<&Number> {
         match self {
             Value::Number(number) => Some(number),
@@ -136,11 +145,13 @@ impl Value {
     }
 
     /// The number, where it is an integer of 64 bits without a sign.
+    #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
     /// The number, where it is an integer of 64 bits with a sign.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
@@ -151,6 +162,7 @@ impl Value {
     }
 
     /// The items, where it is a list.
+    #[inline]
     pub fn as_array(&self) -> Option<&Vec<Value>> {
         match self {
             Value::Array(items) => Some(items),
@@ -167,6 +179,7 @@ impl Value {
     }
 
     /// The members, where it is an object.
+    #[inline]
     pub fn as_object(&self) -> Option<&Map> {
         match self {
             Value::Object(map) => Some(map),
@@ -175,6 +188,7 @@ impl Value {
     }
 
     /// The members, to change them.
+    #[inline]
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         match self {
             Value::Object(map) => Some(map),
@@ -183,6 +197,7 @@ impl Value {
     }
 
     /// Whether it is null.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
@@ -208,6 +223,7 @@ impl Value {
     }
 
     /// Whether it is a text.
+    #[inline]
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))
     }
@@ -218,6 +234,7 @@ impl Value {
     }
 
     /// Whether it is an object.
+    #[inline]
     pub fn is_object(&self) -> bool {
         matches!(self, Value::Object(_))
     }
@@ -241,6 +258,7 @@ fn number(step: &str) -> Option<usize> {
 impl<I: Index> std::ops::Index<I> for Value {
     type Output = Value;
     /// The value there, or null.
+    #[inline]
     fn index(&self, index: I) -> &Value {
         index.find(self).unwrap_or(&NULL)
     }

@@ -23,6 +23,7 @@ impl Map {
     }
 
     /// How many members there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -33,18 +34,21 @@ impl Map {
     }
 
     /// The value of a member.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&Value> {
         let place = self.place(name).ok()?;
         self.members.get(place).map(|(_, value)| value)
     }
 
     /// The value of a member, to change it.
+    #[inline]
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         let place = self.place(name).ok()?;
         self.members.get_mut(place).map(|(_, value)| value)
     }
 
     /// Whether there is a member of this name.
+    #[inline]
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
@@ -78,6 +82,7 @@ impl Map {
     }
 
     /// The members with their names.
+    #[inline]
     pub fn iter(&self) -> Iter<'_> {
         self.members.iter().map(|(name, value)| (name, value))
     }
@@ -103,6 +108,7 @@ impl Map {
     }
 
     /// Where a member is, or where it would go.
+    #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
         if self.members.len() <= SMALL {
             let found = self.members.iter().position(|(known, _)| known == name);
@@ -150,6 +156,7 @@ impl Building {
         Building { map, known }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, name: Text, value: Value) {
         let bit = bit(&name);
         let members = &mut self.map.members;
@@ -177,6 +184,7 @@ impl Building {
     }
 }
 
+#[inline]
 fn bit(name: &str) -> u64 {
     let first = name.as_bytes().first().copied().unwrap_or_default();
     1 << ((usize::from(first) + 7 * name.len()) % 64)
@@ -256,6 +264,7 @@ pub type Iter<'a> = std::iter::Map<
 impl IntoIterator for Map {
     type Item = (Text, Value);
     type IntoIter = std::vec::IntoIter<(Text, Value)>;
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.members.into_iter()
     }
@@ -264,6 +273,7 @@ impl IntoIterator for Map {
 impl<'a> IntoIterator for &'a Map {
     type Item = (&'a Text, &'a Value);
     type IntoIter = Iter<'a>;
+    #[inline]
     fn into_iter(self) -> Iter<'a> {
         self.iter()
     }
