@@ -213,7 +213,7 @@ mod peer {
                 let JsonRpcMessage::Notification(action) = message else {
                     panic!("a notification");
                 };
-                let params = serde_json::to_value(action.params).expect("params");
+                let params = action.params.expect("params");
                 let envelope: ActionEnvelope = serde_json::from_value(params).expect("an envelope");
                 take(&mut state, &envelope.action);
             }
