@@ -10,6 +10,8 @@
 //!
 //! [`Duration`]: std::time::Duration
 
+pub mod dice;
+
 pub mod wire;
 
 pub mod transcript;

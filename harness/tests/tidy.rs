@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each uses only those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
+    "dice",
     "wire",
     "transcript",
     "model",

@@ -11,18 +11,17 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::wire::json::json;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::BufReader;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::reducers::exchange::{Answer, Fault, Question, Subject, excerpt, read};
-use crate::wire::channel::ChannelKind;
 
 use super::exit::Stop;
+use super::target::{group, shell};
 
 /// Longest answer, in bytes: a thousand times what a case needs.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -156,13 +155,7 @@ impl Inner {
     /// Starts the process and waits for the answer to a question that every reducer can answer.
     async fn start(&self) -> Result<Running, Fault> {
         let mut running = Running::spawn(&self.command)?;
-        let hello = Question::Reduce {
-            channel: ChannelKind::Root,
-            state: json!({"agents": []}),
-            actions: Vec::new(),
-            now: 0,
-        };
-        match running.exchange(&[hello], STARTING.max(self.limit)).await {
+        match running.exchange(&[Question::hello()], STARTING.max(self.limit)).await {
             (_, Some(fault)) => Err(fault),
             (_, None) => Ok(running),
         }
@@ -172,17 +165,13 @@ impl Inner {
 impl Running {
     fn spawn(command: &str) -> Result<Running, Fault> {
         let died = |why: String| Fault::Died(format!(" ({why})"));
-        let mut child = Command::new("sh")
-            .arg("-c")
-            .arg(command)
+        let mut child = shell(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
             .spawn()
             .map_err(|error| died(format!("it could not be started: {error}")))?;
-        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+        let group = group(&child);
         let output = child.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
         let words = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(complaints) = child.stderr.take() {

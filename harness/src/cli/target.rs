@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
@@ -34,7 +35,7 @@ pub struct Remote {
 /// A command that we started, with everything it started.
 struct Process {
     child: Child,
-    group: Option<rustix::process::Pid>,
+    group: Option<Pid>,
 }
 
 impl Remote {
@@ -155,10 +156,16 @@ fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
-fn shell(command: &str) -> Command {
+/// A command line as `sh` starts it, in a process group of its own.
+pub(super) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command);
+    shell.arg("-c").arg(command).process_group(0).kill_on_drop(true);
     shell
+}
+
+/// The process group of what [`shell`] has started.
+pub(super) fn group(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| Pid::from_raw(id as i32))
 }
 
 /// Starts the command in a process group of its own. Without a URL the first `ws://` on its
@@ -167,11 +174,9 @@ async fn launch(command: &str, url: Option<String>) -> Result<(Process, String),
     let mut child = shell(command)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("`{command}` could not be started: {error}"))?;
-    let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id as i32));
+    let group = group(&child);
     let output = child.stdout.take();
     let mut process = Process { child, group };
     let found = timeout(STARTING, async {

@@ -61,7 +61,11 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
     let answer = optional(action, "answer", Shape::Object)?;
-    let request = request_of(chat, id)?;
+    set_answer(request_of(chat, id)?, question, answer)
+}
+
+/// Sets or takes back one answer of a request.
+pub(super) fn set_answer(request: &mut Object, question: &str, answer: Option<&Value>) -> Reduced {
     let mut answers = answers_of(request)?;
     assign(&mut answers, question, answer);
     store_answers(request, answers);
@@ -86,7 +90,7 @@ pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -
 }
 
 /// Takes the answers out of a request; they have to be stored again.
-pub(super) fn answers_of(request: &mut Object) -> Reduced<Object> {
+fn answers_of(request: &mut Object) -> Reduced<Object> {
     match request.get_mut("answers").map(Value::take) {
         None | Some(Value::Null) => Ok(Object::new()),
         Some(Value::Object(answers)) => Ok(answers),

@@ -13,9 +13,9 @@ use crate::wire::json::{Value, json};
 use super::NoOp;
 use super::chat::PARTS;
 use super::dialect::{Context, Questions};
-use super::input::{answers_of, store_answers};
+use super::input::{set_answer, store_answers};
 use super::list;
-use super::payload::{Object, Reduced, Shape, assign, given, key_of, object, optional, text};
+use super::payload::{Object, Reduced, Shape, given, key_of, object, optional, text};
 use super::status;
 
 /// The member that holds the list.
@@ -51,10 +51,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
     let index = list::position(requests, "id", id).ok_or(NoOp::UnknownRequest)?;
     let request = requests.get_mut(index).and_then(Value::as_object_mut);
     let request = request.ok_or(NoOp::UnknownRequest)?;
-    let mut answers = answers_of(request)?;
-    assign(&mut answers, question, answer);
-    store_answers(request, answers);
-    Ok(())
+    set_answer(request, question, answer)
 }
 
 /// Closes a request. What was answered is kept nowhere.

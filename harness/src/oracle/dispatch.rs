@@ -29,9 +29,6 @@ const MAX_DISPATCHES: usize = 32_768;
 const MAX_WATCHED: usize = 64;
 const WATCHED_ACTIONS: usize = 4;
 
-/// The newest dispatches of a client, which are looked through before all others.
-const NEWEST: usize = 4;
-
 /// Every dispatch that was sent, and how far its connection has got.
 #[derive(Default)]
 pub(super) struct Dispatches {
@@ -170,12 +167,8 @@ impl Dispatches {
         if let Some(client) = &client {
             let index = self.forgotten + self.all.len();
             let numbers = self.by_number.entry(client.clone()).or_default();
-            if numbers.back().is_none_or(|(highest, _)| *highest <= client_seq) {
-                numbers.push_back((client_seq, index));
-            } else {
-                let place = numbers.partition_point(|(known, _)| *known <= client_seq);
-                numbers.insert(place, (client_seq, index));
-            }
+            let place = numbers.partition_point(|(known, _)| *known <= client_seq);
+            numbers.insert(place, (client_seq, index));
         }
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         self.all.push_back(Dispatched {
@@ -215,13 +208,7 @@ impl Dispatches {
         };
         let numbers = self.by_number.get(origin.client_id);
         let known = numbers.into_iter().flat_map(|numbers| {
-            // Most answer the newest.
-            let newer = numbers.iter().rev().take(NEWEST);
-            let newer = newer.take_while(|(number, _)| *number >= origin.client_seq).count();
-            let first = match newer {
-                NEWEST => numbers.partition_point(|(number, _)| *number < origin.client_seq),
-                few => numbers.len() - few,
-            };
+            let first = numbers.partition_point(|(number, _)| *number < origin.client_seq);
             let same = |(number, _): &&(i64, usize)| *number == origin.client_seq;
             numbers.range(first..).take_while(same).map(|(_, index)| *index)
         });

@@ -8,7 +8,7 @@
 use crate::wire::json::Value;
 
 use super::compare::{Clock, Difference, differences_with};
-use super::exchange::{Answer, Fault, Question, Told};
+use super::exchange::{Answer, Fault, Question, Told, cut};
 use super::open::{self, OpenPoint, Seen};
 use crate::model::{self, Outcome};
 use crate::wire::channel::ChannelKind;
@@ -101,6 +101,27 @@ impl Case {
         let fold = |action| model::apply_at(version, self.channel, self.now, &mut state, action);
         let outcomes = self.actions.iter().map(fold).collect();
         Folded { state, outcomes }
+    }
+
+    /// Each action as a case of its own, from the state that our reducer finds it in.
+    pub fn steps(&self, version: Version) -> Vec<Case> {
+        let mut state = self.state.clone();
+        let step = |action: &Value| {
+            let step = Case { state: state.clone(), actions: vec![action.clone()], ..self.bare() };
+            state = step.fold(version).state;
+            step
+        };
+        self.actions.iter().map(step).collect()
+    }
+
+    /// The state alone: what decoding and encoding leave of it.
+    pub fn bare(&self) -> Case {
+        Case {
+            channel: self.channel,
+            state: self.state.clone(),
+            actions: Vec::new(),
+            now: self.now,
+        }
     }
 
     /// The case as a question.
@@ -301,16 +322,6 @@ pub fn place_class(path: &str) -> String {
 /// A value as a report shows it.
 pub fn shown(value: &Option<Value>) -> String {
     value.as_ref().map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string(), SHOWN))
-}
-
-/// A text, cut where it is longer than that many characters.
-pub fn cut(text: &str, limit: usize) -> String {
-    let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut shown: String = plain.take(limit).collect();
-    if text.chars().nth(limit).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 #[cfg(test)]

@@ -158,6 +158,12 @@ impl fmt::Display for Told {
 }
 
 impl Question {
+    /// One that every reducer can answer: the first one.
+    pub fn hello() -> Question {
+        let state = json!({"agents": []});
+        Question::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }
+    }
+
     /// The question as a line, with its end.
     pub fn line(&self, id: u64) -> String {
         let mut line = match self {
@@ -204,7 +210,7 @@ pub fn read(
             return Err(Fault::Twice(answered.unwrap_or_default()));
         }
         Some(found) => {
-            return Err(Fault::OutOfOrder { expected: id, found: cut(&found.to_string()) });
+            return Err(Fault::OutOfOrder { expected: id, found: cut(&found.to_string(), SHOWN) });
         }
         None => return Err(garbage("expected a member `id`".to_owned())),
     }
@@ -231,7 +237,7 @@ fn outcomes(question: &Question, members: &Map) -> Result<Option<Vec<Told>>, Str
     let told = |item: &Value| {
         let name = item.as_str().or_else(|| item.get("outcome").and_then(Value::as_str));
         name.and_then(Told::from_name).ok_or_else(|| {
-            let found = cut(&item.to_string());
+            let found = cut(&item.to_string(), SHOWN);
             format!("expected an outcome `applied`, `noop`, `out-of-scope` or `invalid`, found `{found}`")
         })
     };
@@ -245,13 +251,14 @@ fn outcomes(question: &Question, members: &Map) -> Result<Option<Vec<Told>>, Str
 /// The beginning of a line, fit to be shown.
 pub fn excerpt(line: &[u8]) -> String {
     let start = line.get(..line.len().min(SHOWN * 4)).unwrap_or_default();
-    cut(&String::from_utf8_lossy(start))
+    cut(&String::from_utf8_lossy(start), SHOWN)
 }
 
-fn cut(text: &str) -> String {
+/// A text, cut where it is longer than that many characters, without what controls a terminal.
+pub fn cut(text: &str, limit: usize) -> String {
     let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    let mut shown: String = plain.take(SHOWN).collect();
-    if text.chars().count() > SHOWN {
+    let mut shown: String = plain.take(limit).collect();
+    if text.chars().nth(limit).is_some() {
         shown.push('…');
     }
     shown

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use crate::wire::json::{Map, Value, json};
 
 use super::case::Case;
-use super::dice::Dice;
 use super::open::STRANGER;
+use crate::dice::Dice;
 use crate::model::{self, Outcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;

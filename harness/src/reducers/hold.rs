@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::wire::json::{Value, json};
+use crate::wire::json::Value;
 
 use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
 use super::compare::{Clock, differences_with, same};
@@ -129,9 +129,7 @@ impl Run<'_> {
 
     /// The first question is one that every reducer can answer. Says why it could not.
     fn greet(&mut self) -> Option<String> {
-        let state = json!({"agents": []});
-        let case = Case { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 };
-        match self.subject.ask(vec![case.question()]).pop() {
+        match self.subject.ask(vec![Question::hello()]).pop() {
             Some(Ok(Answer::Value { .. } | Answer::Error(_))) => None,
             Some(Err(fault)) => Some(fault.to_string()),
             None => Some("there was no answer".to_owned()),
@@ -292,13 +290,7 @@ impl Run<'_> {
     /// Files the step of a vector at which a subject leaves our way. Says whether all that differs
     /// is open.
     fn locate(&mut self, vector: &Vector, case: &Case, whole: Option<Disagreement>) -> bool {
-        let mut steps = Vec::new();
-        let mut state = case.state.clone();
-        for action in &case.actions {
-            let step = Case { state, actions: vec![action.clone()], ..case.clone() };
-            state = step.fold(self.options.version).state;
-            steps.push(step);
-        }
+        let steps = case.steps(self.options.version);
         if steps.len() > 1 {
             let answers = self.ask(steps.iter().map(Case::question).collect());
             let found: Vec<(Case, Disagreement)> = steps
@@ -353,8 +345,7 @@ impl Run<'_> {
 
     /// Asks what is left of each state, and then each step from there.
     fn steps(&mut self, steps: Vec<Case>) {
-        let bare = |step: &Case| Case { actions: Vec::new(), ..step.clone() };
-        let bares: Vec<Case> = steps.iter().map(bare).collect();
+        let bares: Vec<Case> = steps.iter().map(Case::bare).collect();
         let answers = self.ask(bares.iter().map(Case::question).collect());
         let mut kept = Vec::new();
         for ((mut step, bare), answer) in steps.into_iter().zip(bares).zip(answers) {
@@ -430,15 +421,8 @@ impl Run<'_> {
 
     /// Whether every step of a sequence agrees by itself, and no state loses anything.
     fn agrees_by_steps(&mut self, whole: &Case) -> bool {
-        let mut cases = Vec::new();
-        let mut state = whole.state.clone();
-        for action in &whole.actions {
-            let step =
-                Case { state: state.clone(), actions: vec![action.clone()], ..whole.clone() };
-            cases.push(Case { actions: Vec::new(), ..step.clone() });
-            state = step.fold(self.options.version).state;
-            cases.push(step);
-        }
+        let steps = whole.steps(self.options.version).into_iter();
+        let cases: Vec<Case> = steps.flat_map(|step| [step.bare(), step]).collect();
         let answers = self.ask(cases.iter().map(Case::question).collect());
         let agrees = |(case, answer): (&Case, &Result<Answer, Fault>)| {
             self.judge(case, answer).is_none_or(|found| found.kind == Kind::Outcome)
@@ -477,7 +461,7 @@ impl Run<'_> {
             }
             let mut questions = Vec::new();
             for case in &candidates {
-                questions.push(Case { actions: Vec::new(), ..case.clone() }.question());
+                questions.push(case.bare().question());
                 questions.push(case.question());
             }
             let answers = self.ask(questions);

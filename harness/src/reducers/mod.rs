@@ -13,7 +13,6 @@
 pub mod baseline;
 pub mod case;
 pub mod compare;
-pub mod dice;
 pub mod exchange;
 pub mod generate;
 pub mod hold;

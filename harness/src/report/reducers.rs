@@ -11,7 +11,8 @@ use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite
 
 use super::draw::Style;
 use super::junit::clean;
-use crate::reducers::case::{Kind, cut};
+use crate::reducers::case::Kind;
+use crate::reducers::exchange::cut;
 use crate::reducers::hold::Progress;
 use crate::reducers::report::{Finding, Report, Tally};
 use crate::verdict::Status;

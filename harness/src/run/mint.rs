@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use crate::dice::Dice;
 use crate::scenario::bind::Mint;
 use crate::wire::timestamp;
 
 /// Mints ids for one case.
 #[derive(Clone, Debug)]
 pub struct Minter {
-    state: u64,
+    dice: Dice,
     /// The wall clock when the transcript began, since 1970.
     epoch: Duration,
     /// The case's own time.
@@ -22,16 +23,12 @@ impl Minter {
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Minter { state: seed ^ hash, epoch, now: Duration::ZERO }
+        Minter { dice: Dice::seeded(seed ^ hash), epoch, now: Duration::ZERO }
     }
 
-    /// The next number of the sequence (splitmix64).
+    /// The next number of the sequence.
     pub fn number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.dice.roll()
     }
 }
 

@@ -115,9 +115,14 @@ impl ChannelKind {
         ROWS.iter().find(|row| row.reducer == name).map(|row| row.kind)
     }
 
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = ChannelKind> {
+        ROWS.iter().map(|row| row.kind)
+    }
+
     /// The names of all reducers.
     pub fn reducer_names() -> impl Iterator<Item = &'static str> {
-        ROWS.iter().map(|row| row.reducer)
+        ChannelKind::all().map(ChannelKind::reducer_name)
     }
 
     fn row(self) -> &'static Row {

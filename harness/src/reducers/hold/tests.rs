@@ -4,6 +4,7 @@ use crate::wire::json::Value;
 
 use super::*;
 use crate::reducers::exchange::Told;
+use crate::wire::json::json;
 
 const V1_0: Version = Version::new(1, 0, 0);
 

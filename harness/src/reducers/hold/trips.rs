@@ -5,10 +5,10 @@
 //! Start at [`Run::round_trips`].
 
 use super::Run;
+use crate::dice::Dice;
 use crate::reducers::case::{self, Case, Disagreement, Kind};
 use crate::reducers::compare::{differences, same};
-use crate::reducers::dice::Dice;
-use crate::reducers::exchange::{Answer, Fault, Question};
+use crate::reducers::exchange::{Answer, Fault, Question, cut};
 use crate::reducers::open::{self, without_strangers};
 use crate::reducers::report::Tally;
 use crate::wire::channel::ChannelKind;
@@ -102,7 +102,7 @@ fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Dis
         }
         Ok(Answer::Error(why)) => {
             let path = "refused".to_owned();
-            Some(of(Kind::Lost, path, "the value".to_owned(), case::cut(why, 160), None))
+            Some(of(Kind::Lost, path, "the value".to_owned(), cut(why, 160), None))
         }
         Ok(Answer::Value { value: back, .. }) => {
             let differences = differences(value, back);
@@ -120,19 +120,7 @@ fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Dis
 fn round_trip_types(protocol: &Protocol) -> Vec<String> {
     const MORE: &[&str] =
         &["ActionEnvelope", "Turn", "ResponsePart", "ToolCallState", "Customization", "ChatSource"];
-    const STATES: [ChannelKind; 10] = [
-        ChannelKind::Root,
-        ChannelKind::Session,
-        ChannelKind::Chat,
-        ChannelKind::Terminal,
-        ChannelKind::Changeset,
-        ChannelKind::Annotations,
-        ChannelKind::ResourceWatch,
-        ChannelKind::Canvas,
-        ChannelKind::Automations,
-        ChannelKind::AutomationRun,
-    ];
-    let states = STATES.iter().map(|kind| kind.state_type().to_owned());
+    let states = ChannelKind::all().map(|kind| kind.state_type().to_owned());
     let more = MORE.iter().map(|name| (*name).to_owned());
     let messages = protocol
         .methods()

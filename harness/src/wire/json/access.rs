@@ -30,31 +30,25 @@ impl Index for str {
     }
 }
 
-impl Index for String {
-    #[inline]
-    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        <str as Index>::find(self, value)
-    }
-    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-        <str as Index>::find_mut(self, value)
-    }
-    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-        <str as Index>::make(self, value)
-    }
+/// Names of other types.
+macro_rules! names {
+    ($($name:ty),*) => {$(
+        impl Index for $name {
+            #[inline]
+            fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+                <str as Index>::find(self, value)
+            }
+            fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+                <str as Index>::find_mut(self, value)
+            }
+            fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+                <str as Index>::make(self, value)
+            }
+        }
+    )*};
 }
 
-impl Index for Text {
-    #[inline]
-    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        <str as Index>::find(self, value)
-    }
-    fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-        <str as Index>::find_mut(self, value)
-    }
-    fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-        <str as Index>::make(self, value)
-    }
-}
+names!(String, Text);
 
 impl Index for usize {
     #[inline]

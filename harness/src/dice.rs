@@ -11,10 +11,15 @@ pub struct Dice {
 impl Dice {
     /// Dice for one part of a run. Parts with different numbers are independent.
     pub fn new(seed: u64, part: u64) -> Dice {
-        let mut dice = Dice { state: seed };
+        let mut dice = Dice::seeded(seed);
         dice.state = dice.roll() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         dice.roll();
         dice
+    }
+
+    /// Dice that have no part, only a seed.
+    pub fn seeded(seed: u64) -> Dice {
+        Dice { state: seed }
     }
 
     /// The next number.
