@@ -25,6 +25,7 @@ fn every_folder_is_a_target() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let known = TARGETS.iter().any(|(target, _)| *target == name);
-        assert!(known || !path.is_dir(), "no fuzz target is called `{name}`");
+        // Captures are held by a test of their own.
+        assert!(known || name == "captures" || !path.is_dir(), "no fuzz target is called `{name}`");
     }
 }

@@ -1,5 +1,8 @@
 //! The catalogue of checks: one row each, with its weight, its sources and the reading taken.
 //!
+//! Each check has a planted fault that trips it (`run::mutant_rows`) and a capture that breaks it
+//! (`corpus/captures`, held by `tests/captures.rs`).
+//!
 //! Knows: weights. Never knows: how a check works.
 //!
 //! Start at [`CHECKS`].

@@ -1,0 +1,83 @@
+//! Every check, held by a capture that breaks it: `corpus/captures/NAME.jsonl` is judged, and comes
+//! to exactly what `NAME.txt` says. The captures whose names begin with `clean` break nothing and
+//! put every check to the test.
+//!
+//! `UPDATE=1 cargo test --test captures` writes the texts anew; read what changed.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ahp_harness::oracle::CHECKS;
+use ahp_harness::report::replay::judge;
+use ahp_harness::report::summary::{CheckTotal, word};
+
+/// Every capture, judged: the path and what the checks came to.
+fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect();
+    paths.sort_unstable();
+    let judge = |path: PathBuf| {
+        let text = fs::read(&path).unwrap();
+        let judged = judge(text.as_slice(), None, false).unwrap();
+        assert_eq!(judged.notes, Vec::<String>::new(), "{}", path.display());
+        (path, judged.summary.checks.into_iter().collect())
+    };
+    paths.into_iter().map(judge).collect()
+}
+
+/// The findings as a text: check, weight and lines, then the sentence and the difference.
+fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
+    let mut text = String::new();
+    for (id, total) in checks {
+        assert_eq!(total.findings, total.shown.len() as u64, "{id}: too many for a small capture");
+        for (_, finding) in &total.shown {
+            let lines: Vec<String> = finding.transcript.iter().map(u64::to_string).collect();
+            let weight = word(finding.weight);
+            writeln!(text, "{id} {weight} {}\n  {}", lines.join(" "), finding.message).unwrap();
+            for line in finding.diff.iter().flat_map(|diff| diff.lines()) {
+                writeln!(text, "  {line}").unwrap();
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn every_capture_comes_to_what_is_written_beside_it() {
+    for (path, checks) in judged() {
+        let (beside, said) = (path.with_extension("txt"), said(&checks));
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&beside, &said).unwrap();
+        }
+        let kept = fs::read_to_string(&beside).unwrap_or_default();
+        let clean = path.file_name().unwrap().to_string_lossy().starts_with("clean");
+        assert_eq!(kept, said, "{}", path.display());
+        assert_eq!(said.is_empty(), clean, "{}\n{said}", path.display());
+    }
+}
+
+#[test]
+fn every_check_is_broken_and_kept() {
+    let (mut broken, mut kept) = (BTreeSet::new(), BTreeSet::new());
+    for (_, checks) in judged() {
+        let clean = checks.values().all(|total| total.findings == 0);
+        for (id, total) in checks {
+            if total.findings > 0 {
+                broken.insert(id);
+            } else if clean && total.observations > 0 {
+                kept.insert(id);
+            }
+        }
+    }
+    for (what, found) in [("breaks", broken), ("keeps", kept)] {
+        let without: Vec<&str> =
+            CHECKS.iter().map(|row| row.id).filter(|id| !found.contains(*id)).collect();
+        assert_eq!(without, Vec::<&str>::new(), "no capture {what} these");
+    }
+}
