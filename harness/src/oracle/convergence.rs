@@ -3,7 +3,6 @@
 //! Knows: comparisons, the masks. Never knows: how states are folded.
 
 use crate::wire::json::Value;
-use similar::TextDiff;
 
 use crate::model::{NoOp, Outcome, apply};
 use crate::verdict::Weight;
@@ -13,14 +12,10 @@ use super::catalogue::Rule;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
+use super::difference::difference;
 use super::log::envelope_value;
 use super::masks::{self, Comparable};
 use super::step::{Comparison, Folding, Step};
-
-/// Lines of a difference that are kept.
-const MAX_DIFF_LINES: usize = 200;
-/// Unchanged lines around a change.
-const DIFF_CONTEXT: usize = 2;
 
 /// Reasons for which an action of the host may have no effect: repetitions, entries that went away
 /// in between, and actions that never change a state.
@@ -79,7 +74,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
             "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the \
              actions after it, found a catalogue entry that no action changed"
         );
-        let diff = diff(&folded.soft, &snapshot.soft);
+        let diff = difference(&folded.soft, &snapshot.soft);
         let lines = &comparison.lines;
         out.with_diff(Rule::SnapshotAgrees, Weight::Note, message, lines, Some(diff));
         return;
@@ -91,7 +86,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
         "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the actions \
          after it, found differences"
     );
-    let diff = diff(&folded.hard, &snapshot.hard);
+    let diff = difference(&folded.hard, &snapshot.hard);
     let lines = &comparison.lines;
     out.with_diff(Rule::SnapshotAgrees, Weight::Essential, message, lines, Some(diff));
 }
@@ -148,18 +143,4 @@ fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) 
     let base = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
     let base = base.map_or(0, |fold| fold.base_line);
     out.broken(Rule::DeadHostAction, message, &[base, folding.line]);
-}
-
-/// The difference as `-` (expected) and `+` (found) lines.
-fn diff(expected: &Value, found: &Value) -> String {
-    let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
-    let (expected, found) = (pretty(expected), pretty(found));
-    let diff = TextDiff::from_lines(&expected, &found);
-    let text = diff.unified_diff().context_radius(DIFF_CONTEXT).to_string();
-    let mut lines: Vec<&str> = text.lines().take(MAX_DIFF_LINES + 1).collect();
-    if lines.len() > MAX_DIFF_LINES {
-        lines.pop();
-        lines.push("...");
-    }
-    lines.join("\n")
 }

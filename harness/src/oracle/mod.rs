@@ -21,6 +21,7 @@ mod connection;
 mod context;
 mod convergence;
 mod delivery;
+mod difference;
 mod dispatch;
 mod envelope;
 mod fanout;

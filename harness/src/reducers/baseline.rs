@@ -15,7 +15,7 @@
 //!
 //! Start at [`Baseline::settle`].
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use super::report::Report;
 use crate::scenario::node::{Node, read};
@@ -26,7 +26,7 @@ use crate::verdict::Status;
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     run: Option<(u64, u64)>,
-    known: BTreeMap<String, String>,
+    known: LiteMap<String, String>,
 }
 
 /// The reason that is written for a difference nobody has looked at yet.

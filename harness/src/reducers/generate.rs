@@ -11,7 +11,7 @@
 //!
 //! Start at [`Generator::sequence`].
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::{Map, Value, json};
 
@@ -86,7 +86,7 @@ impl Generator {
         wanted: impl Fn(ChannelKind) -> bool,
     ) -> Option<Generator> {
         let protocol = Protocol::of(version)?;
-        let mut by_channel: BTreeMap<ChannelKind, Vec<String>> = BTreeMap::new();
+        let mut by_channel: LiteMap<ChannelKind, Vec<String>> = LiteMap::new();
         for row in protocol.actions() {
             if model::reduces(version, &row.action_type) && wanted(row.channel) {
                 by_channel.entry(row.channel).or_default().push(row.action_type.clone());
@@ -469,9 +469,9 @@ pub(super) fn is_reference(name: &str) -> bool {
 struct Targets {
     active_turn: Option<String>,
     /// Texts by the name of their member, and elements of lists of texts by the name of the list.
-    by_name: BTreeMap<String, Vec<String>>,
+    by_name: LiteMap<String, Vec<String>>,
     /// The ids of the entries of a list, in its order.
-    lists: BTreeMap<String, Vec<String>>,
+    lists: LiteMap<String, Vec<String>>,
 }
 
 impl Targets {

@@ -10,7 +10,9 @@
 //!
 //! Start at [`hold`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
+
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -72,8 +74,8 @@ pub fn hold(
     progress: &mut dyn FnMut(Progress),
 ) -> Report {
     let report = blank(options);
-    let refused = BTreeSet::new();
-    let mut run = Run { subject, options, report, classes: BTreeMap::new(), refused };
+    let refused = HashSet::new();
+    let mut run = Run { subject, options, report, classes: LiteMap::new(), refused };
     if let Some(why) = run.greet() {
         run.report.unusable = Some(why);
         return run.report;
@@ -95,8 +97,8 @@ fn blank(options: &Options) -> Report {
         seed: options.seed,
         sequences: options.sequences,
         vectors: Vec::new(),
-        actions: BTreeMap::new(),
-        round_trips: BTreeMap::new(),
+        actions: LiteMap::new(),
+        round_trips: LiteMap::new(),
         unserved: Vec::new(),
         findings: Vec::new(),
         unusable: None,
@@ -109,9 +111,9 @@ struct Run<'a> {
     options: &'a Options,
     report: Report,
     /// What differs, by key.
-    classes: BTreeMap<String, Finding>,
+    classes: LiteMap<String, Finding>,
     /// The channels of which the subject refuses even the plainest state.
-    refused: BTreeSet<ChannelKind>,
+    refused: HashSet<ChannelKind>,
 }
 
 type Answers = Vec<Result<Answer, Fault>>;
@@ -508,8 +510,9 @@ impl Run<'_> {
 
     /// Puts the findings in order, and takes those together that have the same smallest case.
     fn finish(mut self) -> Report {
-        let mut findings: Vec<Finding> = std::mem::take(&mut self.classes).into_values().collect();
-        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut findings: Vec<Finding> =
+            std::mem::take(&mut self.classes).into_iter().map(|(_, finding)| finding).collect();
+        let mut seen: HashSet<String> = HashSet::new();
         findings.retain(|finding| {
             let Case { channel, state, actions, .. } = &finding.case;
             let action = &finding.what.action;

@@ -5,7 +5,7 @@
 //!
 //! Start at [`Report`].
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
@@ -30,9 +30,9 @@ pub struct Report {
     /// The vectors of this version, in the order of their files.
     pub vectors: Vec<VectorResult>,
     /// Agreement over the generated steps, by type of action.
-    pub actions: BTreeMap<String, Tally>,
+    pub actions: LiteMap<String, Tally>,
     /// Agreement over round trips, by type.
-    pub round_trips: BTreeMap<String, Tally>,
+    pub round_trips: LiteMap<String, Tally>,
     /// Types that the subject decodes none of.
     pub unserved: Vec<String>,
     /// What differs, each once, the heaviest first.
@@ -305,8 +305,8 @@ mod tests {
             seed: 7,
             sequences: 0,
             vectors: Vec::new(),
-            actions: BTreeMap::new(),
-            round_trips: BTreeMap::new(),
+            actions: LiteMap::new(),
+            round_trips: LiteMap::new(),
             unserved: Vec::new(),
             findings: vec![finding],
             unusable: None,

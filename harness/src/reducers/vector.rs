@@ -8,7 +8,7 @@
 //!
 //! Start at [`load`].
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
@@ -152,7 +152,7 @@ pub fn is_vectors(path: &str, text: &str) -> bool {
 pub fn load(path: &str, text: &str) -> VectorFile {
     let source = Source::new(path, text);
     let (root, errors) = read(&source, 0);
-    let mut parser = Parser { errors, states: BTreeMap::new(), vectors: Vec::new() };
+    let mut parser = Parser { errors, states: LiteMap::new(), vectors: Vec::new() };
     if let Some(root) = root {
         parser.file(&root);
     }
@@ -164,7 +164,7 @@ pub fn load(path: &str, text: &str) -> VectorFile {
 
 /// Names that two files share are mistakes of the later one.
 pub fn unique(files: &mut [VectorFile]) {
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut seen: LiteMap<String, String> = LiteMap::new();
     for file in files {
         for vector in &file.vectors {
             let other = seen.insert(vector.name.clone(), file.source.name.clone());
@@ -179,7 +179,7 @@ pub fn unique(files: &mut [VectorFile]) {
 
 struct Parser {
     errors: Vec<ScenarioError>,
-    states: BTreeMap<String, Value>,
+    states: LiteMap<String, Value>,
     vectors: Vec<Vector>,
 }
 

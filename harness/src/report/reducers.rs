@@ -4,7 +4,7 @@
 //!
 //! Start at [`console`].
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::fmt::Write as _;
 
 use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
@@ -61,7 +61,7 @@ pub fn console(report: &Report, written: &[(String, String)], style: Style) -> S
 }
 
 /// The rows that do not agree everywhere, and how many others there are.
-fn tallies(out: &mut String, title: &str, rows: &BTreeMap<String, Tally>) {
+fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, Tally>) {
     if rows.is_empty() {
         return;
     }

@@ -19,7 +19,9 @@
 //!
 //! Start at [`Matrix::play`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
+
+use litemap::LiteMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -72,9 +74,9 @@ const LIMIT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tripped {
     /// Checks with a finding, and the weight of the worst one.
-    pub checks: BTreeMap<&'static str, Weight>,
+    pub checks: LiteMap<&'static str, Weight>,
     /// Scenarios that neither passed nor were skipped, and how they ended.
-    pub scenarios: BTreeMap<String, Status>,
+    pub scenarios: LiteMap<String, Status>,
 }
 
 /// What came of one row.
@@ -223,7 +225,7 @@ impl Matrix {
     ) -> Matrix {
         let entries = playable(suite, version);
         let next = AtomicUsize::new(0);
-        let tripped: Mutex<BTreeMap<Fault, Tripped>> = Mutex::default();
+        let tripped: Mutex<LiteMap<Fault, Tripped>> = Mutex::default();
         share(&|| {
             while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let one = play(&[*fault], &entries, version);
@@ -336,7 +338,7 @@ impl Matrix {
                  {pure} of {all}"
             ));
         }
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         for row in rows().filter(|row| !seen.insert(row.fault)) {
             let fault = row.fault.name();
             broken.push(format!("expected one row for the fault `{fault}`, found two"));
