@@ -371,6 +371,14 @@ faults! {
         "The actions of a session reach the subscribers of every other session.";
     UnassignedErrorCode = "unassigned-error-code",
         "A session's URI in use is refused with a reserved code that nothing is assigned to.";
+    QueueOvertakesTurn = "queue-overtakes-turn",
+        "A queued message starts its turn at once, although one is active.";
+    PartIdReused = "part-id-reused",
+        "All text parts of a turn have the same id.";
+    ReadyHeldBack = "ready-held-back",
+        "A session becomes ready a while after its chat is there to be used.";
+    DurationTooLong = "duration-too-long",
+        "Turns say that they took an hour more than they did.";
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ use super::engine::RefHost;
 use super::fault::Fault;
 use crate::agent::script::ScriptStep;
 
+/// What a fault adds to the duration of turns.
+const HOUR: Duration = Duration::from_secs(3_600);
 /// How long the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
 
@@ -94,8 +96,8 @@ impl RefHost {
 
     fn step(&mut self, uri: &str, index: usize, turn: &str, step: ScriptStep) {
         match step {
-            ScriptStep::Say(texts) => self.stream_part(uri, index, "markdown", texts),
-            ScriptStep::Think(texts) => self.stream_part(uri, index, "reasoning", texts),
+            ScriptStep::Say(texts) => self.stream_part(uri, index, turn, "markdown", texts),
+            ScriptStep::Think(texts) => self.stream_part(uri, index, turn, "reasoning", texts),
             ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
             ScriptStep::Parallel(calls) => {
                 let due = Some(self.now + STEP);
@@ -121,15 +123,29 @@ impl RefHost {
             }
             ScriptStep::Fail { kind, resumable } => self.fail_turn(uri, turn, &kind, resumable),
             ScriptStep::Endless => {
-                let part = self.fresh_id("part");
+                let part = self.part_id(turn);
                 let open = Op::Open { part: part.clone(), kind: "markdown" };
                 self.queue(uri, index, [open, Op::Stream { part, pieces: 0 }]);
             }
         }
     }
 
-    fn stream_part(&mut self, uri: &str, index: usize, kind: &'static str, texts: Vec<String>) {
-        let part = self.fresh_id("part");
+    fn part_id(&mut self, turn: &str) -> String {
+        match self.has(Fault::PartIdReused) {
+            true => format!("part-of-{turn}"),
+            false => self.fresh_id("part"),
+        }
+    }
+
+    fn stream_part(
+        &mut self,
+        uri: &str,
+        index: usize,
+        turn: &str,
+        kind: &'static str,
+        texts: Vec<String>,
+    ) {
+        let part = self.part_id(turn);
         let append = |text| Op::Append { part: part.clone(), kind, text };
         let mut ops: Vec<Op> = texts.into_iter().map(append).collect();
         let open = Op::Open { part: part.clone(), kind };
@@ -267,7 +283,8 @@ impl RefHost {
     /// How long the active turn of a chat has taken, in milliseconds.
     pub(super) fn turn_duration(&self, uri: &str) -> u64 {
         let began = self.chats.get(uri).map_or(self.now, |chat| chat.began);
-        u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
+        let more = if self.has(Fault::DurationTooLong) { HOUR } else { Duration::ZERO };
+        u64::try_from((self.now.saturating_sub(began) + more).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Completes the turn and takes the next message of the queue.
@@ -320,7 +337,8 @@ impl RefHost {
 
     /// Takes the next queued message, if the chat is idle. Source: `chat.queue.*`.
     pub(super) fn drain_queue(&mut self, uri: &str) {
-        if !self.state(uri)["activeTurn"].is_null() {
+        let active = !self.state(uri)["activeTurn"].is_null();
+        if active && !self.has(Fault::QueueOvertakesTurn) {
             return;
         }
         if let Some(ghost) = self.chats.get_mut(uri).and_then(|chat| chat.ghosts.pop()) {

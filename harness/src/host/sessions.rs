@@ -21,6 +21,8 @@ use crate::wire::channel::{ChannelKind, ROOT};
 
 /// How long a session takes to become ready.
 const READY_DELAY: Duration = Duration::from_millis(20);
+/// How long a fault holds the readiness back.
+const HELD_BACK: Duration = Duration::from_millis(500);
 /// The most working directories of one session or chat.
 const MAX_DIRECTORIES: usize = 100;
 /// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
@@ -166,15 +168,33 @@ impl RefHost {
                 continue;
             };
             session.ready_at = None;
-            let chat = format!("ahp-chat:/{}", self.fresh_id("chat"));
-            let state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
-            self.add_chat(&uri, &chat, state);
-            self.publish(&uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
+            if self.state(&uri)["defaultChat"].is_null() {
+                self.add_default_chat(&uri);
+                if self.has(Fault::ReadyHeldBack) {
+                    self.hold_back(uri);
+                    continue;
+                }
+            }
             self.publish(&uri, json!({"type": "session/ready"}));
             if self.has(Fault::SessionReadyTwice) {
                 self.publish(&uri, json!({"type": "session/ready"}));
             }
         }
+    }
+
+    fn add_default_chat(&mut self, uri: &str) {
+        let chat = format!("ahp-chat:/{}", self.fresh_id("chat"));
+        let state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
+        self.add_chat(uri, &chat, state);
+        self.publish(uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
+    }
+
+    /// Makes a session wait once more: a fault.
+    fn hold_back(&mut self, uri: String) {
+        if let Some(session) = self.sessions.get_mut(&uri) {
+            session.ready_at = Some(self.now + HELD_BACK);
+        }
+        self.creating.insert(uri);
     }
 
     /// When the next session becomes ready.

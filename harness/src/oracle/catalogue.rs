@@ -75,6 +75,12 @@ catalogue! {
     HostRequestIds "jsonrpc.host-request-ids" Essential "B4" []
         "The host's open requests have different ids, otherwise it cannot tell their answers \
          apart. Source: JSON-RPC 2.0 section 4.";
+    Alive "jsonrpc.alive" Must "B5"
+        ["ping.response", "ping.before-initialize", "ping.without-subscriptions",
+         "ping.during-turn"]
+        "A `ping` succeeds at any time, before the handshake and during turns too. Source: \
+         lifecycle.md, ping."
+        open "The deadline is that of every request. Judged for pings of the root channel.";
     ErrorCode "jsonrpc.error-code" Note "B6"
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
         "Error codes below -32000 are those that JSON-RPC and the version's table assign. Source: \
@@ -100,6 +106,10 @@ catalogue! {
          channel, are not below what was received before they were asked for. A client that \
          starts lower folds actions twice. Source: InitializeResult.serverSeq, Snapshot.fromSeq."
         open "`fromSeq` below the counter but not below the channel's last action is only noted.";
+    Causal "sequence.causal" Essential "A11" ["multi.causality"]
+        "An accepted action has a number above every one that was received before it was \
+         dispatched; otherwise it seems to come before what it was a reply to, and a client that \
+         was further takes it for old. Source: state-model.md, the total order.";
     FanoutComplete "fanout.complete" Essential "A4"
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
          "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response"]
@@ -121,12 +131,19 @@ catalogue! {
     Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
         "An action travels on a channel of the kind its type belongs to, otherwise no reducer \
          takes it. Source: the channel pages.";
-    KnownActions "fanout.known-actions" Should "A8"
+    KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known"]
         "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
-        open "The registry and the published packages disagree about when some began; newer ones \
-              weigh a warning, names of no version only a note.";
+        open "The registry and the published packages disagree about when some began: those, and \
+              names of no version, are only noted.";
+    AfterRemoval "fanout.after-removal" Essential "A12"
+        ["session.dispose.drops-subscriptions", "chat.dispose.success"]
+        "Nothing comes on the channel of a session, chat or terminal after its removal: clients \
+         have dropped its state, and whoever makes another one at that URI would fold what \
+         belongs to the old one. Source: session-channel.md, disposal."
+        open "`root/sessionRemoved` has no number: it counts on the connection that received it. \
+              Where chats can be moved, a removed one counts as gone if somebody disposed of it.";
     SettledOnce "dispatch.settled-once" Essential "C1"
         ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]
         "A sound dispatch by a subscriber is answered by exactly one action with its origin, \
@@ -151,6 +168,13 @@ catalogue! {
         "A client's action that only the host may bring in is not accepted. Source: the dispatch \
          rule of each action; hosts SHOULD reject it."
         open "`session/defaultChatChanged` and other disputed rows are only noted.";
+    AcceptedEffect "dispatch.accepted-effect" Note "C7" []
+        "An accepted action of a client has an effect in the reducers, or asks for something that \
+         is so already. The text never says so; a dead one should have been rejected.";
+    EchoFirst "dispatch.echo-first" Essential "C8" ["multi.causality"]
+        "What the host does about a client's action comes after the action itself; before it, no \
+         client knows the turn and what it says is lost. Source: state-model.md."
+        open "Judged for turns, on the connection that started them.";
     SnapshotAgrees "state.snapshot-agrees" Essential "D1"
         ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
          "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
@@ -161,20 +185,47 @@ catalogue! {
     DeadHostAction "state.dead-host-action" Note "D4" []
         "An action of the host's own has an effect in the reducers. The text never says so; a \
          dead one is nearly always a lost part or a wrong channel.";
+    OneActive "turns.one-active" Essential "E1" ["chat.turn.single-active"]
+        "The host starts no turn of a chat while one is active: the reducers drop the running one, \
+         with all that it said. Source: chat-channel.md, the reducers."
+        open "No rule lets a host reject a client's `turnStarted` while a turn is active: accepting \
+              it is only noted, as is starting the active turn again.";
     ActiveOnly "turns.active-only" Essential "E2"
-        ["chat.turn.scoped-actions-active", "chat.turn.single-active"]
+        ["chat.turn.scoped-actions-active"]
         "Actions within a turn name the active turn; after its end their content is lost. Source: \
-         chat-channel.md, the reducers."
-        open "Accepting a second `turnStarted` while a turn is active is only noted (E1).";
+         chat-channel.md, the reducers.";
+    OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
+        "A turn ends at most once, and no accepted turn vanishes from the history without an end. \
+         Two ends, or none, leave clients with different histories. Source: turn life cycle."
+        open "That an end comes at all is a scenario's to expect.";
+    UniqueTurns "turns.unique-ids" Essential "E4" ["chat.state.turn-ids-unique"]
+        "A turn has an id that no other turn of its chat has; actions that name it would reach \
+         another one. Source: ChatState.turns.";
+    UniqueParts "turns.unique-parts" Essential "E5"
+        ["chat.state.part-ids-unique", "chat.tool.id-unique"]
+        "Text parts of a turn differ in their ids, as do the background works of a chat; what is \
+         appended to one would reach another. Source: chat-channel.md, response parts."
+        open "That a text part and a tool call differ is inferred from `chat/delta` and only noted.";
     PartBeforeAppend "turns.part-before-append" Must "E6"
         ["chat.stream.part-before-delta", "chat.stream.part-before-reasoning",
          "chat.stream.kind-match"]
         "A part is created before text is appended to it, and is of the kind that takes it. \
          Source: chat-channel.md.";
-    OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
-        "A turn ends at most once, and no accepted turn vanishes from the history without an end. \
-         Two ends, or none, leave clients with different histories. Source: turn life cycle."
-        open "That an end comes at all is a scenario's to expect.";
+    ErrorParts "turns.error-parts" Essential "E7" ["reducer.chat.responsePart-error-ignored"]
+        "From 0.9.0 on an error part comes with `chat/error`; in `chat/responsePart` every reducer \
+         ignores it, and the error is lost. Source: chat-channel.md, error recovery.";
+    AfterReady "turns.after-ready" Note "E8" ["session.lifecycle.ready"]
+        "A turn starts when its session is ready. Implied by the life cycle, so only noted."
+        open "Some hosts run turns in provisional sessions.";
+    Explained "turns.explained" Note "E9"
+        ["chat.queue.two-step", "chat.create.initial-message", "chat.steering.idle-stored"]
+        "A turn that the host starts with a user's message names a queued message, or is the first \
+         one of a chat created with a message. Implied, so only noted."
+        open "The first turn of a chat whose creation was not seen is not judged.";
+    TurnTimes "turns.times" Note "E10"
+        ["chat.turn.startedAt-iso", "chat.turn.duration-nonnegative"]
+        "`startedAt` is a time as ISO 8601, `duration` not negative and not longer than the turn \
+         was seen. Implied by the types, so only noted.";
     LegalTransitions "tools.legal-transitions" Essential "F1"
         ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
          "chat.tool.id-unique"]

@@ -42,6 +42,10 @@ pub(super) struct Channel {
     pub rejected: Vec<(Arc<Seen>, u64)>,
     /// The connections that are subscribed.
     pub subscribers: Vec<ConnId>,
+    /// The session that a chat belongs to.
+    pub owner: Option<ChannelId>,
+    /// The chats that a session was seen to have.
+    pub chats: Vec<ChannelId>,
     /// The line of the answer that confirmed its disposal.
     pub disposed: Option<u64>,
 }
@@ -143,6 +147,23 @@ impl Channels {
         self.all.get_mut(id.0 as usize)
     }
 
+    /// A session has a chat.
+    pub(super) fn own(&mut self, session: ChannelId, chat: ChannelId) {
+        let before = self.get(chat).and_then(|channel| channel.owner);
+        if before == Some(session) {
+            return;
+        }
+        if let Some(before) = before.and_then(|id| self.get_mut(id)) {
+            before.chats.retain(|other| *other != chat);
+        }
+        if let Some(channel) = self.get_mut(chat) {
+            channel.owner = Some(session);
+        }
+        if let Some(channel) = self.get_mut(session) {
+            channel.chats.push(chat);
+        }
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Channel> {
         self.all.iter_mut()
     }
@@ -160,6 +181,8 @@ impl Channel {
             waiting: Vec::new(),
             rejected: Vec::new(),
             subscribers: Vec::new(),
+            owner: None,
+            chats: Vec::new(),
             disposed: None,
         }
     }

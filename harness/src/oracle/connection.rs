@@ -38,6 +38,8 @@ pub(super) struct Conn {
     pub client_id: Option<Arc<str>>,
     pub version: Option<Version>,
     pub protocol: Option<&'static Protocol>,
+    /// The `serverSeq` that the handshake told, and its line.
+    pub welcome: Option<(u64, u64)>,
     /// The last accepted number and its line.
     pub last: Option<(u64, u64)>,
     /// The last number, rejections included, and its line.

@@ -27,6 +27,10 @@ const HARMLESS: &[NoOp] = &[
     NoOp::RequestOnly,
     NoOp::EventOnly,
 ];
+/// Reasons for which an accepted action of a client may have none: it asks for what is so already,
+/// or for something outside of the state.
+const IDEMPOTENT: &[NoOp] =
+    &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
 /// Everything needed is in the context.
 pub(super) struct Convergence;
@@ -35,9 +39,7 @@ impl Check for Convergence {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Compared(comparison) => compare(cx, comparison, out),
-            Step::Folded { folding, outcome } if folding.envelope.origin.is_none() => {
-                dead(cx, folding, outcome, out);
-            }
+            Step::Folded { folding, outcome } => dead(cx, folding, outcome, out),
             Step::Answered { request, message } if request.method == "subscribe" => {
                 answers_for(cx, request, message, out);
             }
@@ -125,22 +127,26 @@ fn effect_of_rejection(
     false
 }
 
-/// D4.
+/// D4 and C7.
 fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
-    out.seen(Rule::DeadHostAction);
+    let (rule, whose, allowed) = match folding.envelope.origin {
+        None => (Rule::DeadHostAction, "the host's", HARMLESS),
+        Some(_) => (Rule::AcceptedEffect, "a client's accepted", IDEMPOTENT),
+    };
+    out.seen(rule);
     let Outcome::NoOp(why) = outcome else {
         return;
     };
-    if HARMLESS.contains(why) {
+    if allowed.contains(why) {
         return;
     }
     let uri = cx.uri(folding.channel);
     let name = folding.envelope.action_type;
     let message = format!(
-        "expected the host's `{name}` on `{uri}` to have an effect, found none: {}",
+        "expected {whose} `{name}` on `{uri}` to have an effect, found none: {}",
         why.reason()
     );
     let base = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
     let base = base.map_or(0, |fold| fold.base_line);
-    out.broken(Rule::DeadHostAction, message, &[base, folding.line]);
+    out.broken(rule, message, &[base, folding.line]);
 }

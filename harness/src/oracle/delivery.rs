@@ -12,6 +12,7 @@ use crate::wire::channel::ChannelKind;
 use super::channel::{ChannelId, Fold};
 use super::context::{Context, Emit};
 use super::envelope::Envelope;
+use super::folding::Way;
 use super::log::{Kept, Logged};
 use super::step::{Delivery, Step};
 
@@ -49,8 +50,13 @@ impl Context {
         if !self.waiting.is_empty() {
             self.reached(envelope.seq, emit);
         }
-        self.fold(channel, &envelope, resumes, emit);
-        self.catalogue(&envelope);
+        let way = match (replayed, resumes) {
+            (None, _) => Way::Live,
+            (Some(_), false) => Way::Replayed,
+            (Some(_), true) => Way::Resuming,
+        };
+        self.fold(channel, &envelope, way, emit);
+        self.catalogue(channel, &envelope);
     }
 
     /// Enters an accepted action into the log and the connection.
@@ -120,13 +126,20 @@ impl Context {
         }
     }
 
-    /// A chat that leaves its session's catalogue may end at any moment.
-    fn catalogue(&mut self, envelope: &Envelope<'_>) {
-        if envelope.action_type == "session/chatRemoved"
-            && let Some(uri) = envelope.action.get("chat").and_then(Value::as_str)
-            && let Some(chat) = self.channels.intern(uri)
-        {
-            self.unsettle(chat);
+    /// Learns which chats a session has. One that leaves the catalogue may end at any moment.
+    fn catalogue(&mut self, session: ChannelId, envelope: &Envelope<'_>) {
+        let uri = match envelope.action_type {
+            "session/chatAdded" => envelope.action.get("summary").and_then(|it| it.get("resource")),
+            "session/chatRemoved" => envelope.action.get("chat"),
+            _ => return,
+        };
+        let uri = uri.and_then(Value::as_str);
+        let Some(chat) = uri.and_then(|uri| self.channels.intern(uri)) else {
+            return;
+        };
+        match envelope.action_type {
+            "session/chatAdded" => self.channels.own(session, chat),
+            _ => self.unsettle(chat),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::wire::validate::Sender;
 
 use super::asking::replaced;
 use super::catalogue::Rule;
+use super::causality::above;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
@@ -60,6 +61,8 @@ struct Dispatched {
     tick: u64,
     at: Duration,
     line: u64,
+    /// The highest number that anybody had received before, with its line.
+    floor: Option<(u64, u64)>,
     /// The host has to settle it.
     due: bool,
     settled: Option<Settlement>,
@@ -129,7 +132,9 @@ impl Check for Dispatches {
             Step::Restarted => {
                 self.watched.clear();
                 self.settled.clear();
-                self.all.iter_mut().for_each(|dispatched| dispatched.due = false);
+                for dispatched in &mut self.all {
+                    (dispatched.due, dispatched.floor) = (false, None);
+                }
             }
             _ => {}
         }
@@ -182,6 +187,7 @@ impl Dispatches {
             tick: cx.now.tick,
             at: cx.now.at,
             line: cx.now.line,
+            floor: cx.highest,
             settled: None,
         });
     }
@@ -304,6 +310,7 @@ impl Dispatches {
         let Some(seen) = dispatched.seen.take() else {
             return;
         };
+        above(cx, delivery, dispatched.floor, dispatched.line, out);
         payload(cx, &seen, dispatched.line, delivery, out);
         if delivery.envelope.rejected {
             out.seen(Rule::RejectionWithoutEffect);

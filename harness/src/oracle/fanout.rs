@@ -8,6 +8,7 @@ use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
@@ -25,6 +26,15 @@ const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
 const MCP: &str = "mcp:";
 /// Notifications that may concern a client without a subscription.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
+/// Actions that the registry of the specification dates before the packages, by how their names
+/// begin, with the version of the registry.
+const REGISTERED_EARLIER: &[(&str, Version)] = &[
+    ("automation", Version::V0_8),
+    ("chat/backgroundWork", Version::V0_9),
+    ("chat/isArchivedChanged", Version::V0_9),
+    ("chat/isReadChanged", Version::V0_9),
+    ("session/chatsReordered", Version::V0_9),
+];
 /// Missed actions that one finding names.
 const MAX_NAMED: usize = 4;
 /// Subscriptions whose losses are remembered.
@@ -223,9 +233,10 @@ fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool
     };
     let versions = Protocol::known().iter().rev().copied();
     let other = versions.filter_map(Protocol::of).find(|protocol| has(protocol));
+    let early = |(prefix, since): &(&str, Version)| name.starts_with(prefix) && spoken >= *since;
     let (weight, message) = match other {
         Some(protocol) => (
-            Weight::Should,
+            if REGISTERED_EARLIER.iter().any(early) { Weight::Note } else { Weight::Must },
             format!(
                 "expected {what}s of version `{spoken}`, found `{name}` of version `{}`",
                 protocol.version()

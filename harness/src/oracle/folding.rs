@@ -13,6 +13,8 @@ use crate::wire::json::Value;
 
 use crate::model::{Outcome, apply, reduces};
 use crate::transcript::{ConnId, Seen};
+use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
 
 use super::channel::{ChannelId, Fold, MAX_REJECTED, MAX_WAITING, Waiting, folded_kind};
 use super::context::{Context, Emit};
@@ -20,6 +22,17 @@ use super::envelope::Envelope;
 use super::log::envelope_value;
 use super::step::{Comparison, Folding, Step};
 use super::subscriptions::Arrival;
+
+/// How an action came.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Way {
+    /// As it happened.
+    Live,
+    /// In a replay.
+    Replayed,
+    /// In a replay that goes on from where the fold is.
+    Resuming,
+}
 
 impl Context {
     /// Takes in a snapshot and returns its `fromSeq`.
@@ -33,7 +46,7 @@ impl Context {
         let from_seq = snapshot.get("fromSeq").and_then(Value::as_u64)?;
         let state = snapshot.get("state")?;
         let request = arrival.request;
-        emit(self, &Step::Snapshot { request, channel, from_seq });
+        emit(self, &Step::Snapshot { request, channel, from_seq, state });
         let waiting = Waiting {
             seen: arrival.seen.clone(),
             place: arrival.place,
@@ -47,7 +60,7 @@ impl Context {
         if resource.is_some_and(|resource| resource != self.uri(channel)) {
             return Some(from_seq);
         }
-        self.catalogued(state);
+        self.catalogued(channel, state);
         self.weigh(channel, state, waiting, emit);
         Some(from_seq)
     }
@@ -178,7 +191,7 @@ impl Context {
         &mut self,
         id: ChannelId,
         envelope: &Envelope<'_>,
-        resumes: bool,
+        way: Way,
         emit: Emit<'_>,
     ) {
         let seq = envelope.seq;
@@ -190,7 +203,7 @@ impl Context {
         };
         let protocol = self.here().and_then(|conn| conn.protocol);
         let same = protocol.is_some_and(|protocol| std::ptr::eq(protocol, fold.protocol));
-        if !same || !(resumes || self.covers(id, self.now.conn)) {
+        if !same || !(way == Way::Resuming || self.covers(id, self.now.conn)) {
             return;
         }
         let extension = envelope.action_type.starts_with("x-");
@@ -205,6 +218,7 @@ impl Context {
             channel: id,
             protocol: fold.protocol,
             line: self.now.line,
+            live: way == Way::Live,
         };
         emit(self, &Step::Folding(folding));
         let line = self.now.line;
@@ -371,19 +385,22 @@ impl Context {
         }
     }
 
-    /// Learns the kinds of the channels that a state lists.
-    fn catalogued(&mut self, state: &Value) {
-        use crate::wire::channel::ChannelKind;
+    /// Learns the kinds of the channels that a state lists, and whose chats they are.
+    fn catalogued(&mut self, channel: ChannelId, state: &Value) {
         let line = self.now.line;
         for (list, kind) in [("chats", ChannelKind::Chat), ("terminals", ChannelKind::Terminal)] {
             let entries = state.get(list).and_then(Value::as_array);
             for entry in entries.into_iter().flatten() {
                 let uri = entry.get("resource").and_then(Value::as_str);
-                let id = uri.and_then(|uri| self.channels.intern(uri));
-                let channel = id.and_then(|id| self.channels.get_mut(id));
-                if let Some(channel) = channel.filter(|channel| channel.kind.is_none()) {
-                    channel.kind = Some(kind);
-                    channel.kind_line = line;
+                let Some(id) = uri.and_then(|uri| self.channels.intern(uri)) else {
+                    continue;
+                };
+                if let Some(listed) = self.channels.get_mut(id).filter(|it| it.kind.is_none()) {
+                    listed.kind = Some(kind);
+                    listed.kind_line = line;
+                }
+                if kind == ChannelKind::Chat {
+                    self.channels.own(channel, id);
                 }
             }
         }
@@ -392,8 +409,8 @@ impl Context {
 
 impl Fold {
     fn begin(
-        kind: crate::wire::channel::ChannelKind,
-        protocol: &'static crate::wire::protocol::Protocol,
+        kind: ChannelKind,
+        protocol: &'static Protocol,
         state: &Value,
         waiting: &Waiting,
     ) -> Fold {

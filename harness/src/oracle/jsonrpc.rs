@@ -6,15 +6,20 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
+use crate::wire::json::Value;
+
 use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorCode;
 
 use super::catalogue::Rule;
 use super::check::{Check, Sink};
-use super::connection::Conn;
+use super::connection::{Conn, Request};
 use super::context::Context;
 use super::step::Step;
 
+/// Unanswered pings of one connection from which on the host counts as stuck.
+const WEDGED: usize = 2;
 /// The lowest code that applications may give any meaning.
 const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 
@@ -46,6 +51,13 @@ impl Check for JsonRpc {
                 self.heard.entry(cx.now.conn).or_default().answer = Some(answer);
                 if message.error().is_some() {
                     code(cx, message.error_code(), out);
+                }
+                if is_ping(request) {
+                    out.seen(Rule::Alive);
+                    if message.error().is_some() {
+                        let message = "expected `ping` to succeed at any time, found an error";
+                        out.broken(Rule::Alive, message.to_owned(), &[request.line, line]);
+                    }
                 }
             }
             Step::Stray { first: Some(first), id } => {
@@ -92,7 +104,8 @@ impl JsonRpc {
         let heard = self.heard.get(&id).copied().unwrap_or_default();
         let deadline = cx.options.deadline;
         let mut open: Vec<_> = conn.open_requests().filter(|request| request.sound).collect();
-        open.sort_by_key(|request| request.tick);
+        open.sort_unstable_by_key(|request| request.tick);
+        let mut misses = 0;
         for request in open {
             let due = request.at + deadline;
             let overtaken = heard.answer.filter(|(sent, at, _)| *sent > request.tick && *at >= due);
@@ -103,14 +116,30 @@ impl JsonRpc {
                 None => continue,
             };
             let method = &request.method;
-            let message = format!(
+            let mut message = format!(
                 "expected a response to `{method}` within {} ms, found none",
                 deadline.as_millis()
             );
-            out.seen(Rule::AnsweredOnce);
-            out.broken(Rule::AnsweredOnce, message, &[request.line, proof]);
+            let rule = match is_ping(request) {
+                true => Rule::Alive,
+                false => Rule::AnsweredOnce,
+            };
+            if rule == Rule::Alive {
+                misses += 1;
+                if misses == WEDGED {
+                    message.push_str(", for the second time: the host is stuck");
+                }
+            }
+            out.seen(rule);
+            out.broken(rule, message, &[request.line, proof]);
         }
     }
+}
+
+/// Whether a request is a `ping` that has to succeed. One with odd members may be refused.
+fn is_ping(request: &Request) -> bool {
+    let channel = request.params().get("channel").and_then(Value::as_str);
+    request.method == "ping" && request.sound && channel == Some(ROOT)
 }
 
 fn code(cx: &Context, code: Option<i64>, out: &mut Sink) {

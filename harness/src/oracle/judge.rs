@@ -12,7 +12,10 @@ use crate::wire::version::Version;
 
 use super::check::{Check, Sink};
 use super::context::Context;
-use super::{convergence, dispatch, fanout, jsonrpc, reconnect, sequence, shape, tools, turns};
+use super::{
+    causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape, tools,
+    turn_ids, turn_starts, turns,
+};
 
 /// How long a host may take when nobody says otherwise.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -52,9 +55,13 @@ impl Oracle {
                 Box::new(jsonrpc::JsonRpc::default()),
                 Box::new(sequence::Sequence),
                 Box::new(fanout::Fanout::default()),
+                Box::new(removal::Removal::default()),
                 Box::new(dispatch::Dispatches::default()),
+                Box::new(causality::Causality::default()),
                 Box::new(convergence::Convergence),
                 Box::new(turns::Turns::default()),
+                Box::new(turn_ids::TurnIds::default()),
+                Box::new(turn_starts::TurnStarts::default()),
                 Box::new(tools::Tools::default()),
                 Box::new(reconnect::Reconnect::default()),
             ],

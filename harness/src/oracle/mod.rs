@@ -15,6 +15,7 @@
 
 mod asking;
 pub mod catalogue;
+mod causality;
 mod channel;
 mod check;
 mod connection;
@@ -31,11 +32,14 @@ pub mod judge;
 mod log;
 mod masks;
 mod reconnect;
+mod removal;
 mod sequence;
 mod shape;
 mod step;
 mod subscriptions;
 mod tools;
+mod turn_ids;
+mod turn_starts;
 mod turns;
 
 pub use catalogue::{CHECKS, CheckRow};
@@ -45,3 +49,5 @@ pub use judge::{Options, Oracle};
 mod testkit;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_causes;

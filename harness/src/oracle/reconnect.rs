@@ -18,7 +18,7 @@ use super::connection::Request;
 use super::context::Context;
 use super::envelope::Envelope;
 use super::log::Logged;
-use super::step::Step;
+use super::step::{Delivery, Step};
 use super::subscriptions::uris;
 
 /// Notifications that are remembered.
@@ -36,6 +36,8 @@ pub(super) struct Reconnect {
     dropped: HashMap<Arc<str>, u64>,
     /// Connections between their reconnect and the first barrier after it.
     returning: HashMap<ConnId, Returning>,
+    /// Replays that the counter has not caught up with: what they followed, and their line.
+    ahead: HashMap<ConnId, (u64, u64)>,
 }
 
 struct Notified {
@@ -58,12 +60,13 @@ impl Check for Reconnect {
         match step {
             Step::Reconnected { request, result } => {
                 reconnected(cx, request, result, out);
-                self.returned(cx, request);
+                self.returned(cx, request, result);
             }
             Step::Notified { seen, method, .. } if ONCE.contains(method) => {
                 self.told(cx, seen, out);
             }
             Step::Envelope(delivery) if delivery.replayed.is_none() => {
+                self.future(cx, delivery, out);
                 let missing = cx.here().and_then(|conn| conn.missing.get(&delivery.channel));
                 let own = cx.here().and_then(|conn| conn.client_id.as_deref());
                 let origin = delivery.envelope.origin.map(|origin| origin.client_id);
@@ -85,6 +88,7 @@ impl Check for Reconnect {
             }
             Step::Closed => {
                 self.returning.remove(&cx.now.conn);
+                self.ahead.remove(&cx.now.conn);
                 if let Some(client) = cx.here().and_then(|conn| conn.client_id.clone()) {
                     self.dropped.insert(client, cx.now.tick);
                 }
@@ -96,12 +100,36 @@ impl Check for Reconnect {
 }
 
 impl Reconnect {
-    fn returned(&mut self, cx: &Context, request: &Request) {
+    fn returned(&mut self, cx: &Context, request: &Request, result: &Value) {
+        let seen_to = request.params().get("lastSeenServerSeq").and_then(Value::as_u64);
+        let replayed = result.get("actions").is_some_and(Value::is_array);
+        if let Some(seen_to) = seen_to.filter(|_| replayed) {
+            self.ahead.insert(cx.now.conn, (seen_to, cx.now.line));
+        }
         let client = cx.here().and_then(|conn| conn.client_id.as_ref());
         let dropped = client.and_then(|client| self.dropped.get(client)).copied();
         if let Some(from) = dropped.filter(|tick| *tick < request.tick) {
             let gap = Returning { from, to: request.tick, line: request.line };
             self.returning.insert(cx.now.conn, gap);
+        }
+    }
+
+    /// M5: a replay after a number that the host never reached, perhaps because it was restarted.
+    fn future(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        if delivery.envelope.rejected {
+            return;
+        }
+        let Some((seen_to, line)) = self.ahead.remove(&cx.now.conn) else {
+            return;
+        };
+        out.seen(Rule::NeverPartial);
+        let seq = delivery.envelope.seq;
+        if seq <= seen_to {
+            let message = format!(
+                "expected snapshots for a client that has seen {seen_to}, which the host had not \
+                 reached, found a replay, and {seq} after it"
+            );
+            out.broken(Rule::NeverPartial, message, &[line, cx.now.line]);
         }
     }
 

@@ -41,7 +41,7 @@ impl Check for Sequence {
                     out.broken(Rule::RealTime, message, &[line, request.line, cx.now.line]);
                 }
             }
-            Step::Snapshot { request, channel, from_seq } => {
+            Step::Snapshot { request, channel, from_seq, .. } => {
                 let Some((floor, line)) = request.floor else {
                     return;
                 };
@@ -86,7 +86,10 @@ fn grows(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         }
         return;
     }
-    let Some((last, before)) = conn.last else {
+    // What is at or below a snapshot is another check's to report.
+    let from_seq = conn.subs.get(&delivery.channel).and_then(|sub| sub.from_seq);
+    let welcome = conn.welcome.filter(|_| from_seq.is_none_or(|from_seq| from_seq < seq));
+    let Some((last, before)) = conn.last.or(welcome) else {
         return;
     };
     out.seen(Rule::SequenceGrows);

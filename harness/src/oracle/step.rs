@@ -49,7 +49,7 @@ pub(super) enum Step<'a> {
     /// Another notification came from the host.
     Notified { seen: &'a Arc<Seen>, method: &'a str, channel: Option<ChannelId> },
     /// A snapshot came, as a part of the answer to `request`.
-    Snapshot { request: &'a Request, channel: ChannelId, from_seq: u64 },
+    Snapshot { request: &'a Request, channel: ChannelId, from_seq: u64, state: &'a Value },
     /// A reconnect was answered with a result.
     Reconnected { request: &'a Request, result: &'a Value },
     /// The subscriptions of a connection to one channel end here.
@@ -91,6 +91,8 @@ pub(super) struct Folding<'a> {
     pub protocol: &'static Protocol,
     /// The line it came on.
     pub line: u64,
+    /// It came as it happened, not in a replay.
+    pub live: bool,
 }
 
 /// Two states of one channel at one number.

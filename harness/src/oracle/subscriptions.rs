@@ -36,6 +36,8 @@ impl Context {
         emit: Emit<'_>,
     ) {
         self.superseded();
+        let counter = result.get("serverSeq").and_then(Value::as_u64);
+        self.here_mut().welcome = counter.map(|seq| (seq, self.now.line));
         let wanted = uris(request.params().get("initialSubscriptions"));
         self.listed(seen, request, result, &wanted, emit);
     }

@@ -7,7 +7,7 @@ use super::{CHECKS, Options};
 use crate::verdict::{Finding, Weight};
 
 /// Plays a script and expects exactly these checks to find something.
-fn check(script: &str, expected: &[&str]) -> Said {
+pub(super) fn check(script: &str, expected: &[&str]) -> Said {
     check_with(Options::default(), script, expected)
 }
 
@@ -24,7 +24,7 @@ fn check_with(options: Options, script: &str, expected: &[&str]) -> Said {
 }
 
 /// The only finding of a check.
-fn only<'a>(said: &'a Said, id: &str) -> &'a Finding {
+pub(super) fn only<'a>(said: &'a Said, id: &str) -> &'a Finding {
     let report = said.reports.iter().find(|report| report.check == id).unwrap();
     let [finding] = report.findings.as_slice() else {
         panic!("{:#?}", report.findings);
@@ -72,6 +72,12 @@ const GOOD: &str = r#"
     A got session 12 title y
     B got session 12 title y
     C hello 12
+    A ask 6 createSession {"channel":"ahp-session:/9"}
+    A ok 6
+    A < {"jsonrpc":"2.0","method":"root/sessionRemoved","params":{"channel":"ahp-root://","session":"ahp-session:/9"}}
+    A got root 13 agents
+    B got root 13 agents
+    C got root 13 agents
 "#;
 
 /// The state of the chat after [`GOOD`].
@@ -86,7 +92,7 @@ const CHAT: &str = r#"{"resource":"ahp-chat:/1","title":"","status":1,
 
 fn good(more: &str) -> String {
     let chat = CHAT.replace('\n', "");
-    format!("{GOOD}\nC sub chat 12 {chat}\nA sub chat 12 {chat}\nA barrier\nB barrier\n{more}")
+    format!("{GOOD}\nC sub chat 13 {chat}\nA sub chat 13 {chat}\nA barrier\nB barrier\n{more}")
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn shapes() {
 fn requests_and_responses() {
     let once = ["jsonrpc.answered-once"];
     let stray = ["jsonrpc.no-stray-response"];
-    let said = check("A hello 0\nA ask 1 ping\nA ok 1\nA ok 1", &once);
+    let said = check("A hello 0\nA ask 1 ping {}\nA ok 1\nA ok 1", &once);
     assert_eq!(only(&said, "jsonrpc.answered-once").lines, [5, 6]);
     check("A hello 0\nA ok 7", &stray);
     check(
@@ -155,10 +161,10 @@ fn requests_and_responses() {
         &[],
     );
     // Unanswered, but only when that is certain.
-    check("A hello 0\nA ask 1 ping\nA barrier", &[]);
-    check("A hello 0\nA ask 1 ping\nwait 11\nA barrier", &once);
-    check("A hello 0\nA ask 1 ping\nwait 11\nA close", &once);
-    check("A hello 0\nA ask 1 ping\nA close", &[]);
+    check("A hello 0\nA ask 1 ping {}\nA barrier", &[]);
+    check("A hello 0\nA ask 1 ping {}\nwait 11\nA barrier", &once);
+    check("A hello 0\nA ask 1 ping {}\nwait 11\nA close", &once);
+    check("A hello 0\nA ask 1 ping {}\nA close", &[]);
     check(
         "A hello 0\nA > {\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}\nwait 11\nA barrier",
         &[],
@@ -170,13 +176,23 @@ fn requests_and_responses() {
         &[],
     );
     check(
-        "A hello 0\nA ask 1 ping\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32006,\"message\":\"\"}}",
+        "A hello 0\nA ask 1 ping {}\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32006,\"message\":\"\"}}",
         &["jsonrpc.error-code"],
     );
     check(
-        "A hello 0\nA ask 1 ping\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-31000,\"message\":\"\"}}",
+        "A hello 0\nA ask 1 ping {}\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-31000,\"message\":\"\"}}",
         &[],
     );
+    // Pings have a rule of their own.
+    let alive = ["jsonrpc.alive"];
+    check("A hello 0\nA ask 1 ping\nA ok 1", &[]);
+    check("A open\nA ask 1 ping\nwait 11\nA close", &alive);
+    let said = check("A hello 0\nA ask 1 ping\nA ask 2 ping\nwait 11\nA close", &alive);
+    let report = said.reports.iter().find(|report| report.check == alive[0]).unwrap();
+    assert!(report.findings[1].message.ends_with("the host is stuck"), "{:?}", report.findings);
+    let refused = "A < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"\"}}";
+    check(&format!("A open\nA ask 1 ping\n{refused}"), &alive);
+    check(&format!("A hello 0\nA ask 1 ping {{}}\n{refused}"), &[]);
 }
 
 #[test]
@@ -408,13 +424,15 @@ fn turns() {
     );
     play("A got chat 2 end t1\nA got chat 3 end t1", &[dead, "turns.one-end"]);
     play("A got chat 2 end t1\nA got chat 3 cancel t1", &[dead, "turns.one-end"]);
-    let said = play("A got chat 2 start t2", &["turns.active-only"]);
-    assert_eq!(only(&said, "turns.active-only").weight, Weight::Note);
+    let said = play("A got chat 2 start t2", &["turns.one-active"]);
+    assert_eq!(only(&said, "turns.one-active").weight, Weight::Essential);
+    let said = play("A got chat 2 start t1", &["turns.one-active"]);
+    assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
     // The fold loses the first turn, and so does the host: nobody will ever see it again.
     let replaced = r#"A got chat 2 start t2
         A got chat 3 end t2
         A sub chat 3 {"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t2","startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete","message":{"text":"hi","origin":{"kind":"user"}},"responseParts":[]}]}"#;
-    play(replaced, &["turns.active-only", "turns.one-end"]);
+    play(replaced, &["turns.one-active", "turns.one-end"]);
 }
 
 #[test]

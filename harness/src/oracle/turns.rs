@@ -167,7 +167,7 @@ impl Chat {
         turn: &str,
         out: &mut Sink,
     ) {
-        out.seen(Rule::ActiveOnly);
+        out.seen(Rule::OneActive);
         if let Some(active) = active {
             let uri = cx.uri(folding.channel);
             let name = folding.envelope.action_type;
@@ -177,7 +177,9 @@ impl Chat {
             );
             let known = self.started.as_ref().filter(|(started, _)| started == active);
             let before = known.map_or(0, |(_, line)| *line);
-            out.weaker(Rule::ActiveOnly, Weight::Note, message, &[before, folding.line]);
+            let own = folding.envelope.origin.is_none() && active != turn;
+            let weight = if own { Weight::Essential } else { Weight::Note };
+            out.weaker(Rule::OneActive, weight, message, &[before, folding.line]);
             if active != turn && role == Role::Start && self.replaced.len() < MAX_ENDED {
                 self.replaced.push((active.to_owned(), before, folding.line));
             }

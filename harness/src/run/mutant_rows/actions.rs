@@ -8,7 +8,10 @@ use super::row;
 /// In the order of the faults.
 pub(super) const ROWS: &[Row] = &[
     row(Fault::SequenceRepeats, &["sequence.grows", "sequence.one-envelope"]),
-    row(Fault::SequenceGoesBack, &["sequence.grows", "sequence.order-agreement"]),
+    row(
+        Fault::SequenceGoesBack,
+        &["sequence.causal", "sequence.grows", "sequence.order-agreement"],
+    ),
     row(
         Fault::SeqDiffersPerClient,
         &[
@@ -100,11 +103,12 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::EchoTwice, &["sequence.grows", "sequence.order-agreement"]),
-    row(Fault::EchoNever, &["fanout.complete", "dispatch.settled-once"]),
+    row(Fault::EchoNever, &["dispatch.echo-first", "dispatch.settled-once", "fanout.complete"]),
     row(
         Fault::EchoWithoutOrigin,
         &[
             "dispatch.settled-once",
+            "turns.explained",
             "dispatch/*",
             "handshake/*",
             "input/*",
@@ -150,7 +154,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::EchoOutOfOrder,
-        &["dispatch.in-order", "sequence.order-agreement", "order/one-client-keeps-its-order"],
+        &[
+            "dispatch.accepted-effect",
+            "dispatch.echo-first",
+            "dispatch.in-order",
+            "sequence.order-agreement",
+            "order/one-client-keeps-its-order",
+        ],
     ),
     row(
         Fault::EchoChangesPayload,
@@ -228,6 +238,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::AcceptsHostOnly,
         &[
+            "dispatch.accepted-effect",
             "dispatch.client-dispatchable-only",
             "turns.active-only",
             "dispatch/clients-cannot-speak-for-a-chat",
@@ -247,7 +258,15 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::AcceptsWrongFamily, &["fanout.family", "dispatch/actions-need-their-own-channel"]),
-    row(Fault::EchoesWithoutApplying, &["state.snapshot-agrees", "turns.active-only"]),
+    row(
+        Fault::EchoesWithoutApplying,
+        &[
+            "dispatch.accepted-effect",
+            "state.snapshot-agrees",
+            "turns.active-only",
+            "turns.one-active",
+        ],
+    ),
     row(
         Fault::ActionOnUnknownSessionEchoed,
         &["dispatch/disposed-channels-are-ignored", "dispatch/unknown-channels-are-ignored"],
@@ -263,6 +282,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::AcceptsSecondConfirmation,
         &[
+            "dispatch.accepted-effect",
             "tools.one-decision",
             "tools/confirmation-names-a-pending-call",
             "tools/confirmed-once",
@@ -271,11 +291,16 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::AcceptsConfirmationUnknownCall,
-        &["tools.legal-transitions", "tools/confirmation-names-a-pending-call"],
+        &[
+            "dispatch.accepted-effect",
+            "tools.legal-transitions",
+            "tools/confirmation-names-a-pending-call",
+        ],
     ),
     row(
         Fault::AcceptsConfirmationWrongTurn,
         &[
+            "dispatch.accepted-effect",
             "turns.active-only",
             "tools/confirmation-names-a-pending-call",
             "tools/confirmation-needs-an-active-turn",
@@ -342,7 +367,10 @@ pub(super) const ROWS: &[Row] = &[
             "turns/*",
         ],
     ),
-    row(Fault::ErrorPartInResponse, &["state.dead-host-action", "turns/error-ends-the-turn"]),
+    row(
+        Fault::ErrorPartInResponse,
+        &["state.dead-host-action", "turns.error-parts", "turns/error-ends-the-turn"],
+    ),
     row(Fault::TwoTurnEnds, &["state.dead-host-action", "turns.one-end"]),
     row(
         Fault::TurnNeverEnds,
@@ -384,17 +412,21 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::AcceptsTurnWhileActive,
-        &["turns.active-only", "turns/running-turn-survives-another-start"],
+        &["turns.one-active", "turns/running-turn-survives-another-start"],
     ),
     row(
         Fault::AcceptsCancelWhenIdle,
         &[
+            "dispatch.accepted-effect",
             "turns.active-only",
             "dispatch/a-rejection-changes-nothing",
             "turns/cancel-needs-the-active-turn",
         ],
     ),
-    row(Fault::AcceptsRepeatedTurnId, &["turns/id-of-an-earlier-turn-is-refused"]),
+    row(
+        Fault::AcceptsRepeatedTurnId,
+        &["turns.unique-ids", "turns/id-of-an-earlier-turn-is-refused"],
+    ),
     row(
         Fault::QueueNotConsumed,
         &["queue/same-id-changes-the-message-in-place", "queue/survives-its-sender", "queue/*"],

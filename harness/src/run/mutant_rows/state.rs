@@ -150,7 +150,10 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/turn-too-long-for-a-replay",
         ],
     ),
-    row(Fault::ReplayFutureEmpty, &["reconnect/a-number-from-the-future-is-not-believed"]),
+    row(
+        Fault::ReplayFutureEmpty,
+        &["reconnect.never-partial", "reconnect/a-number-from-the-future-is-not-believed"],
+    ),
     row(
         Fault::ReconnectNotLive,
         &[
@@ -239,7 +242,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::DisposeKeepsAgent,
-        &["reconnect/what-is-gone-is-missing", "sessions/disposing-ends-everything"],
+        &[
+            "fanout.after-removal",
+            "reconnect/what-is-gone-is-missing",
+            "sessions/a-disposed-session-falls-silent",
+            "sessions/disposing-ends-everything",
+        ],
     ),
     row(
         Fault::DisposeUnknownSucceeds,
@@ -273,9 +281,14 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::InputUnknownRequestAccepted,
-        &["turns.active-only", "input/completed-once", "input/late-answer-resumes-nothing"],
+        &[
+            "dispatch.accepted-effect",
+            "turns.active-only",
+            "input/completed-once",
+            "input/late-answer-resumes-nothing",
+        ],
     ),
-    row(Fault::InputCompletedTwice, &["input/completed-once"]),
+    row(Fault::InputCompletedTwice, &["dispatch.accepted-effect", "input/completed-once"]),
     row(
         Fault::InputIncompleteAccepted,
         &["input/required-answers-are-required", "order/rejected-action-is-rolled-back"],
@@ -381,18 +394,18 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::StringIdMangled,
-        &["jsonrpc.answered-once", "jsonrpc.no-stray-response", "jsonrpc/ids-come-back-unchanged"],
+        &["jsonrpc.alive", "jsonrpc.no-stray-response", "jsonrpc/ids-come-back-unchanged"],
     ),
     row(Fault::ResponseTwice, &["jsonrpc.answered-once"]),
     row(Fault::ResponseNever, &["jsonrpc.answered-once"]),
-    row(Fault::ResultMissing, &["shape.host", "jsonrpc.answered-once"]),
+    row(Fault::ResultMissing, &["jsonrpc.alive", "jsonrpc.answered-once", "shape.host"]),
     row(Fault::VersionTagMissing, &["shape.host"]),
     row(Fault::ParseErrorSilent, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
     row(Fault::ParseErrorCloses, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
     row(
         Fault::PingDeadBeforeInitialize,
         &[
-            "jsonrpc.answered-once",
+            "jsonrpc.alive",
             "untested:handshake/nothing-comes-unasked",
             "handshake/notifications-wait-for-the-handshake",
             "handshake/ping-needs-no-handshake",
@@ -464,7 +477,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::AnswersMixedUp,
-        &["jsonrpc.answered-once", "jsonrpc/equal-ids-of-two-clients-are-kept-apart"],
+        &[
+            "jsonrpc.alive",
+            "jsonrpc.answered-once",
+            "jsonrpc/equal-ids-of-two-clients-are-kept-apart",
+        ],
     ),
     row(
         Fault::ExtensionsRefused,
@@ -518,4 +535,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::TurnDiesWithClient, &["reconnect/turn-waits-for-its-only-client"]),
     row(Fault::SessionsMixed, &["fanout.subscribed-only", "subscriptions/sessions-are-kept-apart"]),
     row(Fault::UnassignedErrorCode, &["jsonrpc.error-code", "sessions/a-uri-in-use-is-refused"]),
+    row(
+        Fault::QueueOvertakesTurn,
+        &["turns.one-active", "turns.one-end", "order/one-client-keeps-its-order", "queue/*"],
+    ),
+    row(Fault::PartIdReused, &["turns.unique-parts"]),
+    row(Fault::ReadyHeldBack, &["turns.after-ready"]),
+    row(Fault::DurationTooLong, &["turns.times"]),
 ];

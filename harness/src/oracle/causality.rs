@@ -1,0 +1,139 @@
+//! Causes before effects: what follows from a client's action comes after it, in number and in
+//! order.
+//!
+//! Knows: dispatched turns. Never knows: states.
+
+use std::sync::Arc;
+
+use litemap::LiteMap;
+
+use crate::wire::json::{Text, Value};
+
+use crate::transcript::{ConnId, Seen};
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Delivery, Step};
+
+/// Dispatched turns of all chats that are waited for; further ones are not judged.
+const MAX_WAITING: usize = 1_024;
+
+/// The turns that clients asked for and the host has not answered yet.
+#[derive(Default)]
+pub(super) struct Causality {
+    asked: LiteMap<(ChannelId, Text), Asked>,
+}
+
+#[derive(Clone, Copy)]
+struct Asked {
+    conn: ConnId,
+    tick: u64,
+    line: u64,
+}
+
+impl Check for Causality {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Dispatched { seen, channel, sound: true, .. } => {
+                self.ask(cx, seen, *channel);
+            }
+            Step::Envelope(delivery) => self.answer(cx, delivery, out),
+            Step::Closed => {
+                let conn = cx.now.conn;
+                self.asked.retain(|_, asked| asked.conn != conn);
+            }
+            Step::Restarted => self.asked.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl Causality {
+    fn ask(&mut self, cx: &Context, seen: &Arc<Seen>, channel: ChannelId) {
+        let params = seen.message().map(|message| message.params());
+        let action = params.and_then(|params| params.get("action"));
+        let Some(turn) = action.filter(|it| starts_turn(it)).and_then(turn_of) else {
+            return;
+        };
+        // A turn that is there already has consequences of its own.
+        let fold = cx.channel(channel).and_then(|channel| channel.fold.as_ref());
+        let active = fold.and_then(|fold| fold.state.get("activeTurn")?.get("id")?.as_str());
+        if active != Some(turn) && self.asked.len() < MAX_WAITING {
+            let asked = Asked { conn: cx.now.conn, tick: cx.now.tick, line: cx.now.line };
+            self.asked.insert((channel, turn.into()), asked);
+        }
+    }
+
+    /// C8: what belongs to a turn comes to its client after the action that started it.
+    fn answer(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let Some(turn) = turn_of(delivery.envelope.action) else {
+            return;
+        };
+        let key = (delivery.channel, Text::from(turn));
+        let Some(asked) = self.asked.get(&key).copied() else {
+            return;
+        };
+        if starts_turn(delivery.envelope.action) {
+            out.seen(Rule::EchoFirst);
+            self.asked.remove(&key);
+            return;
+        }
+        let sub = cx.conns.get(&asked.conn).and_then(|conn| conn.subs.get(&delivery.channel));
+        let follows = sub.is_some_and(|sub| sub.certain && sub.tick < asked.tick);
+        if cx.now.conn != asked.conn || delivery.envelope.origin.is_some() || !follows {
+            return;
+        }
+        self.asked.remove(&key);
+        // The id may be that of an earlier turn, which still says something.
+        let fold = cx.channel(delivery.channel).and_then(|channel| channel.fold.as_ref());
+        let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
+        let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
+        if turns.is_none_or(|turns| turns.iter().any(id)) {
+            return;
+        }
+        let message = format!(
+            "expected the dispatched turn `{turn}` to be accepted before anything follows from it, \
+             found `{}`",
+            delivery.envelope.action_type
+        );
+        out.broken(Rule::EchoFirst, message, &[asked.line, cx.now.line]);
+    }
+}
+
+/// A11: an accepted action has a number above every one that was received before it was sent.
+/// `floor` is the highest of those, with its line.
+pub(super) fn above(
+    cx: &Context,
+    delivery: &Delivery<'_>,
+    floor: Option<(u64, u64)>,
+    dispatch_line: u64,
+    out: &mut Sink,
+) {
+    let Some((floor, line)) = floor.filter(|_| !delivery.envelope.rejected) else {
+        return;
+    };
+    out.seen(Rule::Causal);
+    let seq = delivery.envelope.seq;
+    if seq <= floor {
+        let message = format!(
+            "expected a number above {floor}, which was received before `{}` was dispatched, \
+             found {seq}",
+            delivery.envelope.action_type
+        );
+        out.broken(Rule::Causal, message, &[line, dispatch_line, cx.now.line]);
+    }
+}
+
+fn starts_turn(action: &Value) -> bool {
+    let name = action.get("type").and_then(Value::as_str);
+    matches!(name, Some("chat/turnStarted" | "session/turnStarted"))
+}
+
+fn turn_of(action: &Value) -> Option<&str> {
+    action.get("turnId")?.as_str()
+}

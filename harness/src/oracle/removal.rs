@@ -1,0 +1,207 @@
+//! What is gone stays silent: nothing comes on the channel of something removed.
+//!
+//! Knows: removals, by number or by their place on a connection. Never knows: states.
+
+use std::collections::VecDeque;
+
+use crate::wire::json::Value;
+
+use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
+use crate::wire::feature::Feature;
+use crate::wire::validate::Sender;
+
+use super::asking::replaced;
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Delivery, Step};
+
+/// Removed channels that are remembered, and asked-for disposals.
+const MAX_GONE: usize = 1_024;
+/// What a dying session may still say about what goes with it.
+const LAST_WORDS: &[&str] =
+    &["session/chatRemoved", "session/inputNeededRemoved", "changeset/cleared"];
+
+/// What is gone, and what somebody asked to dispose of.
+#[derive(Default)]
+pub(super) struct Removal {
+    gone: VecDeque<Gone>,
+    disposed: VecDeque<ChannelId>,
+}
+
+struct Gone {
+    channel: ChannelId,
+    since: Since,
+    line: u64,
+}
+
+/// From when on nothing may come.
+#[derive(Clone, Copy, PartialEq)]
+enum Since {
+    /// After this number.
+    Number(u64),
+    /// After a notification, which has no number, on the connection that received it.
+    Notice(ConnId),
+}
+
+impl Check for Removal {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                let asked = seen.message().and_then(|it| replaced(it.method()?, it.params()));
+                if let Some((uri, disposes)) = asked
+                    && let Some(channel) = cx.channels.find(uri)
+                {
+                    self.asked(cx, channel, disposes);
+                }
+            }
+            Step::Notified { seen, method, .. } => {
+                let params = seen.message().map_or(&Value::Null, |message| message.params());
+                match *method {
+                    "root/sessionRemoved" => self.session_removed(cx, params),
+                    "root/sessionAdded" => {
+                        let summary = params.get("summary").unwrap_or(&Value::Null);
+                        self.returned(cx, summary.get("resource"));
+                    }
+                    _ => {}
+                }
+            }
+            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+                self.after(cx, delivery, out);
+                self.removed(cx, delivery);
+            }
+            Step::Closed => {
+                let here = Since::Notice(cx.now.conn);
+                self.gone.retain(|gone| gone.since != here);
+            }
+            Step::Restarted => *self = Removal::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Removal {
+    /// Somebody asks for a new channel, or to dispose of one.
+    fn asked(&mut self, cx: &Context, channel: ChannelId, disposes: bool) {
+        if !disposes {
+            self.gone.retain(|gone| gone.channel != channel);
+            self.disposed.retain(|other| *other != channel);
+            return;
+        }
+        let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
+        for channel in std::iter::once(&channel).chain(chats) {
+            if self.disposed.len() >= MAX_GONE {
+                self.disposed.pop_front();
+            }
+            self.disposed.push_back(*channel);
+        }
+    }
+
+    fn session_removed(&mut self, cx: &Context, params: &Value) {
+        let session = params.get("session").and_then(Value::as_str);
+        let Some(session) = session.and_then(|uri| cx.channels.find(uri)) else {
+            return;
+        };
+        let since = Since::Notice(cx.now.conn);
+        let chats = cx.channel(session).map_or(&[][..], |channel| &channel.chats);
+        for channel in std::iter::once(&session).chain(chats) {
+            self.goes(*channel, since, cx.now.line);
+        }
+    }
+
+    /// Actions that take something away, or bring it back.
+    fn removed(&mut self, cx: &Context, delivery: &Delivery<'_>) {
+        let action = delivery.envelope.action;
+        let since = Since::Number(delivery.envelope.seq);
+        match delivery.envelope.action_type {
+            "session/chatRemoved" => {
+                let chat = action.get("chat").and_then(Value::as_str);
+                let Some(chat) = chat.and_then(|uri| cx.channels.find(uri)) else {
+                    return;
+                };
+                // Where chats can be moved, it may live on in a session that nobody watches.
+                let protocol = cx.here().and_then(|conn| conn.protocol);
+                let stays = protocol.is_some_and(|protocol| !protocol.has(Feature::ChatMoves));
+                if stays || self.disposed.contains(&chat) {
+                    self.goes(chat, since, cx.now.line);
+                }
+            }
+            "session/chatAdded" => {
+                let summary = action.get("summary").unwrap_or(&Value::Null);
+                self.returned(cx, summary.get("resource"));
+            }
+            "root/terminalsChanged" => self.terminals(cx, action, since),
+            _ => {}
+        }
+    }
+
+    /// Terminals that are no longer listed.
+    fn terminals(&mut self, cx: &Context, action: &Value, since: Since) {
+        let Some(list) = action.get("terminals") else {
+            return;
+        };
+        let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
+        let fold = root.and_then(|root| root.fold.as_ref());
+        // What is folded already says nothing about what was before.
+        let before = fold.filter(|fold| matches!(since, Since::Number(seq) if fold.seq < seq));
+        let before = before.and_then(|fold| fold.state.get("terminals"));
+        for uri in before.into_iter().flat_map(resources) {
+            if !resources(list).any(|listed| listed == uri)
+                && let Some(terminal) = cx.channels.find(uri)
+            {
+                self.goes(terminal, since, cx.now.line);
+            }
+        }
+        for uri in resources(list) {
+            if let Some(terminal) = cx.channels.find(uri) {
+                self.gone.retain(|gone| gone.channel != terminal);
+            }
+        }
+    }
+
+    fn returned(&mut self, cx: &Context, resource: Option<&Value>) {
+        let uri = resource.and_then(Value::as_str);
+        if let Some(channel) = uri.and_then(|uri| cx.channels.find(uri)) {
+            self.gone.retain(|gone| gone.channel != channel);
+        }
+    }
+
+    fn goes(&mut self, channel: ChannelId, since: Since, line: u64) {
+        if self.gone.iter().any(|gone| gone.channel == channel && gone.since == since) {
+            return;
+        }
+        if self.gone.len() >= MAX_GONE {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(Gone { channel, since, line });
+    }
+
+    /// A12.
+    fn after(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        if self.gone.is_empty() || LAST_WORDS.contains(&delivery.envelope.action_type) {
+            return;
+        }
+        out.seen(Rule::AfterRemoval);
+        let seq = delivery.envelope.seq;
+        let late = |gone: &&Gone| {
+            gone.channel == delivery.channel
+                && match gone.since {
+                    Since::Number(removal) => seq > removal,
+                    Since::Notice(conn) => conn == cx.now.conn && delivery.replayed.is_none(),
+                }
+        };
+        if let Some(gone) = self.gone.iter().find(late) {
+            let (uri, name) = (cx.uri(delivery.channel), delivery.envelope.action_type);
+            let message =
+                format!("expected nothing of `{uri}` after its removal, found `{name}` as {seq}");
+            out.broken(Rule::AfterRemoval, message, &[gone.line, cx.now.line]);
+        }
+    }
+}
+
+fn resources(list: &Value) -> impl Iterator<Item = &str> {
+    let entries = list.as_array().into_iter().flatten();
+    entries.filter_map(|entry| entry.get("resource")?.as_str())
+}

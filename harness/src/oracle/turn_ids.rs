@@ -1,0 +1,247 @@
+//! Names within a chat: a turn's id stands for one turn, a part's for one part; and errors come as
+//! errors.
+//!
+//! The ids of a chat are kept beside its fold and read anew where that begins anew, so that an
+//! action costs the same whatever the history.
+//!
+//! Knows: folded chats, snapshots. Never knows: who sent an action.
+
+use litemap::LiteMap;
+
+use crate::wire::json::{Text, Value};
+
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Folding, Step};
+
+/// Chats whose ids are remembered.
+const MAX_CHATS: usize = 4_096;
+
+/// The ids of every folded chat.
+#[derive(Default)]
+pub(super) struct TurnIds {
+    chats: LiteMap<ChannelId, Chat>,
+}
+
+#[derive(Default)]
+struct Chat {
+    /// The line of the snapshot that the fold began with; 0 where the turns have to be read anew.
+    base: u64,
+    turns: foldhash::HashSet<Text>,
+    /// The turn that the parts belong to, and the snapshot that its fold began with.
+    active: Option<(Text, u64)>,
+    /// The parts of the active turn that have a name, and whether they are tool calls.
+    parts: foldhash::HashMap<Text, bool>,
+}
+
+impl Check for TurnIds {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Restarted => self.chats.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl TurnIds {
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        if !matches!(
+            name,
+            "turnStarted"
+                | "turnResume"
+                | "truncated"
+                | "turnsLoaded"
+                | "responsePart"
+                | "toolCallStart"
+        ) {
+            return;
+        }
+        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+        let Some(fold) = fold else {
+            return;
+        };
+        if !self.chats.contains_key(&folding.channel) && self.chats.len() >= MAX_CHATS {
+            return;
+        }
+        let chat = self.chats.entry(folding.channel).or_default();
+        match name {
+            "turnStarted" => chat.start(cx, folding, fold, out),
+            "turnResume" => chat.active = None,
+            "responsePart" => chat.part(cx, folding, fold, action.get("part"), out),
+            "toolCallStart" => chat.call(cx, folding, fold, out),
+            _ => chat.base = 0,
+        }
+    }
+}
+
+impl Chat {
+    /// E4.
+    fn start(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        let Some(turn) = folding.envelope.action.get("turnId").and_then(Value::as_str) else {
+            return;
+        };
+        let active = fold.state.get("activeTurn").and_then(id);
+        if self.base != fold.base_line {
+            self.base = fold.base_line;
+            self.turns = turns(&fold.state).filter_map(id).map(Text::from).collect();
+        }
+        // What starting the active turn again means is another check's question.
+        if active == Some(turn) {
+            return;
+        }
+        out.seen(Rule::UniqueTurns);
+        if !self.turns.insert(turn.into()) {
+            let uri = cx.uri(folding.channel);
+            let message =
+                format!("expected a new id of a turn on `{uri}`, found that of a turn before");
+            out.broken(Rule::UniqueTurns, message, &[fold.base_line, folding.line]);
+        }
+        self.active = Some((turn.into(), fold.base_line));
+        self.parts.clear();
+    }
+
+    /// Reads the parts of the active turn where they are not known.
+    fn know_parts(&mut self, fold: &Fold) {
+        let Some(active) = fold.state.get("activeTurn") else {
+            return;
+        };
+        let turn = id(active).map(|turn| (Text::from(turn), fold.base_line));
+        if self.active != turn {
+            self.active = turn;
+            self.parts =
+                parts(active).filter_map(named).map(|(id, call)| (id.into(), call)).collect();
+        }
+    }
+
+    /// E5 and E7 for a part of its own.
+    fn part(
+        &mut self,
+        cx: &Context,
+        folding: &Folding<'_>,
+        fold: &Fold,
+        part: Option<&Value>,
+        out: &mut Sink,
+    ) {
+        let Some(part) = part else {
+            return;
+        };
+        if folding.protocol.has(Feature::ErrorPart) {
+            out.seen(Rule::ErrorParts);
+            if part.get("kind").and_then(Value::as_str) == Some("error") {
+                let uri = cx.uri(folding.channel);
+                let message = format!(
+                    "expected an error on `{uri}` as `chat/error`, found it in \
+                     `chat/responsePart`, which readers ignore"
+                );
+                out.broken(Rule::ErrorParts, message, &[folding.line]);
+            }
+        }
+        self.know_parts(fold);
+        if let Some((id, call)) = named(part) {
+            self.add(cx, folding, fold, id, call, out);
+        }
+    }
+
+    /// E5 for a tool call. That no call has the id of another is the business of the transitions.
+    fn call(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        self.know_parts(fold);
+        let call = folding.envelope.action.get("toolCallId").and_then(Value::as_str);
+        if let Some(call) = call.filter(|call| self.parts.get(*call) != Some(&true)) {
+            self.add(cx, folding, fold, call, true, out);
+        }
+    }
+
+    fn add(
+        &mut self,
+        cx: &Context,
+        folding: &Folding<'_>,
+        fold: &Fold,
+        id: &str,
+        call: bool,
+        out: &mut Sink,
+    ) {
+        out.seen(Rule::UniqueParts);
+        let Some(other) = self.parts.insert(id.into(), call) else {
+            return;
+        };
+        let uri = cx.uri(folding.channel);
+        let message =
+            format!("expected a new id of a part on `{uri}`, found `{id}` again in the same turn");
+        let lines = [fold.base_line, folding.line];
+        out.weaker(Rule::UniqueParts, weight(call, other), message, &lines);
+    }
+}
+
+/// E4 and E5 in a snapshot.
+fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let lines = [cx.now.line];
+    let uri = cx.uri(channel);
+    if state.get("turns").is_none() {
+        return;
+    }
+    out.seen(Rule::UniqueTurns);
+    out.seen(Rule::UniqueParts);
+    let all = || turns(state).chain(state.get("activeTurn"));
+    if let Some(turn) = repeated(all().filter_map(id)) {
+        let message =
+            format!("expected turns of `{uri}` with ids of their own, found `{turn}` twice");
+        out.broken(Rule::UniqueTurns, message, &lines);
+    }
+    for turn in all() {
+        let text = parts(turn).filter_map(named);
+        if let Some(part) = repeated(text.filter(|(_, call)| !call).map(|(id, _)| id)) {
+            let message =
+                format!("expected parts of `{uri}` with ids of their own, found `{part}` twice");
+            out.broken(Rule::UniqueParts, message, &lines);
+        }
+    }
+    let work = state.get("backgroundWork").and_then(Value::as_array);
+    if let Some(work) = repeated(work.into_iter().flatten().filter_map(id)) {
+        let message = format!(
+            "expected background work of `{uri}` with ids of its own, found `{work}` twice"
+        );
+        out.broken(Rule::UniqueParts, message, &lines);
+    }
+}
+
+/// The first text that comes a second time.
+fn repeated<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut known = foldhash::HashSet::default();
+    let mut texts = texts;
+    texts.find(|text| !known.insert(*text))
+}
+
+/// That a text part and a tool call differ in their ids is only inferred.
+fn weight(call: bool, other: bool) -> Weight {
+    if call == other { Weight::Essential } else { Weight::Note }
+}
+
+fn turns(state: &Value) -> impl Iterator<Item = &Value> {
+    state.get("turns").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn parts(turn: &Value) -> impl Iterator<Item = &Value> {
+    turn.get("responseParts").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn id(value: &Value) -> Option<&str> {
+    value.get("id")?.as_str()
+}
+
+/// The id of a part that text is appended to, or of a tool call, and whether it is a tool call.
+fn named(part: &Value) -> Option<(&str, bool)> {
+    if let Some(call) = part.get("toolCall") {
+        return Some((call.get("toolCallId")?.as_str()?, true));
+    }
+    let text = matches!(part.get("kind")?.as_str()?, "markdown" | "reasoning");
+    Some((id(part).filter(|_| text)?, false))
+}

@@ -1,0 +1,195 @@
+//! How turns begin and how long they take: when their session is ready, for a reason, and no longer
+//! than anybody saw.
+//!
+//! Knows: folded chats and sessions, requests that make chats. Never knows: what a turn says.
+
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::wire::json::{Text, Value};
+
+use crate::wire::timestamp;
+use crate::wire::validate::Sender;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::step::{Folding, Step};
+
+/// Chats that were asked for, and chats whose active turn is remembered.
+const MAX_CHATS: usize = 4_096;
+/// How much longer than it was seen a turn may say that it took: its start may have been held up.
+const TOLERANCE: Duration = Duration::from_secs(10);
+
+/// What clients asked for, and when the active turns were seen to start.
+#[derive(Default)]
+pub(super) struct TurnStarts {
+    /// Chats that a client asked for, by URI, and whether they begin with a turn.
+    made: foldhash::HashMap<Text, bool>,
+    started: LiteMap<ChannelId, Started>,
+    /// The newest session that was noted as not ready, which is said once.
+    unready: Option<ChannelId>,
+}
+
+struct Started {
+    turn: Text,
+    at: Duration,
+    line: u64,
+}
+
+impl Check for TurnStarts {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                let message = seen.message().filter(|it| it.method() == Some("createChat"));
+                if let Some(message) = message {
+                    self.make(message.params());
+                }
+            }
+            Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Restarted => *self = TurnStarts::default(),
+            _ => {}
+        }
+    }
+}
+
+impl TurnStarts {
+    fn make(&mut self, params: &Value) {
+        let chat = params.get("chat").and_then(Value::as_str);
+        if let Some(chat) = chat.filter(|_| self.made.len() < MAX_CHATS) {
+            let message = params.get("initialMessage").is_some_and(|it| !it.is_null());
+            self.made.insert(chat.into(), message);
+        }
+    }
+
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        let known = matches!(
+            name,
+            "turnStarted" | "turnResume" | "turnComplete" | "turnCancelled" | "error"
+        );
+        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+        let Some(fold) = fold.filter(|_| known) else {
+            return;
+        };
+        match name {
+            "turnStarted" => {
+                self.ready(cx, folding, fold, out);
+                self.explained(cx, folding, fold, out);
+                self.start(cx, folding, out);
+            }
+            // A resumed turn has been going on for longer than since it was resumed.
+            "turnResume" => drop(self.started.remove(&folding.channel)),
+            _ => self.end(cx, folding, fold, out),
+        }
+    }
+
+    /// E9.
+    fn explained(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        out.seen(Rule::Explained);
+        let made = self.made.remove(folding.envelope.channel);
+        let action = folding.envelope.action;
+        if folding.envelope.origin.is_some() {
+            return;
+        }
+        let kind = |value: Option<&Value>| {
+            value?.get("origin")?.get("kind")?.as_str().map(|kind| kind != "user")
+        };
+        let queued = action.get("queuedMessageId").is_some_and(|id| !id.is_null());
+        let other =
+            kind(action.get("message")) == Some(true) || kind(Some(&fold.state)) == Some(true);
+        let begins = made == Some(true);
+        // How a chat came to be that was there before is not known.
+        let before = fold.state.get("turns").and_then(Value::as_array);
+        let known = made.is_some() || before.is_some_and(|turns| !turns.is_empty());
+        if known && !queued && !other && !begins {
+            let uri = cx.uri(folding.channel);
+            let message = format!(
+                "expected a turn that the host starts on `{uri}` to name a queued message or to \
+                 be nobody's, found a user's message that no client sent"
+            );
+            out.broken(Rule::Explained, message, &[fold.base_line, folding.line]);
+        }
+    }
+
+    fn start(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        if let Some(text) = action.get("startedAt").and_then(Value::as_str) {
+            out.seen(Rule::TurnTimes);
+            if timestamp::parse(text).is_none() {
+                let message = format!(
+                    "expected a time as ISO 8601 with a zone in `startedAt`, found `{text}`"
+                );
+                out.broken(Rule::TurnTimes, message, &[folding.line]);
+            }
+        }
+        self.started.remove(&folding.channel);
+        let turn = action.get("turnId").and_then(Value::as_str);
+        if let Some(turn) = turn.filter(|_| folding.live && self.started.len() < MAX_CHATS) {
+            let started = Started { turn: turn.into(), at: cx.now.at, line: folding.line };
+            self.started.insert(folding.channel, started);
+        }
+    }
+
+    /// E10 at the end of a turn.
+    fn end(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        let action = folding.envelope.action;
+        let turn = action.get("turnId").and_then(Value::as_str);
+        let active = fold.state.get("activeTurn").and_then(|turn| turn.get("id")?.as_str());
+        if turn.is_none() || turn != active {
+            return;
+        }
+        let started = self.started.remove(&folding.channel);
+        let started = started.filter(|started| Some(started.turn.as_str()) == turn);
+        let Some(duration) = action.get("duration").and_then(Value::as_f64) else {
+            return;
+        };
+        out.seen(Rule::TurnTimes);
+        let (uri, name) = (cx.uri(folding.channel), folding.envelope.action_type);
+        if duration < 0.0 {
+            let message = format!(
+                "expected a duration of 0 or more in `{name}` on `{uri}`, found {duration}"
+            );
+            out.broken(Rule::TurnTimes, message, &[folding.line]);
+        } else if let Some(started) = started {
+            let seen = (cx.now.at.saturating_sub(started.at) + TOLERANCE).as_millis();
+            if duration > seen as f64 {
+                let message = format!(
+                    "expected a duration of at most {seen} ms in `{name}` on `{uri}`, which is how \
+                     long the turn was seen and some seconds, found {duration}"
+                );
+                out.broken(Rule::TurnTimes, message, &[started.line, folding.line]);
+            }
+        }
+    }
+
+    /// E8.
+    fn ready(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        let own = Some(folding.channel).filter(|_| fold.state.get("lifecycle").is_some());
+        let owner = own.or(cx.channel(folding.channel).and_then(|channel| channel.owner));
+        let session = owner.and_then(|id| Some((id, cx.channel(id)?)));
+        let state = session.and_then(|(_, session)| session.fold.as_ref());
+        let Some(((id, session), state)) = session.zip(state) else {
+            return;
+        };
+        // The session may have become ready by an action that is still on its way.
+        let lifecycle = state.state.get("lifecycle").and_then(Value::as_str);
+        let Some(lifecycle) = lifecycle.filter(|_| cx.known_to(id) + 1 >= folding.envelope.seq)
+        else {
+            return;
+        };
+        out.seen(Rule::AfterReady);
+        if lifecycle != "ready" && self.unready.replace(id) != Some(id) {
+            let message = format!(
+                "expected turns of `{}` from when its session `{}` is `ready`, found one while \
+                 `{lifecycle}`",
+                cx.uri(folding.channel),
+                session.uri
+            );
+            let lines = [state.base_line, folding.line];
+            out.broken(Rule::AfterReady, message, &lines);
+        }
+    }
+}
