@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::report::redact::Redactor;
 use ahp_harness::run::driver;
 use ahp_harness::run::play::Play;
 use ahp_harness::transport::websocket::{Endpoint, config};
@@ -50,8 +51,8 @@ async fn harness() -> f64 {
                  chat/turnComplete, where: { action: { turnId: t1 } } }\n";
     let setup = setup(steps);
     let (listener, url) = host::listener();
-    let writer = RunWriter::new(Box::new(measure::tempfile()), Vec::new());
-    let play = Play::new(setup, false, writer.recorder(0));
+    let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
+    let play = Play::new(setup, false, writer.recorder(Some(0)));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);
     let server =

@@ -116,7 +116,7 @@ fn judge(row: &Row) -> f64 {
 fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
     let mut entries = Vec::new();
     for conn in 0..row.clients {
-        entries.push(next(conn, Event::Open { client: format!("C{conn}") }));
+        entries.push(next(conn, Event::open(format!("C{conn}"))));
         let mut ask = |id: u64, method: &str, params: Value, result: Value| {
             let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
             let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});

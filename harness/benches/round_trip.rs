@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::report::redact::Redactor;
 use ahp_harness::run::driver;
 use ahp_harness::run::play::Play;
 use ahp_harness::transport::websocket::{Endpoint, config};
@@ -60,8 +61,8 @@ async fn harness() -> f64 {
     // Outlives the play, as in a run: giving back what was loaded is no part of a step.
     let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
-    let writer = RunWriter::new(Box::new(measure::tempfile()), Vec::new());
-    let play = Play::new(setup, false, writer.recorder(0));
+    let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
+    let play = Play::new(setup, false, writer.recorder(Some(0)));
     let endpoint = Endpoint { url, headers: Vec::new() };
     let (_keep, stop) = watch::channel(false);
     let server =

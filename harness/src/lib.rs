@@ -41,6 +41,8 @@ pub mod run;
 
 pub mod report;
 
+pub mod record;
+
 pub mod arb;
 
 #[cfg(feature = "cli")]

@@ -201,6 +201,7 @@ fn help_is_worth_reading() {
         ("help-judge.txt", &["judge", "--help"]),
         ("help-check.txt", &["check", "--help"]),
         ("help-serve.txt", &["serve", "--help"]),
+        ("help-record.txt", &["record", "--help"]),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0));

@@ -13,6 +13,7 @@ use std::time::Duration;
 use ahp_harness::host::engine::{Config, RefHost};
 use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, Header, SourceText};
 use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::report::redact::Redactor;
 use ahp_harness::report::replay::judge;
 use ahp_harness::run::case::Setup;
 use ahp_harness::run::play::Play;
@@ -47,7 +48,7 @@ struct Played {
 
 fn played(entry: &Entry, version: &str) -> Played {
     let sheet = Sheet::default();
-    let writer = RunWriter::new(Box::new(sheet.clone()), Vec::new());
+    let writer = RunWriter::new(Box::new(sheet.clone()), Redactor::default());
     let header = Header {
         format: FORMAT,
         harness: "test".to_owned(),
@@ -83,7 +84,8 @@ fn played(entry: &Entry, version: &str) -> Played {
         replay_capacity: asked.map_or(10_000, |(_, value)| usize::try_from(*value).unwrap()),
         ..Config::default()
     };
-    let verdict = sim::play(Play::new(setup, false, writer.recorder(1)), &mut RefHost::new(config));
+    let verdict =
+        sim::play(Play::new(setup, false, writer.recorder(Some(1))), &mut RefHost::new(config));
     let report = CaseReport::of(1, entry, &verdict);
     writer.about("result", &report);
     writer.about("footer", &json!({}));

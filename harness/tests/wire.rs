@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::transcript::line::{read, write};
-use ahp_harness::transcript::{Event, Seen, Side};
+use ahp_harness::transcript::{Event, Handshake, Seen, Side};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::Value;
 use ahp_harness::wire::message::{Decoded, Message, decode};
@@ -78,6 +78,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         value().prop_map(|value| Frame::json(&value)),
         value().prop_map(|value| Frame::Text(format!("{value:#}"))),
         vec(any::<u8>(), 0..64).prop_map(Frame::Binary),
+        vec(any::<u8>(), 0..64).prop_map(Frame::NotUtf8),
     ]
 }
 
@@ -87,10 +88,18 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => seen().prop_map(Event::Sent),
         4 => seen().prop_map(Event::Received),
-        1 => (side, any::<Option<u16>>(), any::<String>())
+        1 => (side.clone(), any::<Option<u16>>(), any::<String>())
             .prop_map(|(by, code, reason)| Event::Closed { by, code, reason }),
         1 => Just(Event::Restarted),
-        1 => Just(Event::Open { client: String::new() }),
+        1 => (side.clone(), frame()).prop_map(|(by, frame)| Event::Cut { by, frame }),
+        1 => any::<String>().prop_map(|what| Event::Fault { what }),
+        1 => (vec(any::<String>(), 0..3), vec(any::<String>(), 1..3)).prop_map(
+            |(request, response)| Event::Open {
+                client: String::new(),
+                handshake: Some(Box::new(Handshake { request, response })),
+            }
+        ),
+        1 => Just(Event::open(String::new())),
     ]
 }
 
@@ -106,7 +115,7 @@ proptest! {
         event in event(),
     ) {
         let event = match event {
-            Event::Open { .. } => Event::Open { client: conn.clone() },
+            Event::Open { handshake, .. } => Event::Open { client: conn.clone(), handshake },
             event => event,
         };
         let at = Duration::from_micros(at);
@@ -150,7 +159,7 @@ proptest! {
             (Decoded::Odd(_), Frame::Text(text)) => {
                 prop_assert!(serde_json::from_str::<Value>(text).is_err());
             }
-            (decoded, Frame::Binary(_)) => prop_assert!(matches!(decoded, Decoded::Odd(_))),
+            (decoded, Frame::Binary(_) | Frame::NotUtf8(_)) => prop_assert!(matches!(decoded, Decoded::Odd(_))),
         }
     }
 }

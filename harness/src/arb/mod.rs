@@ -36,7 +36,7 @@ pub fn frame(data: &[u8]) {
         oracle.observe(&Entry { line, at: Duration::from_millis(line), conn, event });
     };
     host.handle_open(Duration::ZERO, conn);
-    tell(Event::Open { client: "A".to_owned() });
+    tell(Event::open("A"));
     for (number, text) in text.lines().enumerate() {
         let frame = match text.strip_prefix('#') {
             Some(bytes) => Frame::Binary(bytes.as_bytes().to_vec()),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::report::draw::Style;
 
 /// What the world is like at the start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Context {
     /// The wall clock, since 1970.
     pub epoch: Duration,

@@ -19,6 +19,7 @@ mod mutants;
 mod official;
 mod options;
 mod place;
+mod record;
 mod reduce;
 mod reducers;
 mod reports;
@@ -64,6 +65,8 @@ enum Command {
     Run(Box<run::Run>),
     /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
     Judge(judge::Judge),
+    /// Listen between clients and their host: record, judge, disturb
+    Record(Box<record::Record>),
     /// Look for mistakes in scenario and vector files, without playing them
     Check(check::Check),
     /// List scenarios, checks, requirements, faults or protocol versions
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),
+        Command::Record(command) => command.main(&context),
         Command::Check(command) => command.main(&context),
         Command::List(command) => command.main(&context),
         Command::Explain(command) => command.main(&context),

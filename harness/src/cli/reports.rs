@@ -12,6 +12,7 @@ use crate::report::console::Console;
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
+use crate::report::redact::Redactor;
 use crate::report::summary::Summary;
 use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
@@ -28,6 +29,7 @@ const FOLDER: &str = "reports";
 /// The reports of one run.
 pub(super) struct Reports<'a> {
     context: &'a Context,
+    redactor: Redactor,
     console: Console,
     summary: Summary,
     writers: Vec<RunWriter>,
@@ -43,7 +45,7 @@ impl<'a> Reports<'a> {
     pub(super) fn open(
         context: &'a Context,
         wanted: &[Report],
-        secrets: Vec<String>,
+        redactor: &Redactor,
         strict: bool,
         quiet: bool,
         header: &Header,
@@ -59,7 +61,7 @@ impl<'a> Reports<'a> {
             match report {
                 Report::Jsonl(path) => {
                     let out = Box::new(create(path)?);
-                    let writer = RunWriter::new(out, secrets.clone());
+                    let writer = RunWriter::new(out, redactor.clone());
                     writer.about("header", header);
                     writers.push(writer);
                     transcript.get_or_insert(path.display().to_string());
@@ -70,6 +72,7 @@ impl<'a> Reports<'a> {
         let console = Console::new(context.style, transcript);
         Ok(Reports {
             context,
+            redactor: redactor.clone(),
             console,
             summary: Summary::new(strict),
             writers,
@@ -111,7 +114,7 @@ impl<'a> Reports<'a> {
         match self.writers.first() {
             Some(writer) => {
                 writer.about("case", &start);
-                writer.recorder(case)
+                writer.recorder(Some(case))
             }
             None => Box::new(Counting::default()),
         }
@@ -129,7 +132,7 @@ impl<'a> Reports<'a> {
         }
         let passed = matches!(report.status, Status::Pass | Status::Skip);
         if !(self.silent || self.quiet && passed) {
-            self.context.say(&self.console.progress(&report));
+            self.say(&self.console.progress(&report));
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
@@ -138,7 +141,11 @@ impl<'a> Reports<'a> {
 
     /// The run begins.
     pub(super) fn header(&self, header: &Header, scenarios: usize) {
-        self.context.say(&self.console.header(header, scenarios));
+        self.say(&self.console.header(header, scenarios));
+    }
+
+    fn say(&self, text: &str) {
+        self.context.say(&self.redactor.text(text));
     }
 
     /// Something of ours went wrong.
@@ -162,16 +169,16 @@ impl<'a> Reports<'a> {
             () => Code::Ok,
         };
         if !self.failures.is_empty() {
-            self.context.say(&format!("\n{}", self.failures));
+            self.say(&format!("\n{}", self.failures));
         }
         let findings = self.console.findings(&self.summary);
         if !findings.is_empty() {
-            self.context.say(&format!("\n{findings}"));
+            self.say(&format!("\n{findings}"));
         }
         for line in stale.iter().chain(&self.faults) {
-            self.context.say(&format!("{line}\n"));
+            self.say(&format!("{line}\n"));
         }
-        self.context.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
         self.finish(took, code, interrupted)?;
         Ok(code)
     }
@@ -192,9 +199,12 @@ impl<'a> Reports<'a> {
             })?;
         }
         for (path, mut file, junit) in std::mem::take(&mut self.junit) {
-            let written = junit
-                .write(&self.summary, &mut file)
-                .and_then(|()| file.flush().map_err(|e| e.to_string()));
+            let mut report = Vec::new();
+            let written = junit.write(&self.summary, &mut report).and_then(|()| {
+                let report = String::from_utf8_lossy(&report);
+                let redacted = self.redactor.text(&report);
+                file.write_all(redacted.as_bytes()).map_err(|error| error.to_string())
+            });
             written.map_err(|error| {
                 Stop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;

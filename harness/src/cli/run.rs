@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::host::engine::{Config, RefHost};
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
+use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::case::Setup;
 use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Planned, Selection, plan};
@@ -105,6 +106,9 @@ pub struct Run {
     /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report, help_heading = "Judging")]
     report: Vec<Report>,
+    /// Replace what this regular expression matches in everything that is written (repeatable)
+    #[arg(long, value_name = "REGEX", help_heading = "Judging")]
+    redact: Vec<regex_lite::Regex>,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     quiet: bool,
@@ -230,10 +234,12 @@ impl Run {
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
-        let mut secrets: Vec<String> =
-            self.authenticate.iter().map(|(_, token)| token.clone()).collect();
-        secrets.extend(self.token.clone());
-        Reports::open(context, &self.report, secrets, self.strict, self.quiet, header)
+        let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
+        let mut secrets: Vec<String> = pushed.chain(self.token.clone()).collect();
+        secrets.extend(self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value)));
+        secrets.extend(self.url.iter().flat_map(|url| secrets_of_target(url)));
+        let redactor = Redactor::new(secrets, self.redact.clone());
+        Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)
     }
 
     fn abilities(&self, target: &Target, version: Version) -> Abilities {
@@ -408,7 +414,7 @@ fn interrupts() -> watch::Receiver<bool> {
 }
 
 /// Waits for the user's Ctrl-C, or for whoever else wants the run to end.
-async fn signalled() -> bool {
+pub(super) async fn signalled() -> bool {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -369,7 +369,7 @@ impl Host for RefHost {
         if !open {
             return;
         }
-        let bad = frame.len() > MAX_FRAME_BYTES || matches!(frame, Frame::Binary(_));
+        let bad = frame.len() > MAX_FRAME_BYTES || !matches!(frame, Frame::Text(_));
         if bad && self.has(Fault::BadFrameEndsAll) {
             let all: Vec<ConnId> = self.connections.keys().copied().collect();
             all.into_iter().for_each(|conn| self.close(conn, 1011, "a bad frame"));

@@ -84,6 +84,7 @@ impl Context {
             Event::Received(seen) => self.received(seen, emit),
             Event::Closed { .. } => self.closed(emit),
             Event::Restarted => self.restarted(emit),
+            Event::Cut { .. } | Event::Fault { .. } => {}
         }
     }
 

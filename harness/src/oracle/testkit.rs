@@ -135,7 +135,7 @@ impl Player {
         let conn = self.next_conn;
         self.conns.retain(|(known, _)| known != who);
         self.conns.push((who.to_owned(), conn));
-        self.put(who, Event::Open { client: who.to_owned() });
+        self.put(who, Event::open(who));
     }
 
     fn hello(&mut self, who: &str, seq: u64, version: &str) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
-use crate::verdict::Status;
+use crate::verdict::{Finding, Status};
 
 use super::draw::{self, Style};
 use super::event::{CaseReport, FailureReport, FindingLine, Header};
@@ -97,7 +97,8 @@ impl Console {
                 total.observations
             );
             for (scenario, finding) in &total.shown {
-                let _ = writeln!(out, "      - {}", self.finding(scenario, finding));
+                let place = format!("in {scenario}, ");
+                let _ = writeln!(out, "      - {}", self.finding(&place, finding));
             }
             let more = total.findings.saturating_sub(total.shown.len() as u64);
             if more > 0 {
@@ -107,9 +108,15 @@ impl Console {
         out
     }
 
-    fn finding(&self, scenario: &str, finding: &FindingLine) -> String {
+    /// A finding as it comes.
+    pub fn found(&self, finding: &Finding) -> String {
+        let line = self.finding("", &FindingLine::from(finding));
+        format!("{}: {line}", finding.check)
+    }
+
+    fn finding(&self, place: &str, finding: &FindingLine) -> String {
         let mut text = format!(
-            "[{}] {}\n        in {scenario}, {}",
+            "[{}] {}\n        {place}{}",
             finding.weight.broken().word(),
             finding.message,
             self.lines(&finding.transcript)
@@ -138,12 +145,16 @@ impl Console {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
+        let (total, took) = (summary.total(), took.as_secs_f64());
+        let scenarios = format!("{total} scenarios in {took:.2} s: {}", counts.join(", "));
+        format!("{scenarios}\n{}", self.checks(summary))
+    }
+
+    /// What the always-on checks come to.
+    pub fn checks(&self, summary: &Summary) -> String {
         let observations: u64 = summary.checks.values().map(|total| total.observations).sum();
         let mut out = format!(
-            "{} scenarios in {:.2} s: {}\n{} always-on checks, {observations} observations: {} held, {} broken",
-            summary.total(),
-            took.as_secs_f64(),
-            counts.join(", "),
+            "{} always-on checks, {observations} observations: {} held, {} broken",
             summary.checks.len(),
             summary.checks_with(Status::Pass),
             summary.checks_with(Status::Fail),

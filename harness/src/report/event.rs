@@ -6,7 +6,7 @@ use crate::run::failure::Failure;
 use crate::run::play::Verdict;
 use crate::run::suite::Entry;
 use crate::scenario::source::Source;
-use crate::verdict::{CheckReport, Status, Weight};
+use crate::verdict::{CheckReport, Finding, Status, Weight};
 
 /// The format of `run.jsonl` that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -144,18 +144,23 @@ pub struct FindingLine {
     pub diff: Option<String>,
 }
 
-impl From<&CheckReport> for CheckLine {
-    fn from(report: &CheckReport) -> CheckLine {
-        let finding = |finding: &crate::verdict::Finding| FindingLine {
+impl From<&Finding> for FindingLine {
+    fn from(finding: &Finding) -> FindingLine {
+        FindingLine {
             weight: finding.weight,
             message: finding.message.clone(),
             transcript: finding.lines.clone(),
             diff: finding.diff.clone(),
-        };
+        }
+    }
+}
+
+impl From<&CheckReport> for CheckLine {
+    fn from(report: &CheckReport) -> CheckLine {
         CheckLine {
             check: report.check.to_owned(),
             observations: report.observations,
-            findings: report.findings.iter().map(finding).collect(),
+            findings: report.findings.iter().map(FindingLine::from).collect(),
             left_out: report.left_out,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Lines with `run` are about the run (`header`, `case`, `result`, `footer`); all others are events
 //! of the transcript, in the capture format with the number of their scenario. A file without a
-//! footer was cut off. Frames are kept to the letter, but for the secrets of the run.
+//! footer was cut off. Frames are kept to the letter, but for secrets.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,8 @@ use serde_json::json;
 use crate::run::play::Recorder;
 use crate::transcript::{Event, line};
 
-/// What stands in the place of a secret.
-pub const REDACTED: &str = "«redacted»";
-/// Shorter texts than this are no secrets: redacting them would garble everything.
-const MIN_SECRET: usize = 4;
+use super::redact::Redactor;
+
 /// Bytes written at once.
 const WRITE_AT_ONCE: usize = 64 << 10;
 
@@ -29,18 +27,17 @@ pub struct RunWriter {
 
 struct Inner {
     out: BufWriter<Box<dyn Write + Send>>,
-    secrets: Vec<String>,
+    redactor: Redactor,
     line: u64,
     buffer: String,
     error: Option<io::Error>,
 }
 
 impl RunWriter {
-    /// Writes to `out`, with every one of `secrets` replaced.
-    pub fn new(out: Box<dyn Write + Send>, secrets: Vec<String>) -> RunWriter {
-        let secrets = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET).collect();
+    /// Writes to `out` what the redactor leaves.
+    pub fn new(out: Box<dyn Write + Send>, redactor: Redactor) -> RunWriter {
         let out = BufWriter::with_capacity(WRITE_AT_ONCE, out);
-        let inner = Inner { out, secrets, line: 0, buffer: String::new(), error: None };
+        let inner = Inner { out, redactor, line: 0, buffer: String::new(), error: None };
         RunWriter { inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -53,6 +50,7 @@ impl RunWriter {
         self.with(|inner| {
             inner.buffer.push_str(&value.to_string());
             inner.buffer.push('\n');
+            inner.redactor.object(&mut inner.buffer);
             inner.put();
         });
     }
@@ -68,8 +66,17 @@ impl RunWriter {
         })
     }
 
-    /// A recorder for one scenario.
-    pub fn recorder(&self, case: u32) -> Box<dyn Recorder> {
+    /// Brings what was written so far to its place.
+    pub fn flush(&self) {
+        self.with(|inner| {
+            if let Err(error) = inner.out.flush() {
+                inner.error.get_or_insert(error);
+            }
+        });
+    }
+
+    /// A recorder for one scenario, or for a conversation that is none.
+    pub fn recorder(&self, case: Option<u32>) -> Box<dyn Recorder> {
         Box::new(CaseRecorder { writer: self.clone(), case })
     }
 
@@ -80,11 +87,6 @@ impl RunWriter {
 
 impl Inner {
     fn put(&mut self) {
-        for secret in &self.secrets {
-            if self.buffer.contains(secret.as_str()) {
-                self.buffer = self.buffer.replace(secret.as_str(), REDACTED);
-            }
-        }
         if let Err(error) = self.out.write_all(self.buffer.as_bytes()) {
             self.error.get_or_insert(error);
         }
@@ -95,13 +97,14 @@ impl Inner {
 
 struct CaseRecorder {
     writer: RunWriter,
-    case: u32,
+    case: Option<u32>,
 }
 
 impl Recorder for CaseRecorder {
     fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
         self.writer.with(|inner| {
-            line::write(&mut inner.buffer, Some(self.case), at, client, event);
+            line::write(&mut inner.buffer, self.case, at, client, event);
+            inner.redactor.event(&mut inner.buffer);
             inner.put();
             inner.line
         })

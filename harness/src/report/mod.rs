@@ -4,7 +4,8 @@
 //! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
 //! else, so `judge` can make them again from a file.
 //!
-//! [`baseline`] settles known failures, [`replay`] makes a run again from its file.
+//! [`baseline`] settles known failures, [`redact`] keeps secrets out of what is written, [`replay`] makes
+//! a run again from its file.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!
@@ -19,6 +20,7 @@ pub mod event;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
+pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;

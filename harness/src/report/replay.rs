@@ -23,7 +23,7 @@ use crate::verdict::Status;
 use crate::wire::version::Version;
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
-use super::jsonl::REDACTED;
+use super::redact::{MARK, REDACTED};
 use super::summary::Summary;
 
 /// What a file came to.
@@ -313,7 +313,7 @@ impl Replayed {
         match line.event {
             Event::Sent(seen) => match self.next_sent(at) {
                 Some(Output::Send { seen: ours, .. }) => {
-                    let same = ours.frame == seen.frame || seen.frame.display().contains(REDACTED);
+                    let same = ours.frame == seen.frame || seen.frame.display().contains(MARK);
                     if !same {
                         self.odd
                             .push(format!("line {number}: the scenario sends another frame now"));
@@ -346,7 +346,7 @@ impl Replayed {
             Event::Open { .. } => self.play.opened(at, conn),
             Event::Received(seen) => self.play.seen(at, conn, seen),
             Event::Closed { code, reason, .. } => self.play.closed(at, conn, code, &reason),
-            Event::Sent(_) | Event::Restarted => {}
+            Event::Sent(_) | Event::Restarted | Event::Cut { .. } | Event::Fault { .. } => {}
         }
     }
 

@@ -129,7 +129,7 @@ impl Play {
         let at = self.at(now);
         let client = self.clients.get(&conn).cloned().unwrap_or_default();
         self.live.insert(conn);
-        self.record(at, conn, Event::Open { client });
+        self.record(at, conn, Event::open(client));
         self.case.handle_opened(at, conn);
     }
 

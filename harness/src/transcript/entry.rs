@@ -71,6 +71,8 @@ pub enum Event {
     Open {
         /// The name the client has in the scenario or the capture.
         client: String,
+        /// What was said before the first frame, where that was seen.
+        handshake: Option<Box<Handshake>>,
     },
     /// The client sent a frame.
     Sent(Arc<Seen>),
@@ -85,8 +87,46 @@ pub enum Event {
         /// The reason that came with it, or what went wrong below the protocol.
         reason: String,
     },
+    /// A message that was never sent to its end: the connection ended first.
+    Cut {
+        /// Who began to send it.
+        by: Side,
+        /// What of its payload there was.
+        frame: Frame,
+    },
+    /// The recorder did something of its own to the connection, to see how both sides take it.
+    Fault {
+        /// What, as it was asked for.
+        what: String,
+    },
     /// The host was restarted: numbers and states of before mean nothing after.
     Restarted,
+}
+
+impl Event {
+    /// A connection that was opened, of which nothing else is known.
+    pub fn open(client: impl Into<String>) -> Event {
+        Event::Open { client: client.into(), handshake: None }
+    }
+}
+
+/// The WebSocket handshake, a line of HTTP each: the request or status line, then the headers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Handshake {
+    /// What the client asked.
+    pub request: Vec<String>,
+    /// What the host answered; empty where it did not.
+    pub response: Vec<String>,
+}
+
+impl Handshake {
+    /// The subprotocol that the host chose (RFC 6455, 4.2.2), if it chose one.
+    pub fn subprotocol(&self) -> Option<&str> {
+        self.response.iter().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("sec-websocket-protocol").then(|| value.trim())
+        })
+    }
 }
 
 /// One line of a transcript.

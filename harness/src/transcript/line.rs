@@ -4,10 +4,7 @@
 //! {"t":0.000152,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 //! ```
 //!
-//! `t` is in seconds since the transcript began, `conn` names the client, `dir` is `open`, `c2s`,
-//! `s2c`, `close` or `restart`. A frame is `msg` where its text is JSON on one line (kept to the
-//! letter), `raw` where it is other text, `hex` where it is binary. A name that is opened again is
-//! a new connection. A run adds `case`, the number of the scenario being played.
+//! [`super::format`] has the table of the members. A name that is opened again is a new connection.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::wire::frame::Frame;
 use crate::wire::message::Decoded;
 
-use super::{Event, Seen, Side};
+use super::{Event, Handshake, Seen, Side};
 
 /// Appends one event as a line, with its end.
 pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, event: &Event) {
@@ -38,9 +35,23 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
         text(out, conn);
     }
     match event {
-        Event::Open { .. } => out.push_str(",\"dir\":\"open\""),
-        Event::Sent(seen) => frame(out, "c2s", seen),
-        Event::Received(seen) => frame(out, "s2c", seen),
+        Event::Open { handshake, .. } => {
+            out.push_str(",\"dir\":\"open\"");
+            if let Some(handshake) = handshake {
+                lines(out, ",\"request\":", &handshake.request);
+                lines(out, ",\"response\":", &handshake.response);
+            }
+        }
+        Event::Sent(seen) => frame(out, "c2s", &seen.frame, is_json(&seen.decoded)),
+        Event::Received(seen) => frame(out, "s2c", &seen.frame, is_json(&seen.decoded)),
+        Event::Cut { by, frame: begun } => {
+            frame(out, if *by == Side::Client { "c2s" } else { "s2c" }, begun, false);
+            out.push_str(",\"cut\":true");
+        }
+        Event::Fault { what } => {
+            out.push_str(",\"dir\":\"fault\",\"fault\":");
+            text(out, what);
+        }
         Event::Restarted => out.push_str(",\"dir\":\"restart\""),
         Event::Closed { by, code, reason } => {
             let by = if *by == Side::Client { "client" } else { "host" };
@@ -57,36 +68,59 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
     out.push_str("}\n");
 }
 
+/// Whether a frame is JSON that stands on its own in a line.
 #[inline]
-fn frame(out: &mut String, dir: &str, seen: &Seen) {
+fn is_json(decoded: &Decoded) -> bool {
+    !matches!(decoded, Decoded::Odd(_))
+}
+
+fn lines(out: &mut String, member: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    out.push_str(member);
+    for (index, line) in lines.iter().enumerate() {
+        out.push(if index == 0 { '[' } else { ',' });
+        text(out, line);
+    }
+    out.push(']');
+}
+
+#[inline]
+fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
     for part in [",\"dir\":\"", dir, "\""] {
         out.push_str(part);
     }
-    match (&*seen.frame, &seen.decoded) {
-        (Frame::Binary(bytes), _) => {
+    match frame {
+        Frame::Binary(bytes) | Frame::NotUtf8(bytes) => {
             out.push_str(",\"hex\":\"");
             for byte in bytes {
                 let _ = write!(out, "{byte:02x}");
             }
             out.push('"');
+            if matches!(frame, Frame::NotUtf8(_)) {
+                out.push_str(",\"text\":true");
+            }
         }
-        (Frame::Text(json), Decoded::Message(_) | Decoded::Batch(_) | Decoded::Scalar(_))
-            if is_one_line(json) =>
-        {
+        Frame::Text(json) if is_json && stands_alone(json) => {
             out.push_str(",\"msg\":");
             out.push_str(json);
         }
-        (Frame::Text(other), _) => {
+        Frame::Text(other) => {
             out.push_str(",\"raw\":");
             text(out, other);
         }
     }
 }
 
-/// Whether a text has no line break.
+/// Whether a text of JSON comes back to the letter from within a line: it has no line break, and
+/// begins and ends with what it says.
 #[inline]
-fn is_one_line(text: &str) -> bool {
-    memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none()
+fn stands_alone(json: &str) -> bool {
+    let blank = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
+    let bytes = json.as_bytes();
+    let ends = blank(bytes.first()) || blank(bytes.last());
+    !ends && memchr::memchr2(b'\n', b'\r', bytes).is_none()
 }
 
 /// A number with leading zeros up to that many digits. Every frame needs two of them, and the
@@ -134,7 +168,9 @@ pub enum LineError {
     #[error("not a line of a capture: {0}")]
     Malformed(String),
     /// It has no `dir`, or one that is not known.
-    #[error("expected `dir` to be `open`, `c2s`, `s2c`, `close` or `restart`, found `{0}`")]
+    #[error(
+        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `fault` or `restart`, found `{0}`"
+    )]
     Direction(String),
     /// A frame without content.
     #[error("expected `msg`, `raw` or `hex`, found none of them")]
@@ -161,6 +197,16 @@ struct Raw<'a> {
     #[serde(default)]
     hex: Option<String>,
     #[serde(default)]
+    text: bool,
+    #[serde(default)]
+    cut: bool,
+    #[serde(default)]
+    request: Vec<String>,
+    #[serde(default)]
+    response: Vec<String>,
+    #[serde(default)]
+    fault: String,
+    #[serde(default)]
     by: Option<String>,
     #[serde(default)]
     code: Option<u16>,
@@ -182,9 +228,16 @@ pub fn read(line: &str) -> Result<Line, LineError> {
         serde_json::from_str(line).map_err(|error| LineError::Malformed(error.to_string()))?;
     let at = Duration::from_micros((raw.t.clamp(0.0, 1e9) * 1e6).round() as u64);
     let event = match raw.dir.as_str() {
-        "open" => Event::Open { client: raw.conn.clone() },
+        "open" => {
+            let known = !(raw.request.is_empty() && raw.response.is_empty());
+            let handshake = Handshake { request: raw.request, response: raw.response };
+            Event::Open { client: raw.conn.clone(), handshake: known.then(|| Box::new(handshake)) }
+        }
+        "c2s" if raw.cut => Event::Cut { by: Side::Client, frame: content(&raw)? },
+        "s2c" if raw.cut => Event::Cut { by: Side::Host, frame: content(&raw)? },
         "c2s" => Event::Sent(Arc::new(Seen::new(content(&raw)?))),
         "s2c" => Event::Received(Arc::new(Seen::new(content(&raw)?))),
+        "fault" => Event::Fault { what: raw.fault },
         "restart" => Event::Restarted,
         "close" => Event::Closed {
             by: if raw.by.as_deref() == Some("client") { Side::Client } else { Side::Host },
@@ -200,7 +253,10 @@ fn content(raw: &Raw<'_>) -> Result<Frame, LineError> {
     match (raw.msg, &raw.raw, &raw.hex) {
         (Some(json), ..) => Ok(Frame::Text(json.get().to_owned())),
         (_, Some(text), _) => Ok(Frame::Text(text.clone())),
-        (.., Some(hex)) => bytes(hex).map(Frame::Binary).ok_or(LineError::Hex),
+        (.., Some(hex)) => {
+            let bytes = bytes(hex).ok_or(LineError::Hex)?;
+            Ok(if raw.text { Frame::NotUtf8(bytes) } else { Frame::Binary(bytes) })
+        }
         _ => Err(LineError::NoFrame),
     }
 }
@@ -238,12 +294,33 @@ mod tests {
         );
         check(text("null"), r#"{"t":1.000152,"conn":"A","dir":"c2s","msg":null}"#);
         check(text("hello"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"hello"}"#);
+        check(text(" {}"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":" {}"}"#);
         check(text("[1,\n2]"), r#"{"t":1.000152,"conn":"A","dir":"c2s","raw":"[1,\n2]"}"#);
         check(
             sent(Frame::Binary(vec![0, 255])),
             r#"{"t":1.000152,"conn":"A","dir":"c2s","hex":"00ff"}"#,
         );
-        check(Event::Open { client: "A".into() }, r#"{"t":1.000152,"conn":"A","dir":"open"}"#);
+        check(
+            sent(Frame::NotUtf8(vec![255])),
+            r#"{"t":1.000152,"conn":"A","dir":"c2s","hex":"ff","text":true}"#,
+        );
+        check(
+            Event::Cut { by: Side::Host, frame: Frame::Text("{\"json".to_owned()) },
+            r#"{"t":1.000152,"conn":"A","dir":"s2c","raw":"{\"json","cut":true}"#,
+        );
+        check(Event::open("A"), r#"{"t":1.000152,"conn":"A","dir":"open"}"#);
+        let handshake = Handshake {
+            request: vec!["GET / HTTP/1.1".to_owned(), "Host: h".to_owned()],
+            response: vec!["HTTP/1.1 101 Switching Protocols".to_owned()],
+        };
+        check(
+            Event::Open { client: "A".into(), handshake: Some(Box::new(handshake)) },
+            r#"{"t":1.000152,"conn":"A","dir":"open","request":["GET / HTTP/1.1","Host: h"],"response":["HTTP/1.1 101 Switching Protocols"]}"#,
+        );
+        check(
+            Event::Fault { what: "drop".into() },
+            r#"{"t":1.000152,"conn":"A","dir":"fault","fault":"drop"}"#,
+        );
         let closed = Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".into() };
         check(
             closed,

@@ -1,11 +1,12 @@
 //! What crossed the wire, in order: the one thing that everything is judged from.
 //!
 //! An [`Entry`] is one event on one connection; [`mod@line`] writes and reads it as a line of JSON, in
-//! the capture format that other people's recordings use too.
+//! the capture format that other people's recordings use too; [`mod@format`] is the table of that format.
 //!
 //! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.
 
 mod entry;
+pub mod format;
 pub mod line;
 
-pub use entry::{ConnId, Entry, Event, Seen, Side};
+pub use entry::{ConnId, Entry, Event, Handshake, Seen, Side};

@@ -151,7 +151,7 @@ async fn write(
 fn message(frame: Frame) -> Message {
     match frame {
         Frame::Text(text) => Message::text(text),
-        Frame::Binary(bytes) => Message::binary(bytes),
+        Frame::Binary(bytes) | Frame::NotUtf8(bytes) => Message::binary(bytes),
     }
 }
 

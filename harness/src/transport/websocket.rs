@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::{Sink, Stream};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+pub use tokio_tungstenite::tungstenite::http::Uri;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -100,7 +101,8 @@ impl Link {
     pub fn send(&mut self, frame: &Frame) {
         self.queue.push_back(match frame {
             Frame::Text(text) => Message::text(text.as_str()),
-            Frame::Binary(bytes) => Message::binary(bytes.clone()),
+            // The library sends no text that is not UTF-8; none of ours is such a frame.
+            Frame::Binary(bytes) | Frame::NotUtf8(bytes) => Message::binary(bytes.clone()),
         });
     }
 

@@ -9,6 +9,8 @@ pub enum Frame {
     Text(String),
     /// A binary message, which AHP gives no meaning.
     Binary(Vec<u8>),
+    /// A message that was sent as text and is not UTF-8, which WebSocket forbids (RFC 6455, 8.1).
+    NotUtf8(Vec<u8>),
 }
 
 impl Frame {
@@ -21,7 +23,7 @@ impl Frame {
     pub fn len(&self) -> usize {
         match self {
             Frame::Text(text) => text.len(),
-            Frame::Binary(bytes) => bytes.len(),
+            Frame::Binary(bytes) | Frame::NotUtf8(bytes) => bytes.len(),
         }
     }
 
@@ -34,7 +36,7 @@ impl Frame {
     pub fn display(&self) -> Cow<'_, str> {
         match self {
             Frame::Text(text) => Cow::Borrowed(text),
-            Frame::Binary(bytes) => String::from_utf8_lossy(bytes),
+            Frame::Binary(bytes) | Frame::NotUtf8(bytes) => String::from_utf8_lossy(bytes),
         }
     }
 }

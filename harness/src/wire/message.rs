@@ -50,6 +50,9 @@ pub fn decode(frame: &Frame) -> Decoded {
         Frame::Binary(bytes) => {
             return Decoded::Odd(format!("binary frame of {} bytes", bytes.len()));
         }
+        Frame::NotUtf8(bytes) => {
+            return Decoded::Odd(format!("text frame of {} bytes that is not UTF-8", bytes.len()));
+        }
     };
     match serde_json::from_str::<Value>(text) {
         Ok(value @ Value::Object(_)) => Decoded::Message(Message::new(value)),

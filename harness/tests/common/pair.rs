@@ -206,7 +206,7 @@ impl Pair {
         self.downs.insert(conn, Queue::new());
         self.seats[at].conn = Some(conn);
         let client = self.seats[at].engine.client_id.clone();
-        self.record(conn, Event::Open { client });
+        self.record(conn, Event::open(client));
         self.host.handle_open(self.now, conn);
         self.drain();
     }

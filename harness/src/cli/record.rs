@@ -1,0 +1,246 @@
+//! `ahp-harness record`: listens between clients and their host.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use regex_lite::Regex;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::record::fault::{Rule, help};
+use crate::record::handshake::Upstream;
+use crate::record::journal::Journal;
+use crate::record::proxy::{Noted, Proxy};
+use crate::record::relay::{Relay, What};
+use crate::report::console::Console;
+use crate::report::event::{CheckLine, FORMAT};
+use crate::report::jsonl::RunWriter;
+use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
+use crate::report::summary::Summary;
+use crate::run::mint::iso8601;
+use crate::run::play::{Counting, Recorder};
+use crate::transcript::{Event, Side};
+use crate::verdict::Finding;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::options;
+use super::run::signalled;
+use super::target::shown;
+
+/// Listens between clients and their host: passes everything on, writes it down and judges it.
+///
+/// Point your clients at the address it prints. Bytes pass as they are, pings included; findings are
+/// shown as they come. Ctrl-C ends it, with a summary and a complete file.
+#[derive(Args, Debug)]
+#[command(after_help = help())]
+pub struct Record {
+    /// Where clients connect; loopback addresses only, port 0 for a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The host (ws:// or wss://); its path and query are used where the client gives none
+    #[arg(long)]
+    url: String,
+    /// Send this header to the host in the place of the client's, `Name: value` (repeatable)
+    #[arg(long, value_parser = options::header)]
+    header: Vec<(String, String)>,
+    /// Send `Authorization: Bearer TOKEN` to the host in the place of the client's
+    #[arg(long)]
+    token: Option<String>,
+    /// Write the capture here
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Do this to a message when it comes (repeatable), see below
+    #[arg(long, value_name = "RULE")]
+    fault_on: Vec<Rule>,
+    /// Replace what this regular expression matches in everything that is written (repeatable)
+    #[arg(long, value_name = "REGEX")]
+    redact: Vec<Regex>,
+    /// Count broken SHOULD rules as failures
+    #[arg(long)]
+    strict: bool,
+    /// Say nothing about connections
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Record {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        if !self.listen.ip().is_loopback() {
+            let address = self.listen;
+            return Err(Stop::usage(format!(
+                "expected a loopback address, found `{address}` (hint: whoever connects speaks to the host with your tokens)"
+            )));
+        }
+        let mut headers = self.header.clone();
+        headers.extend(
+            self.token.iter().map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))),
+        );
+        let secrets = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
+        let secrets: Vec<_> = secrets.chain(secrets_of_target(&self.url)).collect();
+        let redactor = Redactor::new(secrets, self.redact.clone());
+        let upstream = Upstream::new(&self.url, headers).map_err(Stop::usage)?;
+        let relay = Relay::new(self.fault_on.clone());
+        let (proxy, noted) =
+            Proxy::new(upstream, relay, redactor.clone()).map_err(Stop::unreachable)?;
+        let writer = self.writer(context, &redactor)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        runtime.block_on(self.recorded(context, &redactor, &proxy, noted, writer))
+    }
+
+    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<RunWriter>, Stop> {
+        let Some(path) = &self.out else {
+            return Ok(None);
+        };
+        let file = File::create(path).map_err(|error| {
+            Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+        })?;
+        let writer = RunWriter::new(Box::new(file), redactor.clone());
+        writer.about(
+            "capture",
+            &json!({
+                "format": FORMAT,
+                "harness": env!("CARGO_PKG_VERSION"),
+                "target": shown(&self.url),
+                "started": iso8601(context.epoch),
+            }),
+        );
+        Ok(Some(writer))
+    }
+
+    async fn recorded(
+        &self,
+        context: &Context,
+        redactor: &Redactor,
+        proxy: &Arc<Proxy>,
+        noted: UnboundedReceiver<Noted>,
+        writer: Option<RunWriter>,
+    ) -> Outcome {
+        let listener = TcpListener::bind(self.listen)
+            .await
+            .map_err(|error| Stop::usage(format!("cannot listen on {}: {error}", self.listen)))?;
+        let address = listener.local_addr().unwrap_or(self.listen);
+        let began = Instant::now();
+        let file = self.out.as_ref().map(|path| path.display().to_string());
+        let console = Console::new(context.style, file);
+        context.say(&format!("ws://{address}\n"));
+        let recorder = match &writer {
+            Some(writer) => writer.recorder(None),
+            None => Box::new(Counting::default()) as Box<dyn Recorder>,
+        };
+        let journal = Journal::new(recorder, redactor.clone());
+        let said = Said {
+            context: context.clone(),
+            console: console.clone(),
+            redactor: redactor.clone(),
+            quiet: self.quiet,
+        };
+        let keeper = Arc::clone(proxy);
+        let flushed = writer.clone();
+        let judging = tokio::task::spawn_blocking(move || {
+            judge(journal, noted, &keeper, flushed.as_ref(), &said)
+        });
+        tokio::select! {
+            () = proxy.serve(listener) => {}
+            _ = signalled() => {}
+        }
+        proxy.end();
+        let journal =
+            judging.await.map_err(|error| Stop::fault(format!("the judge died: {error}")))?;
+        let counts = journal.counts;
+        let mut summary = Summary::new(self.strict);
+        let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
+        summary.add_checks("the recording", &lines);
+        let findings = console.findings(&summary);
+        let passed = format!(
+            "{} connections, {} messages from clients, {} from the host in {:.2} s",
+            counts.connections,
+            counts.sent,
+            counts.received,
+            began.elapsed().as_secs_f64()
+        );
+        let checks = console.checks(&summary);
+        context.say(&redactor.text(&format!("\n{findings}\n{passed}\n{checks}")));
+        for rule in proxy.unused() {
+            context.say(&format!("note: nothing came of `{rule}`\n"));
+        }
+        if let Some(writer) = writer {
+            writer.about("end", &counts);
+            writer.finish().map_err(|error| {
+                Stop::fault(format!("the capture could not be written: {error}"))
+            })?;
+        }
+        Ok(if summary.failed() { Code::Failed } else { Code::Ok })
+    }
+}
+
+/// What is said while it goes on.
+struct Said {
+    context: Context,
+    console: Console,
+    redactor: Redactor,
+    quiet: bool,
+}
+
+/// Writes and judges what passes, on a thread of its own, until the proxy ends.
+fn judge(
+    mut journal: Journal,
+    mut noted: UnboundedReceiver<Noted>,
+    proxy: &Proxy,
+    writer: Option<&RunWriter>,
+    said: &Said,
+) -> Journal {
+    while let Some(next) = noted.blocking_recv() {
+        let weight = next.weight();
+        said.event(&next);
+        for finding in journal.take(next.at, next.note) {
+            said.finding(next.at, &finding);
+        }
+        proxy.done(weight);
+        if let (Some(writer), true) = (writer, noted.is_empty()) {
+            // Nobody waits for more: whoever reads the file sees all of it.
+            writer.flush();
+        }
+    }
+    journal
+}
+
+impl Said {
+    fn event(&self, noted: &Noted) {
+        let what = match &noted.note.what {
+            What::Event(Event::Fault { what }) => format!("fault: {what}"),
+            _ if self.quiet => return,
+            What::Event(Event::Open { handshake, .. }) => {
+                let protocol = handshake.as_ref().and_then(|handshake| handshake.subprotocol());
+                let protocol = protocol.map(|name| format!(", subprotocol {name}"));
+                format!("connected{}", protocol.unwrap_or_default())
+            }
+            What::Event(Event::Closed { by, code, reason }) => {
+                let by = if *by == Side::Client { "client" } else { "host" };
+                let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
+                let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                format!("closed by the {by}{code}{reason}")
+            }
+            _ => return,
+        };
+        let name = Relay::name(noted.note.conn);
+        self.say(&format!("{:9.3} s  {name} {what}\n", noted.at.as_secs_f64()));
+    }
+
+    fn finding(&self, at: Duration, finding: &Finding) {
+        let text = self.console.found(finding);
+        self.say(&format!("{:9.3} s  {text}\n", at.as_secs_f64()));
+    }
+
+    fn say(&self, text: &str) {
+        self.context.say(&self.redactor.text(text));
+    }
+}

@@ -1,0 +1,522 @@
+//! The language of `--fault-on`: `FAULT on [every] [CLIENT] EVENT`.
+//!
+//! ```text
+//! drop on B serverSeq 42
+//! delay 200ms on every A action chat/*
+//! behind B on A response subscribe
+//! ```
+//!
+//! [`FAULTS`] and [`EVENTS`] are the tables of its words; the parser and the help are read off them.
+//!
+//! Knows: `scenario` (durations, "did you mean"), messages. Never knows: connections, time.
+//!
+//! Start at [`Rule`].
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::scenario::parse::read_duration;
+use crate::scenario::source::did_you_mean;
+use crate::transcript::Side;
+use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
+
+/// What is done to a message, or behind it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Fault {
+    /// Both sides are cut off behind the message.
+    Drop,
+    /// Both sides get a close frame behind the message.
+    Close(u16),
+    /// So many bytes of the message's frames pass, half of them unless said; then both sides are cut off.
+    Cut(Option<usize>),
+    /// The message does not arrive.
+    Lose,
+    /// The message arrives later, and what follows it in its direction waits for it.
+    Delay(Duration),
+    /// The message arrives twice.
+    Duplicate,
+    /// The next message of its direction overtakes it.
+    Swap,
+    /// It waits until another client has sent or received the next message in its direction.
+    Behind(String),
+}
+
+/// What a fault waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EventKind {
+    /// A live envelope from the host with this number or a higher one.
+    ServerSeq,
+    /// A live action from the host.
+    Action,
+    /// An action of the client's.
+    Dispatch,
+    /// A request of the client's.
+    Request,
+    /// The host's answer to a request.
+    Response,
+    /// A notification from the host that is no action.
+    Notification,
+    /// The message from the host of this number.
+    Received,
+    /// The message from the client of this number.
+    Sent,
+}
+
+/// What has to follow a word.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Argument {
+    /// Nothing.
+    None,
+    /// A number.
+    Number,
+    /// A number, or nothing.
+    MaybeNumber,
+    /// A number with a unit.
+    Duration,
+    /// The name of a client's connection.
+    Client,
+    /// A name, in which `*` stands for anything at its end.
+    Name,
+}
+
+/// One word of the language.
+#[derive(Debug)]
+pub struct Word<T: 'static> {
+    /// The word.
+    pub name: &'static str,
+    /// What follows it.
+    pub argument: Argument,
+    /// What it stands for.
+    pub means: T,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// Makes a fault of its argument.
+type MakeFault = fn(&Given) -> Fault;
+
+/// Every fault.
+pub const FAULTS: &[Word<MakeFault>] = &[
+    Word {
+        name: "drop",
+        argument: Argument::None,
+        means: |_| Fault::Drop,
+        doc: "cut both sides off right behind the message",
+    },
+    Word {
+        name: "close",
+        argument: Argument::Number,
+        means: |given| Fault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
+        doc: "send both sides a close frame with this code behind the message",
+    },
+    Word {
+        name: "cut",
+        argument: Argument::MaybeNumber,
+        means: |given| {
+            Fault::Cut(given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)))
+        },
+        doc: "pass only so many bytes of the frame, half of it unless said, and cut both sides off",
+    },
+    Word {
+        name: "lose",
+        argument: Argument::None,
+        means: |_| Fault::Lose,
+        doc: "swallow the message",
+    },
+    Word {
+        name: "delay",
+        argument: Argument::Duration,
+        means: |given| Fault::Delay(given.duration),
+        doc: "let the message, and what follows it in its direction, arrive so much later",
+    },
+    Word {
+        name: "duplicate",
+        argument: Argument::None,
+        means: |_| Fault::Duplicate,
+        doc: "let the message arrive twice",
+    },
+    Word {
+        name: "swap",
+        argument: Argument::None,
+        means: |_| Fault::Swap,
+        doc: "let the next message of the same direction overtake it",
+    },
+    Word {
+        name: "behind",
+        argument: Argument::Client,
+        means: |given| Fault::Behind(given.name.clone()),
+        doc: "hold the message back until the next one of that client has passed in its direction",
+    },
+];
+
+/// Every event, with the side that its message comes from.
+pub const EVENTS: &[Word<(EventKind, Side)>] = &[
+    Word {
+        name: "serverSeq",
+        argument: Argument::Number,
+        means: (EventKind::ServerSeq, Side::Host),
+        doc: "the first action from the host with this serverSeq or a higher one",
+    },
+    Word {
+        name: "action",
+        argument: Argument::Name,
+        means: (EventKind::Action, Side::Host),
+        doc: "an action of this type from the host",
+    },
+    Word {
+        name: "dispatch",
+        argument: Argument::Name,
+        means: (EventKind::Dispatch, Side::Client),
+        doc: "an action of this type that the client dispatches",
+    },
+    Word {
+        name: "request",
+        argument: Argument::Name,
+        means: (EventKind::Request, Side::Client),
+        doc: "a request of the client for this method",
+    },
+    Word {
+        name: "response",
+        argument: Argument::Name,
+        means: (EventKind::Response, Side::Host),
+        doc: "the host's answer to such a request",
+    },
+    Word {
+        name: "notification",
+        argument: Argument::Name,
+        means: (EventKind::Notification, Side::Host),
+        doc: "a notification of this method from the host",
+    },
+    Word {
+        name: "received",
+        argument: Argument::Number,
+        means: (EventKind::Received, Side::Host),
+        doc: "the message of this number from the host, from 1",
+    },
+    Word {
+        name: "sent",
+        argument: Argument::Number,
+        means: (EventKind::Sent, Side::Client),
+        doc: "the message of this number from the client, from 1",
+    },
+];
+
+/// The argument of a word, as far as it has one.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    is_given: bool,
+    number: u64,
+    duration: Duration,
+    name: String,
+}
+
+/// A fault and what it waits for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rule {
+    /// As it was written.
+    pub text: String,
+    /// What is done.
+    pub fault: Fault,
+    /// Whether it is done every time, and not only the first.
+    pub every: bool,
+    /// Whose connection it is about: its name, or the client's id. Anybody's unless given.
+    pub client: Option<String>,
+    /// What it waits for.
+    pub event: EventKind,
+    /// The side that the message comes from.
+    pub from: Side,
+    number: u64,
+    name: String,
+}
+
+/// A rule that says nothing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RuleError {
+    /// It has no `on`.
+    #[error("expected FAULT on [every] [CLIENT] EVENT, such as `drop on B serverSeq 42`")]
+    Form,
+    /// A word that is not in the table.
+    #[error("no {what} is called `{word}` (hint: {hint})")]
+    Unknown {
+        /// What kind of word it should be.
+        what: &'static str,
+        /// The word.
+        word: String,
+        /// What was meant.
+        hint: String,
+    },
+    /// A word without the argument it needs, or with one that it cannot have.
+    #[error("expected {expected} after `{word}`, found {found}")]
+    Argument {
+        /// The word.
+        word: &'static str,
+        /// What it needs.
+        expected: &'static str,
+        /// What there is.
+        found: String,
+    },
+    /// A close code that must not be sent (RFC 6455, 7.4).
+    #[error(
+        "expected a close code that may be sent, from 1000 to 4999 and none of 1004 to 1006 or 1015, found {0}"
+    )]
+    Code(u64),
+}
+
+impl FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Rule, RuleError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let on = words.iter().position(|word| *word == "on").ok_or(RuleError::Form)?;
+        let (fault, event) = (&words[..on], &words[on + 1..]);
+        let (&name, arguments) = fault.split_first().ok_or(RuleError::Form)?;
+        let word = find(FAULTS, "fault", name)?;
+        let given = given(word.name, word.argument, arguments)?;
+        let fault = (word.means)(&given);
+        if let Fault::Close(code) = fault
+            && (!matches!(code, 1000..=4999) || matches!(code, 1004..=1006 | 1015))
+        {
+            return Err(RuleError::Code(given.number));
+        }
+        let (every, event) = match event.split_first() {
+            Some((&"every", rest)) => (true, rest),
+            _ => (false, event),
+        };
+        let (&first, rest) = event.split_first().ok_or(RuleError::Form)?;
+        let is_event = |name: &str| EVENTS.iter().any(|word| word.name == name);
+        let (client, first, rest) = match rest.split_first() {
+            Some((&second, others)) if !is_event(first) && is_event(second) => {
+                (Some(first.to_owned()), second, others)
+            }
+            // Two words more than an event has: the first may be a client's name.
+            Some((&second, others)) if !is_event(first) && others.len() == 1 => {
+                (Some(first.to_owned()), second, others)
+            }
+            _ => (None, first, rest),
+        };
+        let word = find(EVENTS, "event", first)?;
+        let given = self::given(word.name, word.argument, rest)?;
+        let (event, from) = word.means;
+        let text = words.join(" ");
+        Ok(Rule { text, fault, every, client, event, from, number: given.number, name: given.name })
+    }
+}
+
+fn find<T>(
+    words: &'static [Word<T>],
+    what: &'static str,
+    name: &str,
+) -> Result<&'static Word<T>, RuleError> {
+    words.iter().find(|word| word.name == name).ok_or_else(|| {
+        let names: Vec<_> = words.iter().map(|word| word.name).collect();
+        let hint = did_you_mean(name, &names);
+        RuleError::Unknown { what, word: name.to_owned(), hint }
+    })
+}
+
+/// Reads the argument of a word.
+fn given(word: &'static str, argument: Argument, texts: &[&str]) -> Result<Given, RuleError> {
+    let wrong = |expected| RuleError::Argument {
+        word,
+        expected,
+        found: if texts.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!("`{}`", texts.join(" "))
+        },
+    };
+    let text = match texts {
+        [] => None,
+        [text] => Some(*text),
+        _ => return Err(wrong(argument.expected())),
+    };
+    let number = text.and_then(|text| text.parse().ok());
+    let duration = text.and_then(read_duration);
+    let fits = match argument {
+        Argument::None => text.is_none(),
+        Argument::Number => number.is_some(),
+        Argument::MaybeNumber => text.is_none() || number.is_some(),
+        Argument::Duration => duration.is_some(),
+        Argument::Client | Argument::Name => text.is_some(),
+    };
+    if !fits {
+        return Err(wrong(argument.expected()));
+    }
+    Ok(Given {
+        is_given: text.is_some(),
+        number: number.unwrap_or_default(),
+        duration: duration.unwrap_or_default(),
+        name: text.unwrap_or_default().to_owned(),
+    })
+}
+
+impl Argument {
+    /// What has to be there, in words.
+    fn expected(self) -> &'static str {
+        match self {
+            Argument::None => "nothing",
+            Argument::Number => "a number",
+            Argument::MaybeNumber => "a number or nothing",
+            Argument::Duration => "a duration such as `200ms`",
+            Argument::Client => "the name of a connection such as `B`",
+            Argument::Name => "a name such as `subscribe` or `chat/*`",
+        }
+    }
+
+    /// What stands for it in the help.
+    fn placeholder(self) -> &'static str {
+        match self {
+            Argument::None => "",
+            Argument::Number => " N",
+            Argument::MaybeNumber => " [N]",
+            Argument::Duration => " DURATION",
+            Argument::Client => " CLIENT",
+            Argument::Name => " NAME",
+        }
+    }
+}
+
+impl Rule {
+    /// Whether a message is what the rule waits for. `number` counts the messages of its direction
+    /// from 1, `method` is that of the request which it answers.
+    pub fn fits(&self, message: Option<&Message>, number: u64, method: Option<&str>) -> bool {
+        let named = |name: Option<&str>| name.is_some_and(|name| self.names(name));
+        let is = |kind| message.is_some_and(|message| message.kind() == kind);
+        let of = |method: &str| message.and_then(Message::method) == Some(method);
+        let params = message.map_or(&Value::Null, Message::params);
+        let action = || params["action"]["type"].as_str();
+        match self.event {
+            EventKind::ServerSeq => {
+                of("action") && params["serverSeq"].as_u64().is_some_and(|seq| seq >= self.number)
+            }
+            EventKind::Action => of("action") && named(action()),
+            EventKind::Dispatch => of("dispatchAction") && named(action()),
+            EventKind::Request => is(Kind::Request) && named(message.and_then(Message::method)),
+            EventKind::Response => named(method),
+            EventKind::Notification => {
+                is(Kind::Notification) && named(message.and_then(Message::method)) && !of("action")
+            }
+            EventKind::Received | EventKind::Sent => number == self.number,
+        }
+    }
+
+    fn names(&self, name: &str) -> bool {
+        match self.name.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => self.name == name,
+        }
+    }
+}
+
+/// The words of the language with what they do, for `--help`.
+pub fn help() -> String {
+    fn section<T>(out: &mut String, title: &str, words: &[Word<T>]) {
+        let _ = writeln!(out, "{title}:");
+        for word in words {
+            let form = format!("{}{}", word.name, word.argument.placeholder());
+            let _ = writeln!(out, "  {form:<18} {}", word.doc);
+        }
+    }
+    let mut out = "Faults, FAULT on [every] [CLIENT] EVENT, such as `drop on B serverSeq 42`. CLIENT is the name that
+a connection has here (A, B, .. as they come) or the client's own clientId; a rule acts once unless `every`.\n\n"
+        .to_owned();
+    section(&mut out, "FAULT", FAULTS);
+    section(&mut out, "EVENT", EVENTS);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_rules() {
+        let check = |text: &str, fault: Fault, every, client: Option<&str>, event| {
+            let rule = rule(text);
+            assert_eq!((rule.fault, rule.every, rule.event), (fault, every, event), "{text}");
+            assert_eq!(rule.client.as_deref(), client, "{text}");
+        };
+        check("drop on B serverSeq 42", Fault::Drop, false, Some("B"), EventKind::ServerSeq);
+        check(
+            "close 1001 on request subscribe",
+            Fault::Close(1001),
+            false,
+            None,
+            EventKind::Request,
+        );
+        check("cut on A received 3", Fault::Cut(None), false, Some("A"), EventKind::Received);
+        check("cut 7 on sent 3", Fault::Cut(Some(7)), false, None, EventKind::Sent);
+        let delay = Fault::Delay(Duration::from_millis(200));
+        check("delay  200ms on every A action chat/*", delay, true, Some("A"), EventKind::Action);
+        check(
+            "behind B on A dispatch x",
+            Fault::Behind("B".into()),
+            false,
+            Some("A"),
+            EventKind::Dispatch,
+        );
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_rule() {
+        let check = |text: &str, expected: &str| {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        };
+        check("", "expected FAULT on [every] [CLIENT] EVENT");
+        check("drop", "such as `drop on B serverSeq 42`");
+        check("drop on", "expected FAULT on");
+        check("dorp on sent 1", "no fault is called `dorp` (hint: did you mean `drop`?)");
+        check(
+            "drop on B serverseq 1",
+            "no event is called `serverseq` (hint: did you mean `serverSeq`?)",
+        );
+        check("drop on B", "no event is called `B` (hint: there are `serverSeq`, `action`");
+        check("drop 5 on sent 1", "expected nothing after `drop`, found `5`");
+        check("delay 5 on sent 1", "expected a duration such as `200ms` after `delay`, found `5`");
+        check("drop on sent", "expected a number after `sent`, found nothing");
+        check("drop on action a b", "found `a b`");
+        check("close 1006 on sent 1", "found 1006");
+        check("close 70000 on sent 1", "found 70000");
+    }
+
+    #[test]
+    fn knows_what_it_waits_for() {
+        let action = json!({"serverSeq": 42, "action": {"type": "chat/delta"}});
+        let action = Message::notification("action", action);
+        let dispatch = json!({"action": {"type": "chat/delta"}});
+        let dispatch = Message::notification("dispatchAction", dispatch);
+        let added = Message::notification("root/sessionAdded", json!({}));
+        let request = Message::request(1, "subscribe", json!({}));
+        let answer = Message::success(json!(1), json!({}));
+        let check = |event: &str, message: &Message, expected: bool| {
+            let method = (message.kind() == Kind::Success).then_some("subscribe");
+            let rule = rule(&format!("drop on {event}"));
+            assert_eq!(rule.fits(Some(message), 7, method), expected, "{event}");
+        };
+        check("serverSeq 42", &action, true);
+        check("serverSeq 41", &action, true);
+        check("serverSeq 43", &action, false);
+        check("action chat/delta", &action, true);
+        check("action chat/*", &action, true);
+        check("action session/*", &action, false);
+        check("action chat/delta", &dispatch, false);
+        check("dispatch chat/delta", &dispatch, true);
+        check("request subscribe", &request, true);
+        check("request sub*", &request, true);
+        check("request subscribe", &answer, false);
+        check("response subscribe", &answer, true);
+        check("response ping", &answer, false);
+        check("notification root/*", &added, true);
+        check("notification *", &action, false);
+        check("received 7", &answer, true);
+        check("sent 8", &request, false);
+    }
+}

@@ -1,0 +1,234 @@
+//! The HTTP before the first frame: a client's request as it goes on to the host, and the answer.
+//!
+//! Everything passes as it was sent but for three things. `Host` names the host instead of us, the
+//! path and the query are those of `--url` where the client gave none, and the client's offer of
+//! extensions is left out: a compressed frame could not be recorded. Headers of ours are put in the
+//! place of the client's.
+//!
+//! Knows: HTTP heads, URLs. Never knows: sockets, what is secret about a header.
+//!
+//! Start at [`Upstream::request`].
+
+use crate::transport::websocket::Uri;
+
+use crate::report::redact::{secrets_of_header, secrets_of_target};
+
+/// Longest head of a request or an answer.
+pub const MAX_HEAD: usize = 64 << 10;
+
+/// Where the host listens.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Upstream {
+    /// Whether by TLS.
+    pub tls: bool,
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What its `Host` header says.
+    authority: String,
+    path: String,
+    query: Option<String>,
+    /// Headers that take the place of the client's.
+    headers: Vec<(String, String)>,
+}
+
+/// A request as it goes on to the host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Request {
+    /// Its bytes, to the empty line.
+    pub bytes: Vec<u8>,
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// Texts in it that nobody else may see.
+    pub secrets: Vec<String>,
+}
+
+/// The answer to it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Response {
+    /// The HTTP status; 101 opens the connection.
+    pub status: u16,
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// Texts in it that nobody else may see.
+    pub secrets: Vec<String>,
+}
+
+/// Where a head ends, once it stands whole in `bytes`: behind its empty line.
+pub fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find(bytes, b"\r\n\r\n").map(|at| at + 4)
+}
+
+impl Upstream {
+    /// Reads a URL, `ws://` or `wss://`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<Upstream, String> {
+        let wrong =
+            || format!("expected a URL that begins with `ws://` or `wss://`, found `{url}`");
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let tls = match uri.scheme_str() {
+            Some("ws") => false,
+            Some("wss") => true,
+            _ => return Err(wrong()),
+        };
+        let host = uri.host().ok_or_else(wrong)?;
+        let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let shown = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        Ok(Upstream {
+            tls,
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port,
+            authority: format!("{host}{shown}"),
+            path: if uri.path().is_empty() { "/".to_owned() } else { uri.path().to_owned() },
+            query: uri.query().map(str::to_owned),
+            headers,
+        })
+    }
+
+    /// The client's request as it goes on to the host.
+    ///
+    /// # Errors
+    /// It is no HTTP request.
+    pub fn request(&self, head: &[u8]) -> Result<Request, String> {
+        let lines = lines_of(head);
+        let (first, headers) = lines.split_first().ok_or("an empty request")?;
+        let parts: Vec<&[u8]> = first.splitn(3, |byte| *byte == b' ').collect();
+        let [method, target, version] = parts[..] else {
+            return Err("expected an HTTP request such as `GET / HTTP/1.1`".to_owned());
+        };
+        if !version.starts_with(b"HTTP/1.") {
+            return Err("expected an HTTP request such as `GET / HTTP/1.1`".to_owned());
+        }
+        let target = self.target(&String::from_utf8_lossy(target));
+        let mut out = vec![[method, b" ", target.as_bytes(), b" ", version].concat()];
+        for line in headers {
+            let name = name_of(line);
+            let ours = self.headers.iter().any(|(ours, _)| ours.eq_ignore_ascii_case(&name));
+            if name.eq_ignore_ascii_case("host") {
+                out.push(format!("Host: {}", self.authority).into_bytes());
+            } else if !ours && !name.eq_ignore_ascii_case("sec-websocket-extensions") {
+                out.push(line.to_vec());
+            }
+        }
+        out.extend(
+            self.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()),
+        );
+        let mut bytes = out.join(b"\r\n".as_slice());
+        bytes.extend_from_slice(b"\r\n\r\n");
+        let lines = texts(&out);
+        let mut secrets = secrets_of(&lines);
+        secrets.extend(secrets_of_target(&target));
+        Ok(Request { bytes, lines, secrets })
+    }
+
+    /// The client's path and query, each as the URL has it where the client gave none.
+    fn target(&self, asked: &str) -> String {
+        let (path, query) = match asked.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (asked, None),
+        };
+        let path = if path == "/" { &self.path } else { path };
+        match query.or(self.query.as_deref()) {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        }
+    }
+}
+
+/// Reads the host's answer.
+///
+/// # Errors
+/// It is no HTTP answer.
+pub fn response(head: &[u8]) -> Result<Response, String> {
+    let lines = texts(&lines_of(head));
+    let first = lines.first().map_or("", String::as_str);
+    let status = first
+        .strip_prefix("HTTP/1.")
+        .and_then(|rest| rest.split(' ').nth(1))
+        .and_then(|status| status.parse().ok());
+    let status = status.ok_or_else(|| {
+        let first: String = first.chars().take(80).collect();
+        format!("expected an HTTP answer such as `HTTP/1.1 101 ..`, the host sent `{first}`")
+    })?;
+    let secrets = secrets_of(&lines);
+    Ok(Response { status, lines, secrets })
+}
+
+/// The lines of a head, without the empty one that ends it.
+fn lines_of(head: &[u8]) -> Vec<&[u8]> {
+    let head = head.strip_suffix(b"\r\n\r\n").unwrap_or(head);
+    let lines = head.split(|byte| *byte == b'\n');
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+}
+
+fn texts<T: AsRef<[u8]>>(lines: &[T]) -> Vec<String> {
+    lines.iter().map(|line| String::from_utf8_lossy(line.as_ref()).into_owned()).collect()
+}
+
+/// The name of a header.
+fn name_of(line: &[u8]) -> String {
+    let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+    String::from_utf8_lossy(name).trim().to_owned()
+}
+
+fn secrets_of(lines: &[String]) -> Vec<String> {
+    let headers = lines.iter().filter_map(|line| line.split_once(':'));
+    headers.flat_map(|(name, value)| secrets_of_header(name, value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(url: &str) -> Upstream {
+        Upstream::new(url, vec![("Authorization".into(), "Bearer abcd".into())]).unwrap()
+    }
+
+    #[test]
+    fn passes_a_request_on() {
+        let head = b"GET /a?tkn=efgh HTTP/1.1\r\nHost: us:1\r\nX-\xff: y\r\nauthorization: x\r\n\
+            Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: p\r\n\r\n";
+        let request = upstream("wss://h.example:5/p?q=1").request(head).unwrap();
+        let expected = b"GET /a?tkn=efgh HTTP/1.1\r\nHost: h.example:5\r\nX-\xff: y\r\n\
+            Sec-WebSocket-Protocol: p\r\nAuthorization: Bearer abcd\r\n\r\n";
+        assert_eq!(request.bytes, expected);
+        assert_eq!(request.secrets, ["Bearer abcd", "abcd", "efgh"]);
+        assert_eq!(request.lines.len(), 5);
+    }
+
+    #[test]
+    fn fills_in_path_and_query() {
+        let check = |url: &str, asked: &str, expected: &str| {
+            assert_eq!(upstream(url).target(asked), expected, "{url} {asked}");
+        };
+        check("ws://h", "/", "/");
+        check("ws://h/p?q", "/", "/p?q");
+        check("ws://h/p?q", "/a", "/a?q");
+        check("ws://h/p?q", "/a?b", "/a?b");
+        check("ws://h/p?q", "/?b", "/p?b");
+    }
+
+    #[test]
+    fn refuses_what_it_is_not() {
+        assert!(
+            upstream("ws://h").request(b"hello\r\n\r\n").unwrap_err().contains("`GET / HTTP/1.1`")
+        );
+        assert!(response(b"SSH-2.0\r\n\r\n").unwrap_err().contains("the host sent `SSH-2.0`"));
+        for url in ["http://h", "h", "ws://", ""] {
+            let error = Upstream::new(url, Vec::new()).unwrap_err();
+            assert!(error.contains("expected a URL"), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn reads_the_answer() {
+        let answer = response(b"HTTP/1.1 401 Unauthorized\r\nSet-Cookie: abcd\r\n\r\n").unwrap();
+        assert_eq!((answer.status, answer.lines.len()), (401, 2));
+        assert_eq!(answer.secrets, ["abcd"]);
+        assert_eq!(Upstream::new("ws://[::1]:7/", Vec::new()).unwrap().host, "::1");
+        assert_eq!(end_of_head(b"a\r\n\r\nb"), Some(5));
+    }
+}

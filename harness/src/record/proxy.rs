@@ -1,0 +1,398 @@
+//! The sockets of a recording: clients on one side, their host on the other.
+//!
+//! One task for each connection, two pumps in it. A pump reads from one side only while the other
+//! takes what came, so a slow peer slows its sender down and nothing piles up here; nothing is read
+//! either while the journal is too far behind. What is decided is decided in [`Relay`].
+//!
+//! Knows: tokio, TLS. Never knows: what passes, what is made of it.
+//!
+//! Start at [`Proxy::serve`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::MaybeTlsStream;
+
+use crate::report::redact::Redactor;
+use crate::transcript::{ConnId, Handshake, Side};
+
+use super::handshake::{MAX_HEAD, Request, Response, Upstream, end_of_head, response};
+use super::relay::{Note, Relay, Then, What};
+
+/// Bytes read at once.
+const CHUNK: usize = 64 << 10;
+/// Bytes of messages that the journal may be behind before nothing more is read.
+const MAX_BACKLOG: usize = 64 << 20;
+/// What a note weighs besides its message.
+const NOTE: usize = 64;
+/// How long a handshake may take, on both sides together.
+const SHAKING: Duration = Duration::from_secs(10);
+/// How long one side may go on when the other has ended.
+const LINGER: Duration = Duration::from_secs(2);
+/// A wait that never ends.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A note with the time of its making, since the recording began.
+#[derive(Debug)]
+pub struct Noted {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub note: Note,
+}
+
+/// Passes on what clients and their host say to one another.
+pub struct Proxy {
+    upstream: Upstream,
+    tls: Option<TlsConnector>,
+    redactor: Redactor,
+    relay: Mutex<Relay>,
+    wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
+    /// Taken away at the end, so that the journal knows it.
+    notes: Mutex<Option<mpsc::UnboundedSender<Noted>>>,
+    backlog: Backlog,
+    began: Instant,
+}
+
+/// How far the journal is behind.
+#[derive(Debug, Default)]
+struct Backlog {
+    bytes: AtomicUsize,
+    eased: Notify,
+}
+
+type Host = MaybeTlsStream<TcpStream>;
+
+impl Proxy {
+    /// A proxy in front of a host, and where its notes come out.
+    ///
+    /// # Errors
+    /// The host is reached by TLS, and the system trusts nobody.
+    pub fn new(
+        upstream: Upstream,
+        relay: Relay,
+        redactor: Redactor,
+    ) -> Result<(Arc<Proxy>, mpsc::UnboundedReceiver<Noted>), String> {
+        let tls = if upstream.tls { Some(connector()?) } else { None };
+        let (notes, noted) = mpsc::unbounded_channel();
+        let proxy = Proxy {
+            upstream,
+            tls,
+            redactor,
+            relay: Mutex::new(relay),
+            wakes: Mutex::default(),
+            notes: Mutex::new(Some(notes)),
+            backlog: Backlog::default(),
+            began: Instant::now(),
+        };
+        Ok((Arc::new(proxy), noted))
+    }
+
+    /// Serves until the future is dropped; [`end`](Self::end) belongs behind it.
+    pub async fn serve(self: &Arc<Proxy>, listener: TcpListener) {
+        let mut tasks = JoinSet::new();
+        let mut next = 0;
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((client, _)) => {
+                        let (proxy, conn) = (Arc::clone(self), ConnId(next));
+                        next += 1;
+                        tasks.spawn(async move { proxy.connection(conn, client).await });
+                    }
+                    // Out of descriptors, say: wait for some to come back.
+                    Err(_) => sleep(Duration::from_millis(20)).await,
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Ends every connection in the record.
+    pub fn end(&self) {
+        self.act(|relay, _| {
+            for conn in relay.open_connections() {
+                relay.close(conn, Side::Client, "the recording ended");
+            }
+        });
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// A note has been dealt with.
+    pub fn done(&self, weight: usize) {
+        self.backlog.bytes.fetch_sub(weight, Ordering::Relaxed);
+        self.backlog.eased.notify_waiters();
+    }
+
+    /// The rules of which nothing came.
+    pub fn unused(&self) -> Vec<String> {
+        self.act(|relay, _| relay.unused().map(|rule| rule.text.clone()).collect())
+    }
+
+    /// Does something to the relay, and passes its notes on in the order in which they were made.
+    fn act<T>(&self, act: impl FnOnce(&mut Relay, Duration) -> T) -> T {
+        let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.began.elapsed();
+        let result = act(&mut relay, now);
+        let made = relay.notes();
+        if !made.is_empty()
+            && let Some(notes) = &*self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            for note in made {
+                let noted = Noted { at: now, note };
+                self.backlog.bytes.fetch_add(noted.weight(), Ordering::Relaxed);
+                let _ = notes.send(noted);
+            }
+        }
+        if relay.is_tangled() {
+            let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+            wakes.values().flat_map(|lanes| lanes.iter()).for_each(Notify::notify_one);
+        }
+        result
+    }
+
+    async fn connection(&self, conn: ConnId, mut client: TcpStream) {
+        let _ = client.set_nodelay(true);
+        let shaken = timeout(SHAKING, self.shake(&mut client)).await;
+        let refused = |reason: String| self.act(|relay, _| relay.refused(conn, reason));
+        match shaken {
+            Ok(Ok(Shaken { request, response, head, rest, mut host, early })) => {
+                if response.status != 101 {
+                    let answer = response.lines.first().map_or("", String::as_str);
+                    refused(format!("expected HTTP 101 (WebSocket), the host answered `{answer}`"));
+                    let _ = client.write_all(&[head, rest].concat()).await;
+                    refusal(&mut host, &mut client).await;
+                    return;
+                }
+                let handshake = Handshake { request: request.lines, response: response.lines };
+                self.act(|relay, now| {
+                    relay.open(conn, handshake);
+                    relay.bytes(now, conn, Side::Host, &rest);
+                    relay.bytes(now, conn, Side::Client, &early);
+                });
+                if client.write_all(&head).await.is_ok() {
+                    self.relayed(conn, client, host).await;
+                }
+                self.act(|relay, _| relay.close(conn, Side::Client, ""));
+            }
+            Ok(Err(Refusal { status, reason })) => {
+                if status == 502 {
+                    refused(reason.clone());
+                }
+                let text = format!(
+                    "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{reason}",
+                    reason.len()
+                );
+                let _ = client.write_all(text.as_bytes()).await;
+            }
+            Err(_) => refused(format!("no handshake within {SHAKING:?}")),
+        }
+    }
+
+    /// Passes the handshake on and comes back with the host's answer.
+    async fn shake(&self, client: &mut TcpStream) -> Result<Shaken, Refusal> {
+        let bad = |reason: String| Refusal { status: 400, reason };
+        let gone = |reason: String| Refusal { status: 502, reason };
+        let (head, early) = read_head(client).await.map_err(bad)?;
+        let request = self.upstream.request(&head).map_err(bad)?;
+        request.secrets.iter().for_each(|secret| self.redactor.learn(secret));
+        let mut host = self.dial().await.map_err(gone)?;
+        let sent = async {
+            host.write_all(&request.bytes).await?;
+            host.flush().await
+        };
+        sent.await.map_err(|error| gone(error.to_string()))?;
+        let (head, rest) = read_head(&mut host).await.map_err(gone)?;
+        let response = response(&head).map_err(gone)?;
+        response.secrets.iter().for_each(|secret| self.redactor.learn(secret));
+        Ok(Shaken { request, response, head, rest, host, early })
+    }
+
+    async fn dial(&self) -> Result<Host, String> {
+        let Upstream { host, port, .. } = &self.upstream;
+        let stream = TcpStream::connect((host.as_str(), *port)).await;
+        let stream = stream.map_err(|error| format!("the host cannot be reached: {error}"))?;
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = &self.tls else {
+            return Ok(MaybeTlsStream::Plain(stream));
+        };
+        let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
+        let stream = tls.connect(name, stream).await;
+        stream.map(MaybeTlsStream::Rustls).map_err(|error| format!("no TLS with the host: {error}"))
+    }
+
+    /// Both directions of a connection, to its end.
+    async fn relayed(&self, conn: ConnId, client: TcpStream, host: Host) {
+        let wake = Arc::new([Notify::new(), Notify::new()]);
+        let wakes = || self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+        wakes().insert(conn, Arc::clone(&wake));
+        {
+            let (client_in, client_out) = tokio::io::split(client);
+            let (host_in, host_out) = tokio::io::split(host);
+            let mut up = Box::pin(self.pump(conn, Side::Client, client_in, host_out, &wake));
+            let mut down = Box::pin(self.pump(conn, Side::Host, host_in, client_out, &wake));
+            // The other side may say its last words, unless this was a cut.
+            let first = tokio::select! {
+                then = &mut up => (Side::Client, then),
+                then = &mut down => (Side::Host, then),
+            };
+            let _ = match first {
+                (_, Then::Cut | Then::More) => Ok(Then::Cut),
+                (Side::Client, Then::End) => timeout(LINGER, down).await,
+                (Side::Host, Then::End) => timeout(LINGER, up).await,
+            };
+        }
+        wakes().remove(&conn);
+    }
+
+    /// One direction, to its end.
+    async fn pump(
+        &self,
+        conn: ConnId,
+        from: Side,
+        mut reader: impl AsyncRead + Unpin,
+        mut writer: impl AsyncWrite + Unpin,
+        wake: &[Notify; 2],
+    ) -> Then {
+        let (own, across) = match from {
+            Side::Client => (&wake[0], &wake[1]),
+            Side::Host => (&wake[1], &wake[0]),
+        };
+        let mut buffer = vec![0; CHUNK];
+        let mut open = true;
+        loop {
+            let taken = self.act(|relay, now| relay.take(now, conn, from));
+            if !taken.bytes.is_empty() {
+                let written = async {
+                    writer.write_all(&taken.bytes).await?;
+                    writer.flush().await
+                };
+                if written.await.is_err() {
+                    // The one who does not take it has gone; what it said last is read elsewhere.
+                    return Then::End;
+                }
+            }
+            if taken.then != Then::More {
+                let _ = writer.shutdown().await;
+                return taken.then;
+            }
+            self.backlog.wait().await;
+            let (due, room) =
+                self.act(|relay, _| (relay.next_timeout(conn, from), relay.has_room(conn, from)));
+            let due = due.map_or_else(|| Instant::now() + LONG, |due| self.began + due);
+            tokio::select! {
+                read = reader.read(&mut buffer), if open && room => match read {
+                    Ok(0) => {
+                        open = false;
+                        self.act(|relay, _| relay.ended(conn, from, ""));
+                    }
+                    Ok(count) => {
+                        self.act(|relay, now| relay.bytes(now, conn, from, &buffer[..count]));
+                        // A fault may have put something into the other lane.
+                        across.notify_one();
+                    }
+                    Err(error) => {
+                        open = false;
+                        self.act(|relay, _| relay.ended(conn, from, &error.to_string()));
+                    }
+                },
+                () = own.notified() => {}
+                () = sleep_until(due) => {}
+            }
+        }
+    }
+}
+
+/// A handshake that the host has answered.
+struct Shaken {
+    request: Request,
+    response: Response,
+    /// The answer as it came, and what came behind it.
+    head: Vec<u8>,
+    rest: Vec<u8>,
+    host: Host,
+    /// What the client sent before it had an answer.
+    early: Vec<u8>,
+}
+
+/// Why a client gets no answer of the host's.
+struct Refusal {
+    status: u16,
+    reason: String,
+}
+
+impl Noted {
+    /// What it counts for while it waits for the journal.
+    pub fn weight(&self) -> usize {
+        let frame = match &self.note.what {
+            What::Message(_, frame) => frame.len(),
+            What::Event(_) => 0,
+        };
+        frame + NOTE
+    }
+}
+
+impl Backlog {
+    /// Waits until the journal has caught up.
+    async fn wait(&self) {
+        loop {
+            let eased = self.eased.notified();
+            if self.bytes.load(Ordering::Relaxed) < MAX_BACKLOG {
+                return;
+            }
+            eased.await;
+        }
+    }
+}
+
+/// Reads a head, and what came behind it.
+async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let mut head = Vec::new();
+    loop {
+        if let Some(end) = end_of_head(&head) {
+            let rest = head.split_off(end);
+            return Ok((head, rest));
+        }
+        if head.len() > MAX_HEAD {
+            return Err(format!("expected an HTTP head of at most {MAX_HEAD} bytes"));
+        }
+        match stream.read_buf(&mut head).await {
+            Ok(0) => return Err("the connection ended in the handshake".to_owned()),
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+/// Passes on what belongs to a refusal, for as long as something comes.
+async fn refusal(host: &mut Host, client: &mut TcpStream) {
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(Ok(count @ 1..)) = timeout(LINGER, host.read(&mut buffer)).await {
+        if client.write_all(&buffer[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// TLS with those whom the system trusts.
+fn connector() -> Result<TlsConnector, String> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let errors = found.errors;
+        return Err(format!("the system has no certificates that it trusts: {errors:?}"));
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}

@@ -1,0 +1,560 @@
+//! What passes between two sides, and what a fault makes of it. No sockets, no clock.
+//!
+//! A connection has two lanes, one for each direction. What comes in on one side stands in the lane
+//! until it may go out on the other: at once, unless a fault holds it. Without faults bytes pass as
+//! they come; with faults a message passes when it is complete, since only then it is known.
+//!
+//! What is recorded is what the *host's* end of the wire saw: what the host sent, as it came, and
+//! what was passed on to the host, when it was. A fault towards the client is therefore never held
+//! against the host, and one towards the host is what the host really got.
+//!
+//! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
+//!
+//! Start at [`Relay::bytes`].
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::transcript::{ConnId, Event, Handshake, Seen, Side};
+use crate::transport::tap::{Found, Tap};
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
+
+use super::fault::{Fault, Rule};
+
+/// How long `swap` and `behind` wait for a message that never comes.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// Bytes that a lane holds before nothing more is read into it.
+const MAX_HELD: usize = 8 << 20;
+/// Requests whose method is remembered for the answer.
+const MAX_REQUESTS: usize = 1_024;
+
+/// Something to be recorded.
+#[derive(Debug, PartialEq)]
+pub enum What {
+    /// A message, from this side.
+    Message(Side, Frame),
+    /// Anything else.
+    Event(Event),
+}
+
+/// Something to be recorded, with its connection.
+#[derive(Debug, PartialEq)]
+pub struct Note {
+    /// The connection.
+    pub conn: ConnId,
+    /// What happened there.
+    pub what: What,
+}
+
+/// What a lane gives out.
+#[derive(Debug, Default, PartialEq)]
+pub struct Taken {
+    /// Bytes to be written.
+    pub bytes: Vec<u8>,
+    /// What follows them.
+    pub then: Then,
+}
+
+/// What follows the bytes of a lane.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Then {
+    /// Others, later.
+    #[default]
+    More,
+    /// Nothing: this direction has ended.
+    End,
+    /// Nothing: the connection is to be cut off, both ways.
+    Cut,
+}
+
+/// All connections, and the faults that are asked for.
+#[derive(Debug, Default)]
+pub struct Relay {
+    rules: Vec<(Rule, bool)>,
+    wires: LiteMap<ConnId, Wire>,
+    notes: Vec<Note>,
+    /// Lanes wait for one another.
+    behind: bool,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Wire {
+    name: String,
+    client_id: Option<String>,
+    /// Open requests: id and method.
+    requests: HashMap<String, String>,
+    lanes: [Lane; 2],
+    /// Nothing more is recorded.
+    closed: bool,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+struct Lane {
+    tap: Tap,
+    /// The fragments of a message that a fault may be about, and what came between them.
+    begun: Vec<u8>,
+    queue: VecDeque<Held>,
+    held: usize,
+    /// Messages that the next one overtakes, and until when they wait for it.
+    aside: Vec<(Held, Duration)>,
+    /// Messages that came, and that passed.
+    came: u64,
+    passed: u64,
+}
+
+/// Bytes that stand in a lane.
+#[derive(Debug)]
+struct Held {
+    bytes: Vec<u8>,
+    until: Until,
+    /// What is recorded when they pass.
+    notes: Vec<What>,
+    /// They end a message.
+    message: bool,
+    then: Then,
+}
+
+/// When bytes may pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Until {
+    Now,
+    At(Duration),
+    /// When the lane of another connection has let so many messages pass, or at this time.
+    Passed(ConnId, u64, Duration),
+}
+
+impl Held {
+    fn new(bytes: Vec<u8>) -> Held {
+        Held { bytes, until: Until::Now, notes: Vec::new(), message: false, then: Then::More }
+    }
+}
+
+fn index(side: Side) -> usize {
+    usize::from(side == Side::Host)
+}
+
+/// The name of a connection: A to Z, then AA and so on.
+fn name_of(conn: ConnId) -> String {
+    let mut rest = conn.0;
+    let mut name = Vec::new();
+    loop {
+        name.insert(0, char::from(b'A' + (rest % 26) as u8));
+        if rest < 26 {
+            return name.into_iter().collect();
+        }
+        rest = rest / 26 - 1;
+    }
+}
+
+impl Relay {
+    /// A relay that does this to messages.
+    pub fn new(rules: Vec<Rule>) -> Relay {
+        Relay { rules: rules.into_iter().map(|rule| (rule, false)).collect(), ..Relay::default() }
+    }
+
+    /// The rules that never found what they waited for.
+    pub fn unused(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|(_, used)| !used).map(|(rule, _)| rule)
+    }
+
+    /// A connection stands. Returns its name.
+    pub fn open(&mut self, conn: ConnId, handshake: Handshake) -> String {
+        let name = name_of(conn);
+        let wire = Wire {
+            name: name.clone(),
+            client_id: None,
+            requests: HashMap::new(),
+            lanes: Default::default(),
+            closed: false,
+        };
+        self.wires.insert(conn, wire);
+        let event = Event::Open { client: name.clone(), handshake: Some(Box::new(handshake)) };
+        self.notes.push(Note { conn, what: What::Event(event) });
+        name
+    }
+
+    /// The name of a connection, also of one that never stood.
+    pub fn name(conn: ConnId) -> String {
+        name_of(conn)
+    }
+
+    /// Bytes came from this side.
+    pub fn bytes(&mut self, now: Duration, conn: ConnId, from: Side, bytes: &[u8]) {
+        let Some(wire) = self.wires.get_mut(&conn) else {
+            return;
+        };
+        let mut tap = std::mem::take(&mut wire.lanes[index(from)].tap);
+        if self.rules.is_empty() {
+            let mut held = Held::new(bytes.to_vec());
+            let mut broken = false;
+            tap.feed(bytes, |_, found| {
+                broken |= matches!(found, Found::Broken(_));
+                held.message |= matches!(found, Found::Message(_));
+                held.notes.extend(what_of(from, found));
+            });
+            if broken {
+                held.then = Then::Cut;
+            }
+            self.put(conn, from, held);
+        } else {
+            tap.feed(bytes, |raw, found| self.piece(now, conn, from, raw, found));
+        }
+        if let Some(wire) = self.wires.get_mut(&conn) {
+            wire.lanes[index(from)].tap = tap;
+        }
+    }
+
+    /// This side has ended without a closing handshake, or after it.
+    pub fn ended(&mut self, conn: ConnId, from: Side, reason: &str) {
+        let Some(wire) = self.wires.get_mut(&conn) else {
+            return;
+        };
+        let lane = &mut wire.lanes[index(from)];
+        let (rest, begun) = lane.tap.rest();
+        let mut bytes = std::mem::take(&mut lane.begun);
+        if !self.rules.is_empty() {
+            // Without faults they have passed already.
+            bytes.extend_from_slice(&rest);
+        }
+        let mut held = Held::new(bytes);
+        held.then = Then::End;
+        held.notes.extend(begun.map(|frame| What::Event(Event::Cut { by: from, frame })));
+        let closed = Event::Closed { by: from, code: None, reason: reason.to_owned() };
+        held.notes.push(What::Event(closed));
+        self.put(conn, from, held);
+    }
+
+    /// A connection could not be opened.
+    pub fn refused(&mut self, conn: ConnId, reason: String) {
+        let event = Event::Closed { by: Side::Host, code: None, reason };
+        self.notes.push(Note { conn, what: What::Event(event) });
+    }
+
+    /// The connection is over, whoever ended it; nothing more is taken from its lanes.
+    pub fn close(&mut self, conn: ConnId, by: Side, reason: &str) {
+        self.note(conn, What::Event(Event::Closed { by, code: None, reason: reason.to_owned() }));
+        self.wires.remove(&conn);
+    }
+
+    /// Every connection that still stands.
+    pub fn open_connections(&self) -> Vec<ConnId> {
+        self.wires.keys().copied().collect()
+    }
+
+    /// What may go out towards the other side of `from` now.
+    pub fn take(&mut self, now: Duration, conn: ConnId, from: Side) -> Taken {
+        let mut taken = Taken::default();
+        while taken.then == Then::More {
+            let Some(held) = self.pop(now, conn, from) else {
+                break;
+            };
+            if taken.bytes.is_empty() {
+                taken.bytes = held.bytes;
+            } else {
+                taken.bytes.extend_from_slice(&held.bytes);
+            }
+            taken.then = held.then;
+            for what in held.notes {
+                self.note(conn, what);
+            }
+        }
+        taken
+    }
+
+    /// When something in the lane may go out that may not yet.
+    pub fn next_timeout(&self, conn: ConnId, from: Side) -> Option<Duration> {
+        let lane = &self.wires.get(&conn)?.lanes[index(from)];
+        let first = lane.queue.front().and_then(|held| match held.until {
+            Until::Now => None,
+            Until::At(at) | Until::Passed(.., at) => Some(at),
+        });
+        let aside = lane.aside.iter().map(|(_, until)| *until).min();
+        [first, aside].into_iter().flatten().min()
+    }
+
+    /// Whether more may be read from this side.
+    pub fn has_room(&self, conn: ConnId, from: Side) -> bool {
+        self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
+    }
+
+    /// Whether lanes of one connection wait for those of another.
+    pub fn is_tangled(&self) -> bool {
+        self.behind
+    }
+
+    /// What is to be recorded since the last time, in order.
+    pub fn notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Something happened at the host's end of a connection.
+    fn note(&mut self, conn: ConnId, what: What) {
+        let Some(wire) = self.wires.get_mut(&conn).filter(|wire| !wire.closed) else {
+            return;
+        };
+        wire.closed = matches!(what, What::Event(Event::Closed { .. }));
+        self.notes.push(Note { conn, what });
+    }
+
+    /// Puts bytes at the end of their lane. What the host sent is recorded as it comes, what the
+    /// client sent as it goes on to the host.
+    fn put(&mut self, conn: ConnId, from: Side, mut held: Held) {
+        if from == Side::Host {
+            for what in std::mem::take(&mut held.notes) {
+                self.note(conn, what);
+            }
+        }
+        if let Some(wire) = self.wires.get_mut(&conn) {
+            let lane = &mut wire.lanes[index(from)];
+            lane.held += held.bytes.len();
+            lane.queue.push_back(held);
+        }
+    }
+
+    /// A frame of a connection that faults may be about.
+    fn piece(&mut self, now: Duration, conn: ConnId, from: Side, raw: &[u8], found: Found) {
+        let Some(wire) = self.wires.get_mut(&conn) else {
+            return;
+        };
+        let begun = &mut wire.lanes[index(from)].begun;
+        begun.extend_from_slice(raw);
+        if found == Found::Fragment || found == Found::Part && begun.len() > raw.len() {
+            return;
+        }
+        let mut held = Held::new(std::mem::take(begun));
+        let Found::Message(frame) = found else {
+            if matches!(found, Found::Broken(_)) {
+                held.then = Then::Cut;
+            }
+            held.notes.extend(what_of(from, found));
+            return self.put(conn, from, held);
+        };
+        held.message = true;
+        let rule = self.rule_for(conn, from, &frame);
+        if let Some(rule) = &rule {
+            self.note(conn, What::Event(Event::Fault { what: rule.text.clone() }));
+        }
+        held.notes.push(What::Message(from, frame));
+        match rule {
+            Some(rule) => self.disturb(now, conn, from, held, &rule.fault),
+            None => self.put(conn, from, held),
+        }
+        self.overtaken(conn, from);
+    }
+
+    /// The rule that a message calls for; takes note of what the message says.
+    fn rule_for(&mut self, conn: ConnId, from: Side, frame: &Frame) -> Option<Rule> {
+        let seen = Seen::new(frame.clone());
+        let message = seen.message();
+        let wire = self.wires.get_mut(&conn)?;
+        let lane = &mut wire.lanes[index(from)];
+        lane.came += 1;
+        let number = lane.came;
+        let method = message.and_then(|message| wire.learn(from, message));
+        let mine = |rule: &Rule| {
+            rule.client.as_ref().is_none_or(|client| {
+                *client == wire.name || Some(client) == wire.client_id.as_ref()
+            })
+        };
+        let (rule, used) = self.rules.iter_mut().find(|(rule, used)| {
+            (rule.every || !used)
+                && rule.from == from
+                && mine(rule)
+                && rule.fits(message, number, method.as_deref())
+        })?;
+        *used = true;
+        Some(rule.clone())
+    }
+
+    /// Does to a message what a fault says.
+    fn disturb(&mut self, now: Duration, conn: ConnId, from: Side, mut held: Held, fault: &Fault) {
+        let ends = |reason: &str, code| {
+            let reason = format!("fault: {reason}");
+            What::Event(Event::Closed { by: Side::Client, code, reason })
+        };
+        match fault {
+            Fault::Drop => {
+                self.put(conn, from, held);
+                let mut end = Held::new(Vec::new());
+                end.notes.push(ends("drop", None));
+                end.then = Then::Cut;
+                self.put(conn, from, end);
+            }
+            Fault::Close(code) => {
+                self.put(conn, from, held);
+                for lane in [from, other(from)] {
+                    let mut end = Held::new(close_frame(*code, lane));
+                    end.notes.push(ends("close", Some(*code)));
+                    end.then = Then::End;
+                    self.put(conn, lane, end);
+                }
+            }
+            Fault::Cut(bytes) => {
+                // The host has sent all of it, but has not got all of it.
+                if from == Side::Client {
+                    held.notes.clear();
+                }
+                held.bytes.truncate(bytes.unwrap_or(held.bytes.len() / 2));
+                held.message = false;
+                held.notes.push(ends("cut", None));
+                held.then = Then::Cut;
+                self.put(conn, from, held);
+            }
+            Fault::Lose => {
+                held.bytes.clear();
+                held.message = false;
+                if from == Side::Client {
+                    held.notes.clear();
+                }
+                self.put(conn, from, held);
+            }
+            Fault::Delay(by) => {
+                held.until = Until::At(now.saturating_add(*by));
+                self.put(conn, from, held);
+            }
+            Fault::Duplicate => {
+                let mut again = Held::new(held.bytes.clone());
+                again.message = true;
+                if from == Side::Client {
+                    again.notes.extend(held.notes.iter().filter_map(What::again));
+                }
+                self.put(conn, from, held);
+                self.put(conn, from, again);
+            }
+            Fault::Swap => {
+                if from == Side::Host {
+                    for what in std::mem::take(&mut held.notes) {
+                        self.note(conn, what);
+                    }
+                }
+                if let Some(wire) = self.wires.get_mut(&conn) {
+                    let lane = &mut wire.lanes[index(from)];
+                    lane.held += held.bytes.len();
+                    // One that is swapped already is behind this one, which is swapped itself.
+                    lane.aside.push((held, now.saturating_add(MAX_WAIT)));
+                }
+            }
+            Fault::Behind(client) => {
+                let named =
+                    |wire: &Wire| wire.name == *client || wire.client_id.as_ref() == Some(client);
+                let ahead = self.wires.iter().find(|(id, wire)| **id != conn && named(wire));
+                let latest = now.saturating_add(MAX_WAIT);
+                held.until = match ahead {
+                    Some((id, wire)) => {
+                        Until::Passed(*id, wire.lanes[index(from)].passed + 1, latest)
+                    }
+                    None => Until::Now,
+                };
+                self.behind = true;
+                self.put(conn, from, held);
+            }
+        }
+    }
+
+    /// Puts what stands aside behind the message that came after it.
+    fn overtaken(&mut self, conn: ConnId, from: Side) {
+        let Some(wire) = self.wires.get_mut(&conn) else {
+            return;
+        };
+        let lane = &mut wire.lanes[index(from)];
+        if lane.queue.back().is_some_and(|last| last.message) {
+            lane.queue.extend(lane.aside.drain(..).map(|(held, _)| held));
+        }
+    }
+
+    fn pop(&mut self, now: Duration, conn: ConnId, from: Side) -> Option<Held> {
+        let lane = index(from);
+        let wire = self.wires.get(&conn)?;
+        let ready = match wire.lanes[lane].queue.front().map(|held| held.until) {
+            None => false,
+            Some(Until::Now) => true,
+            Some(Until::At(at)) => at <= now,
+            Some(Until::Passed(other, number, latest)) => {
+                let other = self.wires.get(&other);
+                latest <= now || other.is_none_or(|wire| wire.lanes[lane].passed >= number)
+            }
+        };
+        let lane = &mut self.wires.get_mut(&conn)?.lanes[lane];
+        let held = if ready {
+            lane.queue.pop_front()?
+        } else {
+            // Nothing has come that could overtake it.
+            let late = lane.aside.iter().position(|(_, until)| *until <= now)?;
+            lane.aside.remove(late).0
+        };
+        lane.held = lane.held.saturating_sub(held.bytes.len());
+        lane.passed += u64::from(held.message);
+        Some(held)
+    }
+}
+
+impl Wire {
+    /// Takes note of who the client is and what it asked. Returns the method that a response answers.
+    fn learn(&mut self, from: Side, message: &Message) -> Option<String> {
+        let id = message.id().map(Value::to_string);
+        match (from, message.kind()) {
+            (Side::Client, Kind::Request) => {
+                let method = message.method().unwrap_or_default();
+                if matches!(method, "initialize" | "reconnect") {
+                    self.client_id = message.params()["clientId"].as_str().map(str::to_owned);
+                }
+                if self.requests.len() < MAX_REQUESTS {
+                    self.requests.insert(id.unwrap_or_default(), method.to_owned());
+                }
+                None
+            }
+            (Side::Host, Kind::Success | Kind::Failure) => self.requests.remove(&id?),
+            _ => None,
+        }
+    }
+}
+
+impl What {
+    /// The same message once more.
+    fn again(&self) -> Option<What> {
+        match self {
+            What::Message(side, frame) => Some(What::Message(*side, frame.clone())),
+            What::Event(_) => None,
+        }
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Host,
+        Side::Host => Side::Client,
+    }
+}
+
+/// What a frame is to the record.
+fn what_of(from: Side, found: Found) -> Option<What> {
+    match found {
+        Found::Part | Found::Fragment => None,
+        Found::Message(frame) => Some(What::Message(from, frame)),
+        Found::Close(code, reason) => Some(What::Event(Event::Closed { by: from, code, reason })),
+        Found::Broken(broken) => {
+            let reason = broken.to_string();
+            Some(What::Event(Event::Closed { by: from, code: None, reason }))
+        }
+    }
+}
+
+/// A close frame as the side `from` sends it: what clients send is masked (RFC 6455, 5.3), here with
+/// nothing.
+fn close_frame(code: u16, from: Side) -> Vec<u8> {
+    let [high, low] = code.to_be_bytes();
+    match from {
+        Side::Client => vec![0x88, 0x82, 0, 0, 0, 0, high, low],
+        Side::Host => vec![0x88, 0x02, high, low],
+    }
+}
+
+#[cfg(test)]
+#[path = "relay_tests.rs"]
+mod tests;

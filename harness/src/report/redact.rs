@@ -1,0 +1,301 @@
+//! Secrets out of everything that is written: files, reports and the terminal.
+//!
+//! A secret that is known by its text (a token of the command line, of a handshake, of an
+//! `authenticate` request) becomes [`REDACTED`] wherever it stands. What a pattern of the user's
+//! matches becomes a numbered mark instead, the same text always the same one, so that equal ids
+//! stay equal and different ones different, and a redacted file is judged as the original was. A
+//! pattern is held against each text of a line of JSON by itself: the line stays JSON.
+//!
+//! Knows: texts, JSON. Never knows: what is secret, where things are written.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use regex_lite::Regex;
+
+use crate::transcript::format;
+use crate::wire::json::{Value, json};
+
+/// What stands in the place of a secret.
+pub const REDACTED: &str = "«redacted»";
+/// How every mark begins, the numbered ones too.
+pub const MARK: &str = "«redacted";
+/// Shorter texts than this are no secrets: redacting them would garble everything.
+const MIN_SECRET: usize = 4;
+/// Secrets learnt from traffic; each is looked for in every line.
+const MAX_SECRETS: usize = 256;
+/// Different texts that get a number of their own; all further ones share the last.
+const MAX_MARKS: usize = 100_000;
+
+/// Headers whose values nobody else may see.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+/// Members of a query whose values nobody else may see.
+const SECRET_PARAMETERS: [&str; 6] =
+    ["tkn", "token", "access_token", "connectiontoken", "api_key", "key"];
+
+/// What of a header is secret: the whole value, and in it what follows the name of the scheme.
+pub fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
+    if !SECRET_HEADERS.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim())) {
+        return Vec::new();
+    }
+    let value = value.trim();
+    let after_scheme = value.split_once(' ').map(|(_, token)| token.trim());
+    [Some(value), after_scheme].into_iter().flatten().map(str::to_owned).collect()
+}
+
+/// What of a URL or a path is secret: the values of some members of its query.
+pub fn secrets_of_target(target: &str) -> Vec<String> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split(['#', ' ']).next().unwrap_or_default();
+    let members = query.split('&').filter_map(|member| member.split_once('='));
+    let secret = |name: &str| SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name));
+    members.filter(|(name, _)| secret(name)).map(|(_, value)| value.to_owned()).collect()
+}
+
+/// What is secret. Clones know the same.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    secrets: Vec<Secret>,
+    patterns: Vec<Regex>,
+    marks: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Secret {
+    plain: String,
+    /// The same as it stands in JSON, in XML, in a URL and in hexadecimal digits, where that differs.
+    forms: Vec<String>,
+}
+
+impl Redactor {
+    /// A redactor of these secrets and of what these patterns match.
+    pub fn new(secrets: impl IntoIterator<Item = String>, patterns: Vec<Regex>) -> Redactor {
+        let redactor =
+            Redactor { inner: Arc::new(Mutex::new(Inner { patterns, ..Inner::default() })) };
+        secrets.into_iter().for_each(|secret| redactor.learn(&secret));
+        redactor
+    }
+
+    /// A further secret.
+    pub fn learn(&self, secret: &str) {
+        let mut inner = self.lock();
+        let known = inner.secrets.iter().any(|known| known.plain == secret);
+        if known || secret.len() < MIN_SECRET || inner.secrets.len() == MAX_SECRETS {
+            return;
+        }
+        inner.secrets.push(Secret::new(secret));
+        // A secret that contains another has to go first.
+        inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
+    }
+
+    /// An event, as its line of JSON, without secrets.
+    pub fn event(&self, line: &mut String) {
+        self.line(line, |literal, _| format::is_word(literal));
+    }
+
+    /// Any other object as a line of JSON without secrets; the names of members stay.
+    pub fn object(&self, line: &mut String) {
+        self.line(line, |_, after| after.starts_with(':'));
+    }
+
+    fn line(&self, line: &mut String, keep: fn(&str, &str) -> bool) {
+        let mut inner = self.lock();
+        if let Some(without) = inner.secrets(line) {
+            *line = without;
+        }
+        if !inner.patterns.is_empty() {
+            *line = inner.strings(line, keep);
+        }
+    }
+
+    /// Any other text without secrets.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut inner = self.lock();
+        let without = inner.secrets(text).map_or(Cow::Borrowed(text), Cow::Owned);
+        match inner.matched(&without) {
+            Some(marked) => Cow::Owned(marked),
+            None => without,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Secret {
+    fn new(plain: &str) -> Secret {
+        let quoted = Value::from(plain).to_text();
+        let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        let xml = plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let (mut hex, mut url) = (String::new(), String::new());
+        for byte in plain.bytes() {
+            let _ = write!(hex, "{byte:02x}");
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    url.push(char::from(byte));
+                }
+                _ => {
+                    let _ = write!(url, "%{byte:02X}");
+                }
+            }
+        }
+        let forms = [json, &xml, &hex, &url].into_iter().filter(|form| *form != plain);
+        Secret { plain: plain.to_owned(), forms: forms.map(str::to_owned).collect() }
+    }
+}
+
+impl Inner {
+    /// The text without the secrets, if it has one.
+    fn secrets(&self, text: &str) -> Option<String> {
+        let mut out: Option<String> = None;
+        for secret in &self.secrets {
+            for form in std::iter::once(&secret.plain).chain(&secret.forms) {
+                let now = out.as_deref().unwrap_or(text);
+                if memchr::memmem::find(now.as_bytes(), form.as_bytes()).is_some() {
+                    out = Some(now.replace(form.as_str(), REDACTED));
+                }
+            }
+        }
+        out
+    }
+
+    /// The text without what the patterns match, if they match.
+    fn matched(&mut self, text: &str) -> Option<String> {
+        let mut out: Option<String> = None;
+        for index in 0..self.patterns.len() {
+            let pattern = self.patterns[index].clone();
+            let now = out.as_deref().unwrap_or(text);
+            // What stands for a secret already is not one.
+            let secret = |found: &str| !(found.is_empty() || found.starts_with(MARK));
+            let changed = pattern.replace_all(now, |found: &regex_lite::Captures<'_>| {
+                let found = found.get(0).map_or("", |whole| whole.as_str());
+                if secret(found) { self.mark(found) } else { found.to_owned() }
+            });
+            if let Cow::Owned(changed) = changed {
+                out = Some(changed);
+            }
+        }
+        out
+    }
+
+    fn mark(&mut self, found: &str) -> String {
+        let next = self.marks.len() + 1;
+        let number = match self.marks.get(found) {
+            Some(number) => *number,
+            None if next > MAX_MARKS => next,
+            None => {
+                self.marks.insert(found.to_owned(), next);
+                next
+            }
+        };
+        format!("{MARK} {number}»")
+    }
+
+    /// A line of JSON with its texts, names included, without what the patterns match. `keep` says
+    /// of a text and what follows it that it stays.
+    fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
+        let mut out = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some(start) = memchr::memchr(b'"', rest.as_bytes()) {
+            let (before, quoted) = rest.split_at(start);
+            let end = end_of_string(quoted);
+            let (literal, after) = quoted.split_at(end);
+            out.push_str(before);
+            let inner = literal.strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
+            let plain = match inner {
+                Some(inner) if keep(inner, after) => None,
+                Some(inner) if !inner.contains('\\') => Some(Cow::Borrowed(inner)),
+                Some(_) => serde_json::from_str::<String>(literal).ok().map(Cow::Owned),
+                None => None,
+            };
+            match plain.and_then(|plain| self.matched(&plain)) {
+                Some(marked) => out.push_str(&json!(marked).to_text()),
+                None => out.push_str(literal),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// How many bytes the string literal takes that the text begins with; all of it where it has no end.
+fn end_of_string(quoted: &str) -> usize {
+    let bytes = quoted.as_bytes();
+    let mut at = 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redactor(secrets: &[&str], patterns: &[&str]) -> Redactor {
+        let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
+        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned()), patterns)
+    }
+
+    #[test]
+    fn takes_secrets_out_in_every_form() {
+        let check = |secret: &str, line: &str, expected: &str| {
+            let mut text = line.to_owned();
+            redactor(&[secret], &[]).event(&mut text);
+            assert_eq!(text, expected);
+        };
+        check("hunter2", r#"{"a":"x hunter2 y"}"#, r#"{"a":"x «redacted» y"}"#);
+        check(r#"a"b\c"#, r#"{"a":"a\"b\\c"}"#, r#"{"a":"«redacted»"}"#);
+        check("tok/en=", r#""GET /?tkn=tok%2Fen%3D""#, r#""GET /?tkn=«redacted»""#);
+        check("abcd", r#"{"hex":"0061626364"}"#, r#"{"hex":"00«redacted»"}"#);
+        check("abc", r#"{"a":"abc"}"#, r#"{"a":"abc"}"#);
+        assert_eq!(redactor(&["a<b&c"], &[]).text("<x>a&lt;b&amp;c"), "<x>«redacted»");
+        assert_eq!(redactor(&["abcd", "abcdef"], &[]).text("abcdef"), REDACTED);
+    }
+
+    #[test]
+    fn knows_the_secrets_of_a_handshake() {
+        assert_eq!(secrets_of_header("authorization", " Bearer abcd"), ["Bearer abcd", "abcd"]);
+        assert!(secrets_of_header("Host", "h").is_empty());
+        assert_eq!(secrets_of_target("ws://h/p?a=b&tkn=c%2Fd#e"), ["c%2Fd"]);
+        assert!(secrets_of_target("/p").is_empty());
+    }
+
+    #[test]
+    fn numbers_what_a_pattern_matches() {
+        let redactor = redactor(&[], &["user-[0-9]+", "\""]);
+        let mut line = r#"{"user-1":"user-2","user-1x":["say \"user-2\"",2]}"#.to_owned();
+        redactor.event(&mut line);
+        assert_eq!(
+            line,
+            r#"{"«redacted 1»":"«redacted 2»","«redacted 1»x":["say «redacted 3»«redacted 2»«redacted 3»",2]}"#
+        );
+        assert_eq!(redactor.text("user-2!"), "«redacted 2»!");
+    }
+
+    #[test]
+    fn a_line_stays_json() {
+        for pattern in [".*", "\"", "\\\\", "[{}:,]", ""] {
+            let mut line = r#"{"dir":"c2s","msg":{"a\\":"b\"","c":[1,"",true]}}"#.to_owned();
+            redactor(&[], &[pattern]).event(&mut line);
+            let read = crate::transcript::line::read(&line);
+            assert!(read.is_ok(), "{pattern}: {line}");
+        }
+        let mut cut = r#"{"a":"bcd"#.to_owned();
+        redactor(&[], &["bcd"]).event(&mut cut);
+        assert_eq!(cut, r#"{"a":"bcd"#);
+    }
+}

@@ -1,0 +1,286 @@
+//! The messages that a stream of bytes holds, read by somebody who only listens.
+//!
+//! A tap is fed one direction of a connection, in pieces of any size. It gives the bytes back frame
+//! by frame, unchanged, each with what it turned out to end: a message, or the connection. Masks,
+//! fragments and control frames are the sender's and stay as they are. No clock, no socket.
+//!
+//! Knows: RFC 6455. Never knows: what a message means, where the bytes go.
+
+use std::io::Cursor;
+
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+
+use crate::wire::frame::Frame;
+
+use super::websocket::MAX_MESSAGE;
+
+/// What a WebSocket frame was the end of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Found {
+    /// Nothing: a ping or a pong, or bytes that are not looked at any more.
+    Part,
+    /// Nothing yet: a fragment that others follow.
+    Fragment,
+    /// A message.
+    Message(Frame),
+    /// The sender closes, with the code and the reason that it gave.
+    Close(Option<u16>, String),
+    /// These bytes are no WebSocket, or too much of it. From here on nothing is looked at any more.
+    Broken(Broken),
+}
+
+/// Why the rest of a direction cannot be understood.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Broken {
+    /// A message is longer than anything the harness takes.
+    #[error("a message of more than {MAX_MESSAGE} bytes, longer than the harness takes")]
+    TooLong,
+    /// The rules of framing do not hold.
+    #[error("not a WebSocket frame: {0}")]
+    Malformed(String),
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+pub struct Tap {
+    /// Bytes of frames that are not complete.
+    buffer: Vec<u8>,
+    /// The fragments of a message that is not complete.
+    message: Option<Fragments>,
+    /// Nothing more is to be understood.
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Fragments {
+    text: bool,
+    payload: Vec<u8>,
+}
+
+impl Tap {
+    /// Takes the next bytes and hands out every frame that they complete: its bytes, and what it is.
+    pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], Found)) {
+        if self.over {
+            return out(bytes, Found::Part);
+        }
+        // Most often a piece holds whole frames, and nothing has to be kept.
+        if self.buffer.is_empty() {
+            let used = self.frames(bytes, &mut out);
+            self.buffer.extend_from_slice(&bytes[used..]);
+        } else {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.extend_from_slice(bytes);
+            let used = self.frames(&buffer, &mut out);
+            buffer.drain(..used);
+            self.buffer = buffer;
+        }
+    }
+
+    /// Bytes that wait for the rest of their frame, with what of a message they and the fragments
+    /// before them are. The direction has ended.
+    pub fn rest(&mut self) -> (Vec<u8>, Option<Frame>) {
+        let buffer = std::mem::take(&mut self.buffer);
+        if self.over {
+            return (buffer, None);
+        }
+        if let Some((header, at, _)) = header(&buffer).ok().flatten()
+            && let OpCode::Data(data) = header.opcode
+        {
+            let payload = unmasked(&buffer[at..], header.mask);
+            let fragments = self.message.get_or_insert_with(|| Fragments::of(data));
+            fragments.payload.extend_from_slice(&payload);
+        }
+        self.over = true;
+        (buffer, self.message.take().map(Fragments::end))
+    }
+
+    /// The frames at the beginning of `bytes`; returns how many bytes they take.
+    fn frames(&mut self, bytes: &[u8], out: &mut impl FnMut(&[u8], Found)) -> usize {
+        let mut used = 0;
+        while !self.over {
+            let rest = &bytes[used..];
+            let broken = match header(rest) {
+                Ok(None) => return used,
+                Ok(Some((header, at, length))) => {
+                    let so_far = self.message.as_ref().map_or(0, |message| message.payload.len());
+                    let fits = usize::try_from(length)
+                        .ok()
+                        .filter(|length| length.saturating_add(so_far) <= MAX_MESSAGE);
+                    match fits {
+                        None => Broken::TooLong,
+                        Some(length) if rest.len() - at < length => return used,
+                        Some(length) => {
+                            let end = at + length;
+                            used += end;
+                            let found = self.frame(&header, &rest[at..end]);
+                            out(&rest[..end], found);
+                            continue;
+                        }
+                    }
+                }
+                Err(reason) => Broken::Malformed(reason),
+            };
+            self.over = true;
+            out(rest, Found::Broken(broken));
+            return bytes.len();
+        }
+        // What follows the end is passed on unseen.
+        if used < bytes.len() {
+            out(&bytes[used..], Found::Part);
+        }
+        bytes.len()
+    }
+
+    fn frame(&mut self, header: &FrameHeader, payload: &[u8]) -> Found {
+        let payload = unmasked(payload, header.mask);
+        let fragments = match (header.opcode, self.message.take()) {
+            (OpCode::Control(Control::Close), _) => {
+                self.over = true;
+                return closing(&payload);
+            }
+            (OpCode::Control(_), message) => {
+                self.message = message;
+                return Found::Part;
+            }
+            (OpCode::Data(Data::Continue), Some(mut message)) => {
+                message.payload.extend_from_slice(&payload);
+                message
+            }
+            (OpCode::Data(Data::Text), None) => Fragments { text: true, payload },
+            (OpCode::Data(Data::Binary), None) => Fragments { text: false, payload },
+            (opcode, _) => {
+                self.over = true;
+                return Found::Broken(Broken::Malformed(format!("{opcode} out of order")));
+            }
+        };
+        if header.is_final {
+            return Found::Message(fragments.end());
+        }
+        self.message = Some(fragments);
+        Found::Fragment
+    }
+}
+
+impl Fragments {
+    fn of(data: Data) -> Fragments {
+        Fragments { text: data == Data::Text, payload: Vec::new() }
+    }
+
+    fn end(self) -> Frame {
+        match (self.text, self.payload) {
+            (true, bytes) => String::from_utf8(bytes)
+                .map_or_else(|error| Frame::NotUtf8(error.into_bytes()), Frame::Text),
+            (false, bytes) => Frame::Binary(bytes),
+        }
+    }
+}
+
+/// The header of the first frame, where it stands whole, with its length and that of the payload.
+fn header(bytes: &[u8]) -> Result<Option<(FrameHeader, usize, u64)>, String> {
+    let mut cursor = Cursor::new(bytes);
+    let found = FrameHeader::parse(&mut cursor).map_err(|error| error.to_string())?;
+    let at = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
+    let Some((header, length)) = found else {
+        return Ok(None);
+    };
+    if header.rsv1 || header.rsv2 || header.rsv3 {
+        return Err("a reserved bit is set, though no extension was negotiated".to_owned());
+    }
+    Ok(Some((header, at, length)))
+}
+
+/// A payload as its sender meant it (RFC 6455, 5.3).
+fn unmasked(payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
+    let mut payload = payload.to_vec();
+    if let Some(mask) = mask {
+        for (index, byte) in payload.iter_mut().enumerate() {
+            *byte ^= mask[index % 4];
+        }
+    }
+    payload
+}
+
+/// The body of a close frame (RFC 6455, 5.5.1).
+fn closing(payload: &[u8]) -> Found {
+    match payload.split_first_chunk::<2>() {
+        Some((code, reason)) => Found::Close(
+            Some(u16::from_be_bytes(*code)),
+            String::from_utf8_lossy(reason).into_owned(),
+        ),
+        None => Found::Close(None, String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of these bytes, whole and byte by byte; the bytes always come back as they were.
+    fn check(bytes: &[u8], expected: &[Found]) {
+        for size in [bytes.len().max(1), 1, 3] {
+            let mut tap = Tap::default();
+            let (mut found, mut back) = (Vec::new(), Vec::new());
+            for piece in bytes.chunks(size) {
+                tap.feed(piece, |raw, what| {
+                    back.extend_from_slice(raw);
+                    if !matches!(what, Found::Part | Found::Fragment) {
+                        found.push(what);
+                    }
+                });
+            }
+            back.extend_from_slice(&tap.rest().0);
+            assert_eq!(back, bytes, "in pieces of {size}");
+            assert_eq!(found, expected, "in pieces of {size}");
+        }
+    }
+
+    fn text(text: &str) -> Found {
+        Found::Message(Frame::Text(text.to_owned()))
+    }
+
+    #[test]
+    fn finds_messages() {
+        check(b"\x81\x02hi", &[text("hi")]);
+        check(b"\x81\x82\x01\x02\x03\x04\x69\x6b", &[text("hi")]);
+        check(b"\x82\x01\x00\x81\x00", &[Found::Message(Frame::Binary(vec![0])), text("")]);
+        check(b"\x81\x01\xff", &[Found::Message(Frame::NotUtf8(vec![255]))]);
+        let long = [b"\x81\x7e\x01\x00".as_slice(), &[b'x'; 256]].concat();
+        check(&long, &[text(&"x".repeat(256))]);
+    }
+
+    #[test]
+    fn puts_fragments_together() {
+        check(b"\x01\x01h\x89\x01p\x80\x01i", &[text("hi")]);
+        check(b"\x80\x01i", &[broken("CONTINUE out of order")]);
+        check(b"\x01\x01h\x81\x01i", &[broken("TEXT out of order")]);
+    }
+
+    fn broken(why: &str) -> Found {
+        Found::Broken(Broken::Malformed(why.to_owned()))
+    }
+
+    #[test]
+    fn sees_the_end() {
+        check(b"\x88\x05\x03\xe8bye", &[Found::Close(Some(1000), "bye".to_owned())]);
+        check(b"\x88\x00\x81\x01x", &[Found::Close(None, String::new())]);
+        check(b"\xc1\x01x", &[broken("a reserved bit is set, though no extension was negotiated")]);
+        check(b"\x81\x7f\x00\x00\x00\x00\x7f\xff\xff\xff", &[Found::Broken(Broken::TooLong)]);
+    }
+
+    #[test]
+    fn keeps_what_was_cut_off() {
+        let check = |bytes: &[u8], expected: Option<Frame>| {
+            let mut tap = Tap::default();
+            tap.feed(bytes, |_, found| assert_eq!(found, Found::Fragment));
+            assert_eq!(tap.rest().1, expected);
+        };
+        let text = |text: &str| Some(Frame::Text(text.to_owned()));
+        check(b"\x81\x05hi", text("hi"));
+        check(b"\x01\x01h\x80\x05i", text("hi"));
+        check(b"\x01\x01h", text("h"));
+        check(b"\x89\x05hi", None);
+        check(b"\x81", None);
+        check(b"", None);
+    }
+}
