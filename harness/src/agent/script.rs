@@ -1,8 +1,9 @@
 //! The agent script: what a prompt tells the agent behind a host to do.
 //!
 //! The script travels in the message text, so that no host needs a side channel. It begins with
-//! the line `ahp-script: 1` and ends at the first blank line or at the end of the message. Each
-//! line is one step; texts are in double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs
+//! the line `ahp-script: 1`, before which an agent may have put the tag of an element, and ends at
+//! the first blank line, at a line that begins with `</`, or at the end of the message. Each line
+//! is one step; texts are in double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs
 //! none. Lines that begin with `#` are comments.
 //!
 //! | step | what the agent does |
@@ -230,8 +231,9 @@ pub enum ScriptErrorKind {
 pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
     let mut lines = text.lines().enumerate();
     let (at, version) = lines.find_map(|(at, line)| {
-        let version = line.trim().strip_prefix("ahp-script:")?;
-        Some((at + 1, version.trim().to_owned()))
+        let (before, version) = line.split_once("ahp-script:")?;
+        let wrapped = before.trim().is_empty() || before.trim_end().ends_with('>');
+        wrapped.then(|| (at + 1, version.trim().to_owned()))
     })?;
     if version != "1" {
         let kind = ScriptErrorKind::Version { found: version };
@@ -239,7 +241,7 @@ pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
     }
     let body = lines
         .map(|(index, line)| (index + 1, line.trim()))
-        .take_while(|(_, line)| !line.is_empty());
+        .take_while(|(_, line)| !line.is_empty() && !line.starts_with("</"));
     Some(parse(at, body))
 }
 

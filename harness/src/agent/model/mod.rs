@@ -1,0 +1,152 @@
+//! A stand-in for the model that a real agent asks: it plays the script in the user's prompt.
+//!
+//! A request holds the whole conversation so far, so that nothing is kept between requests and
+//! conversations cannot mix: how far the script has come is read off the tool calls in it. What a
+//! request is comes from [`routes`]; what is said next from [`plan`]; how it is said in the family's
+//! own words from [`voice`].
+//!
+//! Pure: pauses and holds are beats of the answer, to be kept by whoever writes it out.
+//!
+//! Knows: the script, JSON. Never knows: HTTP connections, clocks, hosts.
+//!
+//! Start at [`answer`].
+
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+mod failure;
+mod flavor;
+mod plan;
+mod read;
+mod reply;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod voice;
+
+pub use flavor::Flavor;
+pub use reply::{Beat, Reply};
+
+use plan::Plan;
+use read::Asked;
+use routes::Route;
+use voice::Voice;
+
+/// How long an answer may be held until its name is released.
+pub const MAX_HOLD: Duration = Duration::from_secs(120);
+
+/// Bytes of a token, roughly.
+const BYTES_OF_TOKEN: u64 = 4;
+
+/// A request, as far as the stand-in looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path, without the query.
+    pub path: &'a str,
+    /// The query, without its question mark.
+    pub query: &'a str,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// What does not come with a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The family of agents that asks.
+    pub flavor: &'a Flavor,
+    /// Where the stand-in is reached, such as `http://127.0.0.1:9000`.
+    pub base: &'a str,
+    /// Seconds since 1970.
+    pub epoch: u64,
+    /// A number that no other request of this process has; ids are made of it.
+    pub serial: u64,
+}
+
+/// An answer and what is to be remembered of the exchange.
+#[derive(Debug)]
+pub struct Answered {
+    /// What is written back.
+    pub reply: Reply,
+    /// For the log: what was asked and what is going to be answered.
+    pub record: Value,
+}
+
+/// Answers a request.
+pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
+    let body = std::str::from_utf8(request.body).ok().and_then(|text| Value::read(text).ok());
+    let route = routes::find(request.method, request.path, request.query, setting.flavor);
+    let mut record = json!({
+        "serial": (setting.serial), "method": (request.method), "path": (request.path),
+    });
+    let reply = match route {
+        Route::Model(wanted) => match &body {
+            Some(body) => turn(&wanted, body, setting, &mut record),
+            None => {
+                record["problem"] = json!("the body is no JSON");
+                wanted.family.refusal(400, "expected a JSON object as the body")
+            }
+        },
+        Route::Count => {
+            let tokens = request.body.len() as u64 / BYTES_OF_TOKEN;
+            Reply::json(200, &json!({"input_tokens": (tokens), "totalTokens": (tokens)}))
+        }
+        Route::Canned { status, body } => {
+            Reply::json(status, &flavor::filled(body, setting.base, setting.epoch))
+        }
+        Route::Models => Reply::json(200, &flavor::models(setting.flavor, setting.epoch)),
+        Route::Mcp => mcp(request.method, body.as_ref()),
+        Route::Unknown => {
+            record["problem"] = json!("nothing is known at this path");
+            Reply::json(200, &json!({}))
+        }
+    };
+    record["status"] = json!(reply.status);
+    Answered { reply, record }
+}
+
+/// A turn of a model: the next part of the script.
+fn turn(wanted: &routes::Wanted, body: &Value, setting: &Setting<'_>, record: &mut Value) -> Reply {
+    let asked = Asked::read(wanted, body);
+    let plan = Plan::of(&asked, setting.serial);
+    record["family"] = json!(wanted.family.name());
+    record["prompt"] = json!(asked.prompt);
+    record["round"] = json!(asked.rounds);
+    record["tools"] = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+    record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
+    record["says"] = plan.moves.iter().map(plan::Move::record).collect();
+    if let Some(problem) = &plan.problem {
+        record["problem"] = json!(problem);
+    }
+    Reply::of(plan, Voice::of(wanted.family, &asked, setting), asked.stream)
+}
+
+/// A Model Context Protocol server without tools, for agents that expect one at the same place.
+fn mcp(method: &str, body: Option<&Value>) -> Reply {
+    if method != "POST" {
+        return Reply::empty(405);
+    }
+    let Some((id, body)) = body.and_then(|body| Some((body.get("id")?, body))) else {
+        return Reply::empty(202);
+    };
+    let result = match body.get("method").and_then(Value::as_str) {
+        Some("initialize") => {
+            let version = body.pointer("/params/protocolVersion").and_then(Value::as_str);
+            json!({
+                "protocolVersion": (version.unwrap_or("2025-06-18")),
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "ahp-harness", "version": "1"},
+            })
+        }
+        Some("tools/list") => json!({"tools": []}),
+        Some("ping") => json!({}),
+        _ => {
+            let error = json!({"code": (-32601), "message": "method not found"});
+            return Reply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "error": (error)}));
+        }
+    };
+    Reply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "result": (result)}))
+}

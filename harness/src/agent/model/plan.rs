@@ -1,0 +1,174 @@
+//! What is said next: the script from where the conversation has come to, up to its next tool calls.
+//!
+//! Knows: scripts, requests. Never knows: how a family writes it.
+//!
+//! Start at [`Plan::of`].
+
+use std::time::Duration;
+
+use crate::agent::script::{self, Script, ScriptStep, ToolStep};
+use crate::wire::json::{Value, json};
+
+use super::read::{Asked, Offered, unwrapped};
+use super::tools;
+
+/// What an answer says, in order.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) moves: Vec<Move>,
+    /// Why the script cannot be played as it stands.
+    pub(super) problem: Option<String>,
+}
+
+/// One thing that an answer says or does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Move {
+    Text(String),
+    Thought(String),
+    Call(Call),
+    Pause(Duration),
+    Hold(String),
+    Usage {
+        input: u64,
+        output: u64,
+    },
+    /// The endpoint fails, with the kind as the script names it.
+    Fail(String),
+    /// Text without end, until nobody listens any more.
+    Endless,
+}
+
+/// A call of one of the agent's tools.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: Value,
+}
+
+impl Move {
+    /// For the log.
+    pub(super) fn record(&self) -> Value {
+        match self {
+            Move::Text(text) => json!({"text": (text)}),
+            Move::Thought(text) => json!({"thought": (text)}),
+            Move::Call(call) => json!({
+                "call": (call.name), "id": (call.id), "arguments": (call.arguments.clone()),
+            }),
+            Move::Pause(pause) => json!({"wait": (pause.as_millis() as u64)}),
+            Move::Hold(name) => json!({"hold": (name)}),
+            Move::Usage { input, output } => json!({"usage": [(*input), (*output)]}),
+            Move::Fail(kind) => json!({"fail": (kind)}),
+            Move::Endless => json!({"endless": true}),
+        }
+    }
+}
+
+impl Plan {
+    /// The next part of the prompt's script; without a script the prompt itself.
+    ///
+    /// A request that offers no tools is a helper's, which wants a title or a summary of the same
+    /// prompt: it gets the script's first text, at once and without failing.
+    pub(super) fn of(asked: &Asked, serial: u64) -> Plan {
+        match script::find(&asked.prompt) {
+            None => Plan { moves: vec![Move::Text(echo(asked))], problem: None },
+            Some(Err(error)) => Plan::broken(format!("the script has a mistake: {error}")),
+            Some(Ok(script)) if asked.tools.is_empty() => Plan::helper(&script),
+            Some(Ok(script)) => Plan::play(&script, asked, serial),
+        }
+    }
+
+    /// What is wrong is said aloud, where whoever reads the conversation sees it.
+    fn broken(problem: String) -> Plan {
+        Plan { moves: vec![Move::Text(format!("ahp-agent: {problem}"))], problem: Some(problem) }
+    }
+
+    fn helper(script: &Script) -> Plan {
+        let text = script.steps.iter().find_map(|step| match step {
+            ScriptStep::Title(text) => Some(text.clone()),
+            ScriptStep::Say(texts) => Some(texts.concat()),
+            _ => None,
+        });
+        let text = text.unwrap_or_else(|| "scripted".to_owned());
+        Plan { moves: vec![Move::Text(text)], problem: None }
+    }
+
+    fn play(script: &Script, asked: &Asked, serial: u64) -> Plan {
+        let mut plan = Plan::default();
+        let mut rounds = asked.rounds;
+        for step in &script.steps {
+            let calls = calls(step);
+            if rounds > 0 {
+                rounds -= usize::from(calls.is_some());
+                continue;
+            }
+            let Some(calls) = calls else {
+                plan.say(step);
+                if matches!(step, ScriptStep::Fail { .. } | ScriptStep::Endless) {
+                    break;
+                }
+                continue;
+            };
+            match calls.iter().map(|call| made(call, &asked.tools)).collect::<Result<Vec<_>, _>>() {
+                Ok(made) => plan.moves.extend(made.into_iter().enumerate().map(|(at, made)| {
+                    let (name, arguments) = made;
+                    Move::Call(Call { id: format!("call_{serial}_{at}"), name, arguments })
+                })),
+                Err(problem) => {
+                    let said = plan.moves;
+                    plan = Plan::broken(problem);
+                    plan.moves.splice(0..0, said);
+                }
+            }
+            break;
+        }
+        plan
+    }
+
+    fn say(&mut self, step: &ScriptStep) {
+        match step {
+            ScriptStep::Say(texts) => self.moves.extend(texts.iter().cloned().map(Move::Text)),
+            ScriptStep::Think(texts) => {
+                self.moves.extend(texts.iter().cloned().map(Move::Thought));
+            }
+            ScriptStep::Wait(pause) => self.moves.push(Move::Pause(*pause)),
+            ScriptStep::Hold(name) => self.moves.push(Move::Hold(name.clone())),
+            ScriptStep::Usage { input, output } => {
+                self.moves.push(Move::Usage { input: *input, output: *output });
+            }
+            ScriptStep::Fail { kind, .. } => self.moves.push(Move::Fail(kind.clone())),
+            ScriptStep::Endless => self.moves.push(Move::Endless),
+            // No model can rename a session; agents that do, ask for a title in a request of its own.
+            ScriptStep::Title(_) => {}
+            ScriptStep::Tool(_) | ScriptStep::Parallel(_) | ScriptStep::Ask { .. } => {}
+        }
+    }
+}
+
+/// One call of a step, before a tool is chosen for it.
+enum Wish<'a> {
+    Tool(&'a ToolStep),
+    Ask { question: &'a str, options: &'a [String] },
+}
+
+/// The calls that a step makes at the same time; `None` where it makes none.
+fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
+    match step {
+        ScriptStep::Tool(call) => Some(vec![Wish::Tool(call)]),
+        ScriptStep::Parallel(calls) => Some(calls.iter().map(Wish::Tool).collect()),
+        ScriptStep::Ask { question, options } => Some(vec![Wish::Ask { question, options }]),
+        _ => None,
+    }
+}
+
+fn made(wish: &Wish<'_>, offered: &[Offered]) -> Result<(String, Value), String> {
+    match wish {
+        Wish::Tool(step) => tools::call(step, offered),
+        Wish::Ask { question, options } => tools::ask(question, options, offered),
+    }
+}
+
+fn echo(asked: &Asked) -> String {
+    let bare = unwrapped(&asked.prompt);
+    if bare.is_empty() { "nothing was asked".to_owned() } else { bare }
+}

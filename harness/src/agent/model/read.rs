@@ -1,0 +1,245 @@
+//! A request of any family, as the stand-in needs it: the prompt, how far the turn has come, tools.
+//!
+//! Knows: the shapes of the families. Never knows: scripts.
+//!
+//! Start at [`Asked::read`].
+
+use crate::agent::script;
+use crate::wire::json::{Value, json};
+
+use super::routes::{Family, Wanted};
+
+/// What a request asks.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// The model's name.
+    pub(super) model: String,
+    /// Whether the answer is to be streamed.
+    pub(super) stream: bool,
+    /// Whether the stream is one JSON array instead of events.
+    pub(super) array: bool,
+    /// The user's last words, with what the agent wraps around them.
+    pub(super) prompt: String,
+    /// How many rounds of tool calls were made since.
+    pub(super) rounds: usize,
+    /// What came of the last round.
+    pub(super) results: Vec<ToolResult>,
+    /// What can be called.
+    pub(super) tools: Vec<Offered>,
+}
+
+/// A tool that the agent offers.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    /// Its name, as the agent has it.
+    pub(super) name: String,
+    /// The JSON schema of its arguments.
+    pub(super) schema: Value,
+}
+
+/// What came of a tool call.
+#[derive(Debug)]
+pub(super) struct ToolResult {
+    /// The call's id; the tool's name in families that have no ids.
+    pub(super) id: String,
+    /// What the model is told.
+    pub(super) text: String,
+}
+
+impl ToolResult {
+    /// For the log.
+    pub(super) fn record(&self) -> Value {
+        json!({"id": (self.id), "text": (self.text)})
+    }
+}
+
+/// One thing of a conversation.
+enum Said {
+    User(String),
+    /// The model called tools: one round, however many calls.
+    Calls,
+    Result(ToolResult),
+    /// Anything else the model or the system said.
+    Other,
+}
+
+impl Asked {
+    /// Reads a body.
+    pub(super) fn read(wanted: &Wanted, body: &Value) -> Asked {
+        let mut asked = Asked {
+            model: text(body, "model"),
+            stream: wanted.stream.unwrap_or_else(|| body["stream"] == true),
+            array: wanted.array,
+            tools: offered(wanted.family, body),
+            ..Asked::default()
+        };
+        let said = match wanted.family {
+            Family::Chat => list(body, "messages").iter().flat_map(of_chat).collect(),
+            Family::Responses => responses(body),
+            Family::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
+            Family::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
+        };
+        asked.follow(said);
+        asked
+    }
+
+    /// Goes through the conversation. A message of nothing but context is not the user's, and a
+    /// release is the harness's.
+    fn follow(&mut self, said: Vec<Said>) {
+        let mut calling = false;
+        for one in said {
+            let calls = matches!(one, Said::Calls);
+            match one {
+                Said::User(text) if theirs(&text) => {
+                    self.prompt = text;
+                    self.rounds = 0;
+                    self.results.clear();
+                }
+                // Calls of one round may stand one after another.
+                Said::Calls if !calling => {
+                    self.rounds += 1;
+                    self.results.clear();
+                }
+                Said::Result(result) => self.results.push(result),
+                Said::User(_) | Said::Calls | Said::Other => {}
+            }
+            calling = calls;
+        }
+    }
+}
+
+/// Whether a message is the user's own.
+fn theirs(text: &str) -> bool {
+    let bare = unwrapped(text);
+    script::find(text).is_some() || !(bare.is_empty() || bare.starts_with(script::RELEASE))
+}
+
+/// A prompt without the elements that agents wrap around it, such as `<context>..</context>`; what
+/// stands inside an element that is named after the user's words is kept.
+pub(super) fn unwrapped(text: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        let name: String = after.chars().take_while(|c| !" >/\n".contains(*c)).collect();
+        let close = format!("</{name}>");
+        let inside = (!name.is_empty()).then(|| after.split_once(&close)).flatten();
+        bare.push_str(before);
+        match inside {
+            Some((element, later)) => {
+                let lower = name.to_ascii_lowercase();
+                if ["user", "request", "query", "prompt"].iter().any(|word| lower.contains(word)) {
+                    let content = element.split_once('>').map_or("", |(_, content)| content);
+                    bare.push_str(content);
+                }
+                rest = later;
+            }
+            None => {
+                bare.push('<');
+                rest = after;
+            }
+        }
+    }
+    bare.push_str(rest);
+    bare.trim().to_owned()
+}
+
+fn of_chat(message: &Value) -> Vec<Said> {
+    match message["role"].as_str() {
+        Some("user") => vec![Said::User(content(&message["content"]))],
+        Some("assistant") if !list(message, "tool_calls").is_empty() => vec![Said::Calls],
+        Some("tool") => {
+            let (id, text) = (text(message, "tool_call_id"), content(&message["content"]));
+            vec![Said::Result(ToolResult { id, text })]
+        }
+        _ => vec![Said::Other],
+    }
+}
+
+fn responses(body: &Value) -> Vec<Said> {
+    if let Some(text) = body["input"].as_str() {
+        return vec![Said::User(text.to_owned())];
+    }
+    let said = |item: &Value| {
+        let kind = item["type"].as_str().unwrap_or("message");
+        if item["role"] == "user" {
+            Said::User(content(&item["content"]))
+        } else if kind.ends_with("_call") {
+            Said::Calls
+        } else if kind.ends_with("_call_output") {
+            Said::Result(ToolResult { id: text(item, "call_id"), text: content(&item["output"]) })
+        } else {
+            Said::Other
+        }
+    };
+    list(body, "input").iter().map(said).collect()
+}
+
+fn of_messages(message: &Value) -> Vec<Said> {
+    let blocks = list(message, "content");
+    let of = |kind: &str| blocks.iter().filter(|block| block["type"] == kind).collect::<Vec<_>>();
+    if message["role"] == "assistant" {
+        return vec![if of("tool_use").is_empty() { Said::Other } else { Said::Calls }];
+    }
+    let result = |block: &&Value| {
+        let (id, text) = (text(block, "tool_use_id"), content(&block["content"]));
+        Said::Result(ToolResult { id, text })
+    };
+    let mut said: Vec<Said> = of("tool_result").iter().map(result).collect();
+    said.push(Said::User(content(&message["content"])));
+    said
+}
+
+fn of_gemini(message: &Value) -> Vec<Said> {
+    let parts = list(message, "parts");
+    let has = |name: &str| parts.iter().filter_map(|part| part.get(name)).collect::<Vec<_>>();
+    if message["role"] == "model" {
+        return vec![if has("functionCall").is_empty() { Said::Other } else { Said::Calls }];
+    }
+    let result = |response: &&Value| {
+        let text = response["response"].to_text();
+        Said::Result(ToolResult { id: self::text(response, "name"), text })
+    };
+    let mut said: Vec<Said> = has("functionResponse").iter().map(result).collect();
+    said.push(Said::User(content(&message["parts"])));
+    said
+}
+
+/// The tools, wherever the family keeps name and schema.
+fn offered(family: Family, body: &Value) -> Vec<Offered> {
+    let tool = |value: &Value, schema: &str| {
+        let name = value["name"].as_str()?.to_owned();
+        Some(Offered { name, schema: value.get(schema).cloned().unwrap_or_default() })
+    };
+    let tools = list(body, "tools").iter();
+    match family {
+        Family::Chat => tools.filter_map(|row| tool(&row["function"], "parameters")).collect(),
+        Family::Responses => tools.filter_map(|row| tool(row, "parameters")).collect(),
+        Family::Messages => tools.filter_map(|row| tool(row, "input_schema")).collect(),
+        Family::Gemini => tools
+            .flat_map(|row| list(row, "functionDeclarations"))
+            .filter_map(|row| {
+                tool(row, "parametersJsonSchema")
+                    .filter(|t| !t.schema.is_null())
+                    .or_else(|| tool(row, "parameters"))
+            })
+            .collect(),
+    }
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Text, or the texts of a list of blocks, which stand apart.
+fn content(value: &Value) -> String {
+    if let Some(text) = value.as_str() {
+        return text.to_owned();
+    }
+    let blocks = value.as_array().map_or(&[][..], Vec::as_slice).iter();
+    let texts: Vec<&str> = blocks.filter_map(|block| block.get("text")?.as_str()).collect();
+    texts.join("\n\n")
+}

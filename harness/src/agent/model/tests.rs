@@ -1,0 +1,315 @@
+//! The stand-in, request by request.
+
+use super::*;
+
+fn setting(flavor: &Flavor) -> Setting<'_> {
+    Setting { flavor, base: "http://127.0.0.1:9", epoch: 1_000, serial: 7 }
+}
+
+/// Asks once; returns the status, everything written and the record.
+fn ask(path: &str, query: &str, body: &Value) -> (u16, String, Value) {
+    let flavor = Flavor::named("plain").unwrap();
+    let body = body.to_text();
+    let request = Request { method: "POST", path, query, body: body.as_bytes() };
+    let answered = answer(&request, &setting(&flavor));
+    let status = answered.reply.status;
+    let written = answered.reply.take(200).filter_map(|beat| match beat {
+        Beat::Write(text) => Some(text),
+        Beat::Pause(_) | Beat::Hold(_) => None,
+    });
+    (status, written.collect(), answered.record)
+}
+
+fn shell() -> Value {
+    json!({
+        "type": "object", "required": ["command", "why", "mode"],
+        "properties": {
+            "command": {"type": "string"}, "why": {"type": "string"}, "mode": {"enum": ["a", "b"]},
+        },
+    })
+}
+
+const SCRIPT: &str = "Please.\nahp-script: 1\nthink \"hm\"\nsay \"a\" \"b\"\ntool shell \"echo hi\" confirm\nsay done";
+
+/// The same prompt in every family: at first and after one round of tools.
+fn conversation(family: &str, rounds: usize, stream: bool) -> Value {
+    match family {
+        "chat" => {
+            let mut messages = vec![json!({"role": "system", "content": "ahp-script: 1\nsay no"})];
+            messages.push(json!({"role": "user", "content": (SCRIPT)}));
+            for _ in 0..rounds {
+                let calls = json!([{"id": "c1", "type": "function"}]);
+                messages.push(json!({"role": "assistant", "tool_calls": (calls)}));
+                messages.push(json!({"role": "tool", "tool_call_id": "c1", "content": "hi"}));
+            }
+            let function = json!({"name": "bash", "parameters": (shell())});
+            json!({
+                "model": "m", "stream": (stream), "messages": (messages),
+                "tools": [{"type": "function", "function": (function)}],
+            })
+        }
+        "responses" => {
+            let text = json!([{"type": "input_text", "text": (SCRIPT)}]);
+            let mut input = vec![json!({"role": "user", "content": (text)})];
+            for _ in 0..rounds {
+                input.push(json!({"type": "function_call", "call_id": "c1", "name": "bash"}));
+                input
+                    .push(json!({"type": "function_call_output", "call_id": "c1", "output": "hi"}));
+            }
+            let tool = json!({"type": "function", "name": "bash", "parameters": (shell())});
+            json!({"model": "m", "stream": (stream), "input": (input), "tools": [(tool)]})
+        }
+        "messages" => {
+            let reminder = json!({"type": "text", "text": "<system-reminder>x</system-reminder>"});
+            let text = json!({"type": "text", "text": (SCRIPT)});
+            let mut messages =
+                vec![json!({"role": "user", "content": [(reminder.clone()), (text)]})];
+            for _ in 0..rounds {
+                let call = json!({"type": "tool_use", "id": "c1", "name": "bash", "input": {}});
+                messages.push(json!({"role": "assistant", "content": [(call)]}));
+                let result = json!({"type": "tool_result", "tool_use_id": "c1", "content": "hi"});
+                messages.push(json!({"role": "user", "content": [(result), (reminder.clone())]}));
+            }
+            let tool = json!({"name": "Bash", "input_schema": (shell())});
+            json!({"model": "m", "stream": (stream), "messages": (messages), "tools": [(tool)]})
+        }
+        _ => {
+            let mut contents = vec![json!({"role": "user", "parts": [{"text": (SCRIPT)}]})];
+            for _ in 0..rounds {
+                let call = json!({"functionCall": {"name": "run_shell_command"}});
+                contents.push(json!({"role": "model", "parts": [(call)]}));
+                let response = json!({
+                    "functionResponse": {"name": "run_shell_command", "response": {"output": "hi"}},
+                });
+                contents.push(json!({"role": "user", "parts": [(response)]}));
+            }
+            let declared = json!({"name": "run_shell_command", "parameters": (shell())});
+            json!({"contents": (contents), "tools": [{"functionDeclarations": [(declared)]}]})
+        }
+    }
+}
+
+fn path(family: &str, stream: bool) -> (&'static str, &'static str) {
+    match (family, stream) {
+        ("chat", _) => ("/v1/chat/completions", ""),
+        ("responses", _) => ("/v1/responses", ""),
+        ("messages", _) => ("/v1/messages", "beta=true"),
+        (_, true) => ("/v1beta/models/g:streamGenerateContent", "alt=sse"),
+        (_, false) => ("/v1beta/models/g:generateContent", ""),
+    }
+}
+
+const FAMILIES: [&str; 4] = ["chat", "responses", "messages", "gemini"];
+
+#[test]
+fn every_family_plays_the_script_round_by_round() {
+    for (family, stream) in FAMILIES.iter().flat_map(|family| [(family, true), (family, false)]) {
+        let (at, query) = path(family, stream);
+        let (status, first, record) = ask(at, query, &conversation(family, 0, stream));
+        assert_eq!(status, 200);
+        let says = json!([
+            {"thought": "hm"}, {"text": "a"}, {"text": "b"},
+            {
+                "call": (record["tools"][0].clone()), "id": "call_7_0",
+                "arguments": {"command": "echo hi", "why": "scripted", "mode": "a"},
+            },
+        ]);
+        assert_eq!(record["says"], says, "{family}");
+        for part in ["hm", "echo hi", "scripted"] {
+            assert!(first.contains(part), "{family} {stream}: {part} in {first}");
+        }
+        let (_, second, record) = ask(at, query, &conversation(family, 1, stream));
+        assert_eq!(record["says"], json!([{"text": "done"}]), "{family}");
+        let told = record["results"][0]["text"].as_str().unwrap_or_default();
+        assert!(told.contains("hi"), "{family}: {record}");
+        assert!(second.contains("done") && !second.contains("echo hi"), "{family}: {second}");
+    }
+}
+
+#[test]
+fn streams_are_events_whose_data_is_json() {
+    for family in FAMILIES {
+        let (at, query) = path(family, true);
+        let (_, written, _) = ask(at, query, &conversation(family, 0, true));
+        assert!(written.ends_with("\n\n"), "{family}");
+        for event in written.trim_end().split("\n\n") {
+            let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+            let value = Value::read(data);
+            assert!(data == "[DONE]" || value.is_ok(), "{family}: {event}");
+            if let Some(name) = event.lines().find_map(|line| line.strip_prefix("event: ")) {
+                assert_eq!(value.unwrap()["type"], name, "{family}");
+            }
+        }
+    }
+    let array = conversation("gemini", 0, true);
+    let (_, written, _) = ask("/v1beta/models/g:streamGenerateContent", "", &array);
+    assert!(Value::read(&written).unwrap().as_array().unwrap().len() > 3, "{written}");
+}
+
+/// A conversation of one message; with the tool of a name, where one is given.
+fn one(prompt: &str, tool: Option<(&str, Value)>) -> Value {
+    let tools: Vec<Value> = tool
+        .map(|(name, schema)| json!({"name": (name), "input_schema": (schema)}))
+        .into_iter()
+        .collect();
+    let messages = json!([{"role": "user", "content": (prompt)}]);
+    json!({"model": "m", "messages": (messages), "tools": (tools)})
+}
+
+fn says(prompt: &str, tool: Option<(&str, Value)>) -> (u16, Value) {
+    let (status, _, record) = ask("/v1/messages", "", &one(prompt, tool));
+    (status, record["says"].clone())
+}
+
+#[test]
+fn prompts_without_a_script_are_echoed_and_context_is_not() {
+    let echoed = |prompt: &str, text: &str| {
+        assert_eq!(says(prompt, None).1, json!([{"text": (text)}]), "{prompt}");
+    };
+    echoed("Hello!", "Hello!");
+    echoed("<context>a\nb</context>\nHello <3!", "Hello <3!");
+    echoed("<context>a</context><user_query>Hi</user_query>", "Hi");
+    echoed("", "nothing was asked");
+}
+
+#[test]
+fn scripts_are_found_in_what_agents_wrap_around_them() {
+    let played = |prompt: &str| {
+        let (_, says) = says(prompt, Some(("bash", shell())));
+        assert_eq!(says, json!([{"text": "x"}]), "{prompt}");
+    };
+    played("ahp-script: 1\nsay x");
+    played("<context>\nsay no\n</context>\n<userRequest>\nahp-script: 1\nsay x\n</userRequest>");
+    played("<q>ahp-script: 1\nsay x\n</q>\ntail");
+    played("ahp-script: 1\r\nsay x\r\n\r\nthe rest");
+}
+
+#[test]
+fn tools_are_chosen_by_class() {
+    let string = |names: &[&str]| {
+        let rows = names.iter().map(|name| (*name, json!({"type": "string"})));
+        let rows: Value = rows.collect();
+        json!({"type": "object", "properties": (rows), "required": (names)})
+    };
+    let called = |step: &str, tool: &str, schema: Value, arguments: Value| {
+        let prompt = format!("ahp-script: 1\n{step}");
+        let (_, says) = says(&prompt, Some((tool, schema)));
+        assert_eq!(says[0]["call"], tool, "{step}: {says}");
+        assert_eq!(says[0]["arguments"], arguments, "{step}");
+    };
+    called("tool shell ls", "exec_command", string(&["cmd"]), json!({"cmd": "ls"}));
+    let list = json!({"properties": {"command": {"type": "array"}}});
+    called("tool shell ls", "local_shell", list, json!({"command": ["bash", "-lc", "ls"]}));
+    called(
+        "tool shell ls fails",
+        "my_terminal",
+        string(&["command"]),
+        json!({"command": "ls; exit 1"}),
+    );
+    called("tool read /a", "read_file", string(&["filePath"]), json!({"filePath": "/a"}));
+    let content = json!({"file_path": "/a", "content": "b"});
+    called("tool write \"/a\\nb\"", "Write", string(&["file_path", "content"]), content);
+    let edit = json!({"path": "/a", "old_str": "b", "new_str": "c\nd"});
+    called(
+        "tool edit \"/a\\nb\\nc\\nd\"",
+        "str_replace",
+        string(&["path", "old_str", "new_str"]),
+        edit,
+    );
+    called("tool mcp probe \"{\\\"a\\\":1}\"", "mcp__s__probe", string(&[]), json!({"a": 1}));
+    called("tool client t x", "t", string(&["text"]), json!({"text": "x"}));
+    let choices = json!({"properties": {"question": {}, "choices": {"items": {"type": "string"}}}});
+    let asked = json!({"question": "Which?", "choices": ["a", "b"]});
+    called("ask \"Which?\" a b", "ask_user", choices, asked);
+}
+
+#[test]
+fn a_tool_that_nobody_offers_is_said_aloud() {
+    let prompt = "ahp-script: 1\nsay a\ntool edit x\nsay b";
+    let (status, _, record) = ask("/v1/messages", "", &one(prompt, Some(("bash", shell()))));
+    assert_eq!(status, 200);
+    let problem = record["problem"].as_str().unwrap();
+    assert!(problem.contains("class `edit`") && problem.contains("bash"), "{problem}");
+    assert_eq!(record["says"][0], json!({"text": "a"}));
+    assert_eq!(record["says"].as_array().unwrap().len(), 2);
+    let (_, says) = says("ahp-script: 1\nsing", Some(("bash", shell())));
+    assert!(says[0]["text"].as_str().unwrap().contains("found `sing`"), "{says}");
+}
+
+#[test]
+fn failures_are_the_familys_own() {
+    let failed = |family: &str, kind: &str, expected: u16| {
+        let mut body = conversation(family, 0, true);
+        let text = body.to_text().replace("think \\\"hm\\\"", &format!("wait 5ms\\nfail {kind}"));
+        body = Value::read(&text).unwrap();
+        let (at, query) = path(family, true);
+        let (status, written, _) = ask(at, query, &body);
+        assert_eq!(status, expected, "{family}: {written}");
+        assert!(Value::read(&written).unwrap().get("error").is_some(), "{written}");
+    };
+    for family in FAMILIES {
+        failed(family, "rate-limit", 429);
+        failed(family, "overloaded", 529);
+        failed(family, "anything", 500);
+    }
+    // After the first words the answer has its status, and the stream fails.
+    let prompt = "ahp-script: 1\nsay a\nfail overloaded";
+    let mut body = one(prompt, Some(("bash", shell())));
+    body["stream"] = json!(true);
+    let (status, written, _) = ask("/v1/messages", "", &body);
+    assert_eq!(status, 200);
+    assert!(written.contains("event: error") && !written.contains("message_stop"), "{written}");
+}
+
+#[test]
+fn helpers_get_a_text_and_nothing_that_waits() {
+    let prompt = "ahp-script: 1\nfail rate-limit\nhold x\nsay title";
+    assert_eq!(says(prompt, None), (200, json!([{"text": "title"}])));
+}
+
+#[test]
+fn waiting_stands_where_the_script_has_it() {
+    let flavor = Flavor::named("plain").unwrap();
+    let mut body = one("ahp-script: 1\nsay a\nhold go\nwait 5ms\nendless", Some(("bash", shell())));
+    body["stream"] = json!(true);
+    let body = body.to_text();
+    let request = Request { method: "POST", path: "/messages", query: "", body: body.as_bytes() };
+    let beats: Vec<Beat> = answer(&request, &setting(&flavor)).reply.take(50).collect();
+    let at = |beat: &Beat| beats.iter().position(|found| found == beat);
+    let (hold, pause) =
+        (at(&Beat::Hold("go".to_owned())), at(&Beat::Pause(Duration::from_millis(5))));
+    assert!(hold.unwrap() > 0 && pause.unwrap() == hold.unwrap() + 1, "{beats:?}");
+    assert_eq!(beats.len(), 50);
+}
+
+#[test]
+fn the_flavor_answers_at_its_paths() {
+    let flavor = Flavor::named("copilot").unwrap();
+    let get = |method: &str, path: &str| {
+        let request = Request { method, path, query: "", body: b"{\"id\":1,\"method\":\"ping\"}" };
+        let reply = answer(&request, &setting(&flavor)).reply;
+        let status = reply.status;
+        let text: String = reply.map(|beat| format!("{beat:?}")).collect();
+        (status, text)
+    };
+    assert!(get("GET", "/copilot_internal/user").1.contains("http://127.0.0.1:9"));
+    assert!(get("GET", "/copilot_internal/v2/token").1.contains("4600"));
+    assert!(get("GET", "/v1/models").1.contains("gpt-4.1"));
+    assert_eq!(get("GET", "/mcp").0, 405);
+    assert!(get("POST", "/mcp").1.contains("result"));
+    assert_eq!(get("GET", "/nowhere").0, 200);
+    assert_eq!(Flavor::all().len(), FLAVORS);
+}
+
+/// Files in `flavors/`, all of which can be read.
+const FLAVORS: usize = 2;
+
+#[test]
+fn bodies_that_are_none_are_refused() {
+    let flavor = Flavor::named("plain").unwrap();
+    for body in [&b"no"[..], b"", b"\xff", b"[1]", b"null", b"{\"messages\":{\"a\":1}}"] {
+        let request = Request { method: "POST", path: "/v1/messages", query: "", body };
+        let status = answer(&request, &setting(&flavor)).reply.status;
+        assert!(status == 400 || status == 200, "{status}");
+    }
+}

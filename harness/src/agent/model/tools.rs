@@ -1,0 +1,244 @@
+//! Chooses one of the agent's own tools for a class of the script, and fills its arguments.
+//!
+//! Agents name their tools as they like. A class is a row of names that are known, best first, and of
+//! words that such a name usually has; arguments go to the member that such tools usually have, and
+//! what else the tool's schema requires is filled by its type.
+//!
+//! Knows: scripts, JSON schemas. Never knows: agents by name.
+//!
+//! Start at [`call`].
+
+use crate::agent::script::{ToolClass, ToolStep};
+use crate::wire::json::{Map, Value, json};
+
+use super::read::Offered;
+
+/// What is known of the tools of a class.
+struct Class {
+    word: &'static str,
+    /// Names, best first.
+    names: &'static [&'static str],
+    /// Words in names.
+    words: &'static [&'static str],
+    /// The members that take the parts of the input, each with the names it goes by.
+    members: &'static [&'static [&'static str]],
+}
+
+const PATH: &[&str] =
+    &["file_path", "filePath", "path", "absolute_path", "absolutePath", "filename", "uri", "file"];
+
+const SHELL: Class = Class {
+    word: "shell",
+    names: &[
+        "bash",
+        "Bash",
+        "shell",
+        "shell_command",
+        "exec_command",
+        "local_shell",
+        "run_shell_command",
+        "run_in_terminal",
+        "run_command",
+        "execute_command",
+        "terminal",
+    ],
+    words: &["bash", "shell", "exec", "terminal", "command"],
+    members: &[&["command", "cmd", "script", "commandLine"]],
+};
+
+const READ: Class = Class {
+    word: "read",
+    names: &["Read", "read", "read_file", "readFile", "view", "cat", "open_file"],
+    words: &["read", "view"],
+    members: &[PATH],
+};
+
+const WRITE: Class = Class {
+    word: "write",
+    names: &["Write", "write", "write_file", "writeFile", "create_file", "create", "createFile"],
+    words: &["write", "create"],
+    members: &[PATH, &["content", "contents", "file_text", "text", "data"]],
+};
+
+const EDIT: Class = Class {
+    word: "edit",
+    names: &[
+        "Edit",
+        "edit",
+        "replace",
+        "edit_file",
+        "str_replace",
+        "replace_string_in_file",
+        "str_replace_editor",
+        "apply_patch",
+    ],
+    words: &["edit", "replace", "patch"],
+    members: &[
+        PATH,
+        &["old_string", "old_str", "oldString", "oldText", "old_text", "old"],
+        &["new_string", "new_str", "newString", "newText", "new_text", "new"],
+    ],
+};
+
+const ASK: Class = Class {
+    word: "ask",
+    names: &[
+        "ask_user",
+        "AskUserQuestion",
+        "request_user_input",
+        "askUser",
+        "ask_question",
+        "question",
+    ],
+    words: &["ask", "question"],
+    members: &[&["question", "prompt", "message", "text", "header"]],
+};
+
+/// The tool for a step and what it is called with. The parts of an input stand on lines of its own:
+/// of `write` the path and the content, of `edit` the path, the old and the new text.
+///
+/// # Errors
+/// Why no tool fits, for the conversation and the log.
+pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Value), String> {
+    let class = match &step.class {
+        ToolClass::Shell => &SHELL,
+        ToolClass::Read => &READ,
+        ToolClass::Write => &WRITE,
+        ToolClass::Edit => &EDIT,
+        ToolClass::Client(name) | ToolClass::Mcp(name) => return named(name, &step.input, offered),
+    };
+    let input = match step.class {
+        // A command that fails is a tool that fails.
+        ToolClass::Shell if step.fails => format!("{}; exit 1", step.input),
+        _ => step.input.clone(),
+    };
+    let tool = pick(class, offered)?;
+    let mut parts = input.splitn(class.members.len(), '\n');
+    let given = class.members.iter().map(|names| (*names, parts.next().unwrap_or("scripted")));
+    let mut arguments = Map::new();
+    for (names, part) in given {
+        if let Some((name, schema)) = member(names, tool) {
+            arguments.insert(name, shaped(part, schema));
+        }
+    }
+    Ok((tool.name.clone(), filled(arguments, tool)))
+}
+
+/// The tool that asks the user.
+///
+/// # Errors
+/// No such tool is offered.
+pub(super) fn ask(
+    question: &str,
+    options: &[String],
+    offered: &[Offered],
+) -> Result<(String, Value), String> {
+    let tool = pick(&ASK, offered)?;
+    let choices: Vec<Value> =
+        options.iter().map(|option| json!({"label": (option), "description": (option)})).collect();
+    let mut arguments = Map::new();
+    if let Some(schema) = property(tool, "questions") {
+        let one = json!({
+            "id": "question", "question": (question), "header": "Question", "options": (choices),
+            "multiSelect": false, "isOther": false,
+        });
+        let known = schema.pointer("/items/properties").and_then(Value::as_object);
+        let mut one = one;
+        if let (Some(known), Some(members)) = (known, one.as_object_mut()) {
+            members.retain(|name, _| known.contains_key(name));
+        }
+        arguments.insert("questions", json!([(one)]));
+    } else {
+        if let Some((name, schema)) = member(ASK.members[0], tool) {
+            arguments.insert(name, shaped(question, schema));
+        }
+        if let Some((name, schema)) =
+            member(&["choices", "options"], tool).filter(|_| !options.is_empty())
+        {
+            let texts = schema.pointer("/items/type") == Some(&json!("string"));
+            arguments.insert(name, if texts { json!(options) } else { json!(choices) });
+        }
+    }
+    Ok((tool.name.clone(), filled(arguments, tool)))
+}
+
+/// A tool of a client or an MCP server: agents put the server's name in front of it.
+fn named(name: &str, input: &str, offered: &[Offered]) -> Result<(String, Value), String> {
+    let tool = offered
+        .iter()
+        .find(|tool| tool.name == name)
+        .or_else(|| offered.iter().find(|tool| tool.name.ends_with(name)))
+        .ok_or_else(|| missing(&format!("tool `{name}`"), offered))?;
+    let arguments = match Value::read(input) {
+        Ok(Value::Object(members)) => members,
+        _ => {
+            let texts = tool.schema.get("properties").and_then(Value::as_object);
+            let first = texts.and_then(|all| all.iter().find(|(_, row)| row["type"] == "string"));
+            first.map(|(name, _)| (name.clone(), json!(input))).into_iter().collect()
+        }
+    };
+    Ok((tool.name.clone(), filled(arguments, tool)))
+}
+
+fn pick<'a>(class: &Class, offered: &'a [Offered]) -> Result<&'a Offered, String> {
+    let exact = class.names.iter().find_map(|name| offered.iter().find(|tool| tool.name == *name));
+    let like = || {
+        let has = |tool: &&Offered| {
+            let lower = tool.name.to_ascii_lowercase();
+            class.words.iter().any(|word| lower.contains(word))
+        };
+        offered.iter().find(has)
+    };
+    exact
+        .or_else(like)
+        .ok_or_else(|| missing(&format!("tool of the class `{}`", class.word), offered))
+}
+
+fn missing(what: &str, offered: &[Offered]) -> String {
+    let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
+    format!("no {what} is offered (offered: {})", names.join(", "))
+}
+
+fn property<'a>(tool: &'a Offered, name: &str) -> Option<&'a Value> {
+    tool.schema.get("properties")?.get(name)
+}
+
+/// The first of these members that the tool has.
+fn member<'a>(names: &[&'static str], tool: &'a Offered) -> Option<(&'static str, &'a Value)> {
+    names.iter().find_map(|name| Some((*name, property(tool, name)?)))
+}
+
+/// A text as its member takes it: some tools want a command as a list of words.
+fn shaped(text: &str, schema: &Value) -> Value {
+    if schema["type"] == "array" { json!(["bash", "-lc", (text)]) } else { json!(text) }
+}
+
+/// Adds what the schema requires.
+fn filled(mut arguments: Map, tool: &Offered) -> Value {
+    let required = tool.schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !arguments.contains_key(name) {
+            arguments.insert(name, sample(property(tool, name).unwrap_or(&Value::Null)));
+        }
+    }
+    Value::Object(arguments)
+}
+
+/// A value that a schema takes.
+fn sample(schema: &Value) -> Value {
+    let choices = schema.get("enum").and_then(Value::as_array);
+    if let Some(first) = choices.and_then(|choices| choices.first()) {
+        return first.clone();
+    }
+    let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str());
+    match kind {
+        Some("number" | "integer") => schema.get("minimum").cloned().unwrap_or_else(|| json!(10)),
+        Some("boolean") => json!(false),
+        Some("array") => json!([]),
+        Some("object") => {
+            let inner = Offered { name: String::new(), schema: schema.clone() };
+            filled(Map::new(), &inner)
+        }
+        _ => json!("scripted"),
+    }
+}

@@ -1,0 +1,88 @@
+//! OpenAI's chat completions. Reasoning has no place of its own in them; it goes where the compatible
+//! endpoints put it, into `reasoning_content`.
+//!
+//! Knows: the shape. Never knows: scripts.
+
+use crate::wire::json::{Value, json};
+
+use super::{Event, Kind, Say, Voice, plain};
+use crate::agent::model::failure;
+use crate::agent::model::plan::Call;
+
+pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
+    let mut delta = |voice: &Voice, delta: Value| {
+        out.push(plain(chunk(
+            voice,
+            json!([{"index": 0, "delta": (delta), "finish_reason": null}]),
+        )));
+    };
+    match say {
+        Say::Begin => delta(voice, json!({"role": "assistant", "content": ""})),
+        Say::Text(text) => delta(voice, json!({"content": (*text)})),
+        Say::Thought(text) => delta(voice, json!({"reasoning_content": (*text)})),
+        Say::Call(call) => {
+            let index = voice.all_calls().count() as u64;
+            let mut whole = entry(call);
+            let arguments = whole["function"]["arguments"].take();
+            whole["index"] = json!(index);
+            whole["function"]["arguments"] = json!("");
+            delta(voice, json!({"tool_calls": [(whole)]}));
+            let rest = json!({"index": (index), "function": {"arguments": (arguments)}});
+            delta(voice, json!({"tool_calls": [(rest)]}));
+            voice.called(call);
+        }
+        Say::Fail(kind) => {
+            let error = json!({
+                "message": (failure::message(kind)),
+                "type": (failure::names(failure::status(kind)).0), "code": (*kind),
+            });
+            out.push(plain(json!({"error": (error)})));
+        }
+        Say::End => {
+            let choice = json!([{"index": 0, "delta": {}, "finish_reason": (finish(voice))}]);
+            let mut last = chunk(voice, choice);
+            last["usage"] = usage(voice);
+            out.push(plain(last));
+        }
+    }
+}
+
+pub(super) fn whole(voice: &Voice) -> Value {
+    let mut message = json!({"role": "assistant", "content": (voice.said(Kind::Text))});
+    if voice.calls() {
+        message["tool_calls"] = voice.all_calls().map(entry).collect();
+    }
+    let thought = voice.said(Kind::Thought);
+    if !thought.is_empty() {
+        message["reasoning_content"] = json!(thought);
+    }
+    let choice = json!([{"index": 0, "message": (message), "finish_reason": (finish(voice))}]);
+    let mut whole = chunk(voice, choice);
+    whole["object"] = json!("chat.completion");
+    whole["usage"] = usage(voice);
+    whole
+}
+
+fn chunk(voice: &Voice, choices: Value) -> Value {
+    json!({
+        "id": (voice.id), "object": "chat.completion.chunk", "created": (voice.epoch),
+        "model": (voice.model), "choices": (choices),
+    })
+}
+
+fn entry(call: &Call) -> Value {
+    let function = json!({"name": (call.name), "arguments": (call.arguments.to_text())});
+    json!({"id": (call.id), "type": "function", "function": (function)})
+}
+
+fn finish(voice: &Voice) -> &'static str {
+    if voice.calls() { "tool_calls" } else { "stop" }
+}
+
+fn usage(voice: &Voice) -> Value {
+    let [input, output] = voice.usage;
+    json!({
+        "prompt_tokens": (input), "completion_tokens": (output),
+        "total_tokens": (input.saturating_add(output)),
+    })
+}

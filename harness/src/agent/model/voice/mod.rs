@@ -1,0 +1,202 @@
+//! How a family says things: as events of a stream, or whole.
+//!
+//! Each family is a file with three functions: what one thing said is as events, the parts of a whole
+//! answer, and the whole answer around them.
+//!
+//! Knows: the shapes of the families. Never knows: scripts, requests.
+//!
+//! Start at [`Voice`].
+
+use std::fmt::Write as _;
+
+use crate::wire::json::Value;
+
+use super::Setting;
+use super::plan::{Call, Move};
+use super::read::Asked;
+use super::routes::Family;
+
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+
+/// One thing to say.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Say<'a> {
+    Begin,
+    Text(&'a str),
+    Thought(&'a str),
+    Call(&'a Call),
+    Fail(&'a str),
+    End,
+}
+
+/// The kinds of running text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Text,
+    Thought,
+}
+
+/// A part of an answer, once it is complete.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Said(Kind, String),
+    Call(Call),
+}
+
+/// An event of a stream.
+pub(super) struct Event {
+    name: Option<&'static str>,
+    data: Value,
+}
+
+/// Somebody who speaks as a family does, and has said something already.
+#[derive(Clone, Debug)]
+pub(super) struct Voice {
+    family: Family,
+    model: String,
+    id: String,
+    epoch: u64,
+    /// Whether the stream is one JSON array, of which this many members were written.
+    array: Option<u64>,
+    /// Tokens read and written.
+    pub(super) usage: [u64; 2],
+    /// The text that is being said.
+    open: Option<(Kind, String)>,
+    /// What has been said, without the text that is being said.
+    parts: Vec<Part>,
+    /// Events so far, where the family counts them.
+    count: u64,
+}
+
+impl Voice {
+    pub(super) fn of(family: Family, asked: &Asked, setting: &Setting<'_>) -> Voice {
+        Voice {
+            family,
+            model: asked.model.clone(),
+            id: format!("scripted{}", setting.serial),
+            epoch: setting.epoch,
+            array: asked.array.then_some(0),
+            usage: [10, 5],
+            open: None,
+            parts: Vec::new(),
+            count: 0,
+        }
+    }
+
+    pub(super) fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The content type of a stream.
+    pub(super) fn content(&self) -> &'static str {
+        if self.array.is_some() { "application/json" } else { "text/event-stream" }
+    }
+
+    /// Says one thing; returns the bytes of the stream.
+    pub(super) fn say(&mut self, say: &Say<'_>) -> String {
+        let mut events = Vec::new();
+        let tell = match self.family {
+            Family::Chat => chat::tell,
+            Family::Responses => responses::tell,
+            Family::Messages => messages::tell,
+            Family::Gemini => gemini::tell,
+        };
+        tell(self, say, &mut events);
+        let mut bytes = String::new();
+        for event in events {
+            self.write(&event, &mut bytes);
+        }
+        match (say, self.array, self.family) {
+            (Say::End | Say::Fail(_), Some(written), _) => {
+                bytes.push_str(if written == 0 { "[]" } else { "]" });
+            }
+            (Say::End | Say::Fail(_), None, Family::Chat) => bytes.push_str("data: [DONE]\n\n"),
+            _ => {}
+        }
+        bytes
+    }
+
+    fn write(&mut self, event: &Event, bytes: &mut String) {
+        let data = event.data.to_text();
+        if let Some(written) = &mut self.array {
+            bytes.push(if *written == 0 { '[' } else { ',' });
+            bytes.push_str(&data);
+            *written += 1;
+            return;
+        }
+        if let Some(name) = event.name {
+            let _ = writeln!(bytes, "event: {name}");
+        }
+        let _ = write!(bytes, "data: {data}\n\n");
+    }
+
+    /// A whole answer.
+    pub(super) fn whole(&mut self, moves: &[Move]) -> Value {
+        for one in moves {
+            match one {
+                Move::Text(text) => self.add(Kind::Text, text),
+                Move::Thought(text) => self.add(Kind::Thought, text),
+                Move::Call(call) => self.called(call),
+                _ => {}
+            }
+        }
+        self.close();
+        match self.family {
+            Family::Chat => chat::whole(self),
+            Family::Responses => responses::whole(self),
+            Family::Messages => messages::whole(self),
+            Family::Gemini => gemini::whole(self),
+        }
+    }
+
+    /// Goes on with the open text of this kind, or begins one.
+    fn add(&mut self, kind: Kind, text: &str) {
+        match &mut self.open {
+            Some((open, said)) if *open == kind => said.push_str(text),
+            _ => {
+                self.close();
+                self.open = Some((kind, text.to_owned()));
+            }
+        }
+    }
+
+    fn called(&mut self, call: &Call) {
+        self.close();
+        self.parts.push(Part::Call(call.clone()));
+    }
+
+    /// Ends the open text.
+    fn close(&mut self) {
+        if let Some((kind, said)) = self.open.take() {
+            self.parts.push(Part::Said(kind, said));
+        }
+    }
+
+    /// Whether tools were called: then the turn goes on with their results.
+    fn calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Call(_)))
+    }
+
+    /// What was said of a kind.
+    fn said(&self, wanted: Kind) -> String {
+        let said = self.parts.iter().filter_map(|part| match part {
+            Part::Said(kind, text) if *kind == wanted => Some(text.as_str()),
+            _ => None,
+        });
+        said.collect()
+    }
+
+    fn all_calls(&self) -> impl Iterator<Item = &Call> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Said(..) => None,
+        })
+    }
+}
+
+fn plain(data: Value) -> Event {
+    Event { name: None, data }
+}

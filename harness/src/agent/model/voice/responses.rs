@@ -1,0 +1,199 @@
+//! OpenAI's responses.
+//!
+//! Knows: the shape. Never knows: scripts.
+
+use crate::wire::json::{Value, json};
+
+use super::{Event, Kind, Part, Say, Voice};
+use crate::agent::model::failure;
+use crate::agent::model::plan::Call;
+
+pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
+    match say {
+        Say::Begin => {
+            for name in ["response.created", "response.in_progress"] {
+                let response = response(voice, "in_progress");
+                event(voice, name, json!({"response": (response)}), out);
+            }
+        }
+        Say::Text(text) => running(voice, Kind::Text, text, out),
+        Say::Thought(text) => running(voice, Kind::Thought, text, out),
+        Say::Call(call) => {
+            finish(voice, out);
+            let place = voice.parts.len();
+            let item = item(voice, place, &Part::Call((*call).clone()));
+            let mut begun = item.clone();
+            begun["arguments"] = json!("");
+            begun["status"] = json!("in_progress");
+            let at = json!({"output_index": (place as u64), "item": (begun)});
+            event(voice, "response.output_item.added", at, out);
+            let whole = call.arguments.to_text();
+            let inner = |name: &str| {
+                let id = item["id"].clone();
+                json!({"item_id": (id), "output_index": (place as u64), (name): (whole.as_str())})
+            };
+            event(voice, "response.function_call_arguments.delta", inner("delta"), out);
+            event(voice, "response.function_call_arguments.done", inner("arguments"), out);
+            let at = json!({"output_index": (place as u64), "item": (item)});
+            event(voice, "response.output_item.done", at, out);
+            voice.called(call);
+        }
+        Say::Fail(kind) => {
+            let mut response = response(voice, "failed");
+            let message = failure::message(kind);
+            let code = failure::names(failure::status(kind)).0;
+            response["error"] = json!({"code": (code), "message": (message)});
+            event(voice, "response.failed", json!({"response": (response)}), out);
+        }
+        Say::End => {
+            finish(voice, out);
+            let response = response(voice, "completed");
+            event(voice, "response.completed", json!({"response": (response)}), out);
+        }
+    }
+}
+
+pub(super) fn whole(voice: &Voice) -> Value {
+    response(voice, "completed")
+}
+
+/// What the events of a kind of text are called, and what the text is a part of.
+struct Words {
+    item: &'static str,
+    part_added: &'static str,
+    part_done: &'static str,
+    delta: &'static str,
+    done: &'static str,
+    index: &'static str,
+}
+
+const TEXT: Words = Words {
+    item: "message",
+    part_added: "response.content_part.added",
+    part_done: "response.content_part.done",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+    index: "content_index",
+};
+
+const THOUGHT: Words = Words {
+    item: "reasoning",
+    part_added: "response.reasoning_summary_part.added",
+    part_done: "response.reasoning_summary_part.done",
+    delta: "response.reasoning_summary_text.delta",
+    done: "response.reasoning_summary_text.done",
+    index: "summary_index",
+};
+
+fn words(kind: Kind) -> &'static Words {
+    match kind {
+        Kind::Text => &TEXT,
+        Kind::Thought => &THOUGHT,
+    }
+}
+
+/// Goes on with an item of text, and begins it where it has not begun.
+fn running(voice: &mut Voice, kind: Kind, text: &str, out: &mut Vec<Event>) {
+    if voice.open.as_ref().is_some_and(|(open, _)| *open != kind) {
+        finish(voice, out);
+    }
+    let (place, words) = (voice.parts.len(), words(kind));
+    let begins = voice.open.is_none();
+    voice.add(kind, text);
+    if begins {
+        let mut begun = item(voice, place, &Part::Said(kind, String::new()));
+        for name in ["content", "summary"] {
+            if begun.get(name).is_some() {
+                begun[name] = json!([]);
+            }
+        }
+        begun["status"] = json!("in_progress");
+        let at = json!({"output_index": (place as u64), "item": (begun)});
+        event(voice, "response.output_item.added", at, out);
+        let begun = inside(voice, place, kind, "part", piece(kind, ""));
+        event(voice, words.part_added, begun, out);
+    }
+    let more = inside(voice, place, kind, "delta", json!(text));
+    event(voice, words.delta, more, out);
+}
+
+/// Ends the open item of text.
+fn finish(voice: &mut Voice, out: &mut Vec<Event>) {
+    let Some((kind, said)) = voice.open.clone() else {
+        return;
+    };
+    let (place, words) = (voice.parts.len(), words(kind));
+    let done = inside(voice, place, kind, "text", json!(said));
+    event(voice, words.done, done, out);
+    let done = inside(voice, place, kind, "part", piece(kind, &said));
+    event(voice, words.part_done, done, out);
+    voice.close();
+    let item = item(voice, place, &Part::Said(kind, said));
+    let at = json!({"output_index": (place as u64), "item": (item)});
+    event(voice, "response.output_item.done", at, out);
+}
+
+/// The data of an event within an item of text.
+fn inside(voice: &Voice, place: usize, kind: Kind, name: &str, value: Value) -> Value {
+    let id = item_id(voice, place);
+    let index = words(kind).index;
+    json!({"item_id": (id), "output_index": (place as u64), (index): 0, (name): (value)})
+}
+
+fn piece(kind: Kind, text: &str) -> Value {
+    match kind {
+        Kind::Text => json!({"type": "output_text", "text": (text), "annotations": []}),
+        Kind::Thought => json!({"type": "summary_text", "text": (text)}),
+    }
+}
+
+fn item_id(voice: &Voice, place: usize) -> String {
+    format!("item_{}_{place}", voice.id)
+}
+
+fn item(voice: &Voice, place: usize, part: &Part) -> Value {
+    let id = item_id(voice, place);
+    match part {
+        Part::Said(kind, text) => {
+            let piece = piece(*kind, text);
+            let item = words(*kind).item;
+            match kind {
+                Kind::Text => json!({
+                    "type": (item), "id": (id), "role": "assistant", "status": "completed",
+                    "content": [(piece)],
+                }),
+                Kind::Thought => {
+                    json!({"type": (item), "id": (id), "status": "completed", "summary": [(piece)]})
+                }
+            }
+        }
+        Part::Call(Call { id: call, name, arguments }) => json!({
+            "type": "function_call", "id": (id), "call_id": (call), "name": (name),
+            "arguments": (arguments.to_text()), "status": "completed",
+        }),
+    }
+}
+
+fn response(voice: &Voice, status: &str) -> Value {
+    let places = voice.parts.iter().enumerate();
+    let output: Value = places.map(|(place, part)| item(voice, place, part)).collect();
+    let [input, written] = voice.usage;
+    json!({
+        "id": (format!("resp_{}", voice.id)), "object": "response", "created_at": (voice.epoch),
+        "model": (voice.model), "status": (status), "output": (output), "tools": [],
+        "parallel_tool_calls": true, "error": null,
+        "usage": {
+            "input_tokens": (input), "output_tokens": (written),
+            "total_tokens": (input.saturating_add(written)),
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        },
+    })
+}
+
+fn event(voice: &mut Voice, name: &'static str, mut data: Value, out: &mut Vec<Event>) {
+    data["type"] = json!(name);
+    data["sequence_number"] = json!(voice.count);
+    voice.count += 1;
+    out.push(Event { name: Some(name), data });
+}
