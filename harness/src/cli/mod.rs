@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod agent;
 mod check;
 mod context;
 pub mod exit;
@@ -77,6 +78,8 @@ enum Command {
     Mutants(mutants::Mutants),
     /// Serve the reference host on a loopback port
     Serve(serve::Serve),
+    /// Play the agent behind a host, or the model that it asks
+    Agent(agent::Agent),
     /// Apply actions to states with our reducers, one JSON object a line
     Reduce(reduce::Reduce),
     /// Hold a reducer against ours, by vectors and by generated sequences
@@ -107,6 +110,7 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
+        Command::Agent(command) => command.main(&context),
         Command::Reducers(command) => command.main(&context),
         Command::Reduce(command) => command.main(),
         Command::Official(command) => command.main(),

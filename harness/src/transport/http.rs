@@ -1,0 +1,268 @@
+//! The model stand-in on a port: requests in, beats out, everything in a log.
+//!
+//! Below `/ahp/` the stand-in is steered: `POST /ahp/release/NAME` lets one answer go on that holds at
+//! NAME, `GET /ahp/log?after=N` shows the exchanges whose number is above N, one JSON object a line.
+//!
+//! The agent that asks is as hostile as any peer: bodies, headers, connections and the log have bounds.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::stream::{self, Stream};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty, Full, Limited, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+
+use crate::agent::model::{self, Answered, Beat, Flavor, MAX_HOLD, Reply, Setting};
+use crate::wire::json::{Value, json};
+
+/// Longest body, in bytes: a conversation with all the files in it.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Connections at the same time; further ones wait.
+const MAX_CONNECTIONS: usize = 1024;
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(60);
+/// Exchanges that `GET /ahp/log` can still show.
+const REMEMBERED: usize = 10_000;
+/// Releases that may come before anybody holds at their name.
+const MAX_RELEASES: usize = 1_000;
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A stand-in that is being served.
+pub struct Stand {
+    flavor: Flavor,
+    base: String,
+    state: Mutex<State>,
+    /// Rung at each release.
+    released: Notify,
+}
+
+struct State {
+    serial: u64,
+    /// Names that were released and at which nobody has gone on.
+    releases: VecDeque<String>,
+    log: VecDeque<(u64, String)>,
+    file: Option<Box<dyn Write + Send>>,
+}
+
+impl Stand {
+    /// A stand-in for one family of agents, reached at `base`; exchanges are written to `file` too.
+    pub fn new(flavor: Flavor, base: String, file: Option<Box<dyn Write + Send>>) -> Arc<Stand> {
+        let state = State { serial: 0, releases: VecDeque::new(), log: VecDeque::new(), file };
+        Arc::new(Stand { flavor, base, state: Mutex::new(state), released: Notify::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, serial: u64, mut record: Value) {
+        record["t"] = json!(now().as_secs_f64());
+        let line = record.to_text();
+        let mut state = self.state();
+        if let Some(file) = &mut state.file {
+            // A log that cannot be written is no reason to fail the agent.
+            let _ = writeln!(file, "{line}").and_then(|()| file.flush());
+        }
+        if state.log.len() == REMEMBERED {
+            state.log.pop_front();
+        }
+        state.log.push_back((serial, line));
+    }
+
+    /// Comes back when the name is released, or after [`MAX_HOLD`].
+    async fn hold(&self, name: &str) {
+        let released = async {
+            loop {
+                let rung = self.released.notified();
+                if self.take(name) {
+                    return;
+                }
+                rung.await;
+            }
+        };
+        let _ = timeout(MAX_HOLD, released).await;
+    }
+
+    /// Whether the name was released: once for each release.
+    fn take(&self, name: &str) -> bool {
+        let mut state = self.state();
+        let at = state.releases.iter().position(|released| released == name);
+        at.and_then(|at| state.releases.remove(at)).is_some()
+    }
+
+    fn release(&self, name: &str) {
+        let mut state = self.state();
+        if state.releases.len() == MAX_RELEASES {
+            state.releases.pop_front();
+        }
+        state.releases.push_back(name.to_owned());
+        drop(state);
+        self.released.notify_waiters();
+    }
+
+    async fn answer(self: Arc<Stand>, request: hyper::Request<Incoming>) -> hyper::Response<Body> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
+        let query = head.uri.query().unwrap_or_default();
+        if let Some(command) = path.strip_prefix("/ahp/") {
+            return self.command(head.method.as_str(), command, query);
+        }
+        let body = match timeout(BODY, Limited::new(body, MAX_BODY).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(_)) => return whole(413, "the body is longer than 64 MiB"),
+            Err(_) => return whole(408, "the body took longer than a minute"),
+        };
+        let serial = {
+            let mut state = self.state();
+            state.serial += 1;
+            state.serial
+        };
+        let epoch = now().as_secs();
+        let setting = Setting { flavor: &self.flavor, base: &self.base, epoch, serial };
+        let request = model::Request { method: head.method.as_str(), path, query, body: &body };
+        let Answered { reply, record } = model::answer(&request, &setting);
+        self.note(serial, record);
+        respond(reply, Telling { stand: self, serial, whole: false })
+    }
+
+    /// What steers the stand-in.
+    fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<Body> {
+        match (method, command.split_once('/')) {
+            ("POST", Some(("release", name))) => {
+                self.release(name);
+                whole(200, "{}")
+            }
+            ("GET", None) if command == "log" => {
+                let after = query.split('&').find_map(|part| part.strip_prefix("after="));
+                let after: u64 = after.and_then(|after| after.parse().ok()).unwrap_or_default();
+                let state = self.state();
+                let later = state.log.iter().filter(|(serial, _)| *serial > after);
+                let lines: Vec<&str> = later.map(|(_, line)| line.as_str()).collect();
+                whole(200, &lines.join("\n"))
+            }
+            _ => whole(404, "expected POST /ahp/release/NAME or GET /ahp/log?after=N"),
+        }
+    }
+}
+
+/// An answer on its way; its end is noted, however it comes.
+struct Telling {
+    stand: Arc<Stand>,
+    serial: u64,
+    whole: bool,
+}
+
+impl Telling {
+    fn finish(mut self) {
+        self.whole = true;
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        let ended = if self.whole { "complete" } else { "cut" };
+        self.stand.note(self.serial, json!({"serial": (self.serial), "ended": (ended)}));
+    }
+}
+
+/// Serves until the future is dropped.
+pub async fn serve(listener: TcpListener, stand: Arc<Stand>) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        tokio::select! {
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    let stand = Arc::clone(&stand);
+                    tasks.spawn(async move {
+                        connection(stream, stand).await;
+                        drop(place);
+                    });
+                }
+            }
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, stand: Arc<Stand>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let stand = Arc::clone(&stand);
+        async move { Ok::<_, Infallible>(stand.answer(request).await) }
+    });
+    // An agent that goes away in the middle is what a cancellation looks like from here.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+fn respond(reply: Reply, telling: Telling) -> hyper::Response<Body> {
+    let status = reply.status;
+    let content = reply.content;
+    let body = match content {
+        None => {
+            telling.finish();
+            Empty::new().boxed_unsync()
+        }
+        Some(_) => StreamBody::new(beats(reply, telling)).boxed_unsync(),
+    };
+    let mut response = hyper::Response::new(body);
+    *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
+    let headers = response.headers_mut();
+    let mut header = |name: &'static str, value: &'static str| {
+        headers.insert(name, hyper::header::HeaderValue::from_static(value));
+    };
+    header("x-request-id", "scripted");
+    if let Some(content) = content {
+        header("content-type", content);
+    }
+    response
+}
+
+/// The beats as they are written: a pause is kept before what comes after it.
+fn beats(reply: Reply, telling: Telling) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
+    stream::unfold((reply, telling), |(mut reply, telling)| async move {
+        loop {
+            match reply.next() {
+                Some(Beat::Write(text)) => {
+                    return Some((Ok(Frame::data(Bytes::from(text))), (reply, telling)));
+                }
+                Some(Beat::Pause(pause)) => tokio::time::sleep(pause).await,
+                Some(Beat::Hold(name)) => telling.stand.hold(&name).await,
+                None => {
+                    telling.finish();
+                    return None;
+                }
+            }
+        }
+    })
+}
+
+fn whole(status: u16, text: &str) -> hyper::Response<Body> {
+    let mut response = hyper::Response::new(Full::from(text.to_owned()).boxed_unsync());
+    *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
+    response
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
