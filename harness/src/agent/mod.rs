@@ -1,9 +1,10 @@
 //! What the agent behind a host is told to do, and the ways of being that agent.
 //!
-//! [`script`] is the language that all ways share; [`model`] answers as the model that a real agent
+//! [`script`] is the language that all ways share, [`mode`] says what each can do of it; [`model`] answers as the model that a real agent
 //! asks. Knows: `wire`. Never knows: a host's state, clocks, sockets.
 //!
 //! Start at [`script`].
 
+pub mod mode;
 pub mod model;
 pub mod script;

@@ -3,7 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
@@ -61,38 +62,13 @@ impl Agent {
 
 impl Model {
     fn main(self, context: &Context) -> Outcome {
-        if !self.listen.ip().is_loopback() {
-            return Err(Stop::usage(format!(
-                "expected a loopback address, found `{}` (hint: the stand-in asks nobody for a key)",
-                self.listen
-            )));
-        }
-        let flavor = Flavor::named(&self.flavor).ok_or_else(|| {
-            let all = Flavor::all();
-            let names: Vec<&str> = all.iter().map(|flavor| flavor.name.as_str()).collect();
-            let hint = did_you_mean(&self.flavor, &names);
-            Stop::usage(format!("no flavor is called `{}` (hint: {hint})", self.flavor))
-        })?;
-        let log = self.log.as_ref().map(|path| {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let file = file.map_err(|error| {
-                Stop::usage(format!("`{}` cannot be written: {error}", path.display()))
-            })?;
-            Ok::<Box<dyn Write + Send>, Stop>(Box::new(file))
-        });
-        let log = log.transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
         runtime.block_on(async {
-            let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-                Stop::usage(format!("cannot listen on {}: {error}", self.listen))
-            })?;
-            let address = listener.local_addr().unwrap_or(self.listen);
-            let url = format!("http://{address}");
-            context.say(&format!("{url}\n"));
-            let stand = Stand::new(flavor, url, log);
+            let (listener, stand) = open(self.listen, &self.flavor, self.log.as_deref()).await?;
+            context.say(&format!("{}\n", stand.base()));
             tokio::select! {
                 () = http::serve(listener, stand) => {}
                 _ = tokio::signal::ctrl_c() => {}
@@ -100,4 +76,38 @@ impl Model {
             Ok(Code::Ok)
         })
     }
+}
+
+/// A stand-in that listens, ready to be served.
+///
+/// # Errors
+/// The address, the flavor or the log cannot be used.
+pub(super) async fn open(
+    address: SocketAddr,
+    flavor: &str,
+    log: Option<&Path>,
+) -> Result<(TcpListener, Arc<Stand>), Stop> {
+    if !address.ip().is_loopback() {
+        return Err(Stop::usage(format!(
+            "expected a loopback address, found `{address}` (hint: the stand-in asks nobody for a key)"
+        )));
+    }
+    let flavor = Flavor::named(flavor).ok_or_else(|| {
+        let all = Flavor::all();
+        let names: Vec<&str> = all.iter().map(|flavor| flavor.name.as_str()).collect();
+        let hint = did_you_mean(flavor, &names);
+        Stop::usage(format!("no flavor is called `{flavor}` (hint: {hint})"))
+    })?;
+    let mut file: Option<Box<dyn Write + Send>> = None;
+    if let Some(path) = log {
+        let opened = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
+            Stop::usage(format!("`{}` cannot be written: {error}", path.display()))
+        })?;
+        file = Some(Box::new(opened));
+    }
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Stop::usage(format!("cannot listen on {address}: {error}")))?;
+    let address = listener.local_addr().unwrap_or(address);
+    Ok((listener, Stand::new(flavor, format!("http://{address}"), file)))
 }

@@ -7,8 +7,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::host::Host;
-use crate::run::driver::{self, Restart};
+use crate::run::driver::{self, Backstage};
 use crate::run::play::{Play, Verdict};
+use crate::transport::http::Stand;
 use crate::transport::serve::{Served, serve};
 use crate::transport::websocket::Endpoint;
 
@@ -16,8 +17,8 @@ use super::target::Remote;
 
 /// A host for one scenario.
 pub(super) enum Place {
-    /// The user's.
-    Remote(Arc<Remote>),
+    /// The user's, and the stand-in that its agent asks.
+    Remote(Arc<Remote>, Option<Arc<Stand>>),
     /// One on a loopback port, for this scenario alone.
     Own { endpoint: Endpoint, served: Served, task: JoinHandle<()> },
 }
@@ -37,9 +38,9 @@ impl Place {
     /// Plays to the end.
     pub(super) async fn play(self, play: Play, stop: watch::Receiver<bool>) -> Verdict {
         match self {
-            Place::Remote(remote) => {
-                let restart: &dyn Restart = remote.as_ref();
-                driver::play(play, &remote.endpoint, Some(restart), stop).await
+            Place::Remote(remote, stand) => {
+                let backstage = Outside { remote: &remote, stand: stand.as_deref() };
+                driver::play(play, &remote.endpoint, Some(&backstage), stop).await
             }
             Place::Own { endpoint, served, task } => {
                 let verdict = driver::play(play, &endpoint, Some(&served), stop).await;
@@ -50,11 +51,32 @@ impl Place {
     }
 }
 
-impl Restart for Served {
+/// A host outside, and what we play behind it.
+struct Outside<'a> {
+    remote: &'a Remote,
+    stand: Option<&'a Stand>,
+}
+
+impl Backstage for Outside<'_> {
+    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(self.remote.again())
+    }
+
+    fn release(&self, hold: &str) {
+        if let Some(stand) = self.stand {
+            stand.release(hold);
+        }
+    }
+}
+
+impl Backstage for Served {
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async {
             Served::restart(self).await;
             Ok(())
         })
     }
+
+    /// The reference host's agent is released in band.
+    fn release(&self, _: &str) {}
 }

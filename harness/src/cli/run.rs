@@ -1,6 +1,7 @@
 //! `ahp-harness run`: plays scenarios against a host and reports.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use clap::Args;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::agent::mode::Mode;
 use crate::host::engine::{Config, RefHost};
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
@@ -20,6 +22,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::probe::{Found, probe};
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::transport::http::{self, Stand};
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -61,6 +64,16 @@ pub struct Run {
     /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     authenticate: Vec<(String, String)>,
+
+    /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
+    agent_model: Option<SocketAddr>,
+    /// Answer what this family of agents asks for besides: plain, copilot
+    #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
+    agent_flavor: String,
+    /// Write every exchange with the agent to this file, one JSON object a line
+    #[arg(long, value_name = "FILE", help_heading = "Agent")]
+    agent_log: Option<PathBuf>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Selection")]
@@ -125,7 +138,7 @@ enum Target {
     /// The reference host, each scenario with one of its own on a loopback port.
     Loopback,
     /// A host outside.
-    Remote(Arc<Remote>),
+    Remote(Arc<Remote>, Option<Arc<Stand>>),
 }
 
 impl Run {
@@ -163,7 +176,7 @@ impl Run {
     async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
         let target = self.target().await?;
         let outcome = self.played(context, entries, baseline, &target).await;
-        if let Target::Remote(remote) = &target {
+        if let Target::Remote(remote, _) = &target {
             remote.stop().await;
         }
         outcome
@@ -175,15 +188,34 @@ impl Run {
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
         let restart = self.restart_command.clone();
+        let stand = match self.agent_model {
+            Some(_) if self.url.is_none() && self.command.is_none() => {
+                return Err(Stop::usage(
+                    "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
+                ));
+            }
+            Some(address) => {
+                let log = self.agent_log.as_deref();
+                let (listener, stand) =
+                    super::agent::open(address, &self.agent_flavor, log).await?;
+                tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+                Some(stand)
+            }
+            None => None,
+        };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
                 return Err(Stop::usage(format!(
                     "expected a URL that begins with `ws://` or `wss://`, found `{url}`"
                 )));
             }
-            (Some(url), _) => Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart))),
+            (Some(url), _) => {
+                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), stand)
+            }
             (_, Some(command)) => {
-                Target::Remote(Arc::new(Remote::start(command, headers, restart).await?))
+                let base = stand.as_ref().map_or("", |stand| stand.base());
+                let command = command.replace("{model}", base);
+                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), stand)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
@@ -204,7 +236,7 @@ impl Run {
         let newest = self.spec.or(Protocol::known().first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let probed = match target {
-            Target::Remote(remote) if !self.dry_run => {
+            Target::Remote(remote, _) if !self.dry_run => {
                 probe(&remote.endpoint, &remote.shown(), &offers, self.timeout).await
             }
             _ => Ok(Found { version: Some(newest), name: None }),
@@ -215,7 +247,7 @@ impl Run {
         let seed = self.seed.unwrap_or(match target {
             // The embedded host is the same every time; so is the run.
             Target::Embedded | Target::Loopback => 1,
-            Target::Remote(_) => context.seed,
+            Target::Remote(..) => context.seed,
         });
         let header = self.header_of(context, target, &found, version, seed, &offers);
         if self.dry_run {
@@ -242,11 +274,17 @@ impl Run {
         Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)
     }
 
+    /// Who plays the agent.
+    fn agent(&self) -> Mode {
+        if self.agent_model.is_some() { Mode::Model } else { Mode::Host }
+    }
+
     fn abilities(&self, target: &Target, version: Version) -> Abilities {
-        let embedded = !matches!(target, Target::Remote(_));
+        let embedded = !matches!(target, Target::Remote(..));
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
+            (true, false) if self.agent_model.is_some() => vec!["all".to_owned()],
             (true, false) => vec!["core".to_owned()],
         };
         Abilities {
@@ -254,9 +292,10 @@ impl Run {
             profiles,
             embedded,
             restarts: match target {
-                Target::Remote(remote) => remote.restarts(),
+                Target::Remote(remote, _) => remote.restarts(),
                 _ => true,
             },
+            agent: self.agent(),
             aggressive: self.aggressive || embedded,
         }
     }
@@ -270,7 +309,7 @@ impl Run {
         seed: u64,
         offers: &[String],
     ) -> Header {
-        let shared = matches!(target, Target::Remote(_));
+        let shared = matches!(target, Target::Remote(..));
         // In memory nothing happens at any real time: a fixed one makes the run repeatable.
         let epoch = match target {
             Target::Embedded => Duration::from_millis(Config::default().epoch_ms),
@@ -283,7 +322,7 @@ impl Run {
             target: match target {
                 Target::Embedded => "embedded".to_owned(),
                 Target::Loopback => "embedded, over loopback".to_owned(),
-                Target::Remote(remote) => remote.shown(),
+                Target::Remote(remote, _) => remote.shown(),
             },
             host: found.name.clone(),
             version: version.to_string(),
@@ -296,6 +335,7 @@ impl Run {
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
+            agent: self.agent(),
         }
     }
 
@@ -380,6 +420,7 @@ impl Run {
             epoch: Duration::from_micros(header.epoch_us),
             limit: self.timeout,
             authenticate: self.authenticate.clone(),
+            agent: header.agent,
         }
     }
 
@@ -390,7 +431,7 @@ impl Run {
         header: &Header,
     ) -> std::io::Result<Place> {
         match target {
-            Target::Remote(remote) => Ok(Place::Remote(Arc::clone(remote))),
+            Target::Remote(remote, stand) => Ok(Place::Remote(Arc::clone(remote), stand.clone())),
             _ => {
                 let epoch = Duration::from_micros(header.epoch_us);
                 let config = sim::settings(&entry.scenario, header.seed, epoch);

@@ -1,7 +1,5 @@
 //! The host that a run is played against: embedded, at a URL, or started by a command.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,7 +9,6 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use crate::run::driver::Restart;
 use crate::transport::websocket::Endpoint;
 
 use super::exit::Stop;
@@ -85,7 +82,8 @@ impl Remote {
         }
     }
 
-    async fn again(&self) -> Result<(), String> {
+    /// Restarts it and comes back when it listens again.
+    pub(super) async fn again(&self) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
             let status = shell(command).stdin(Stdio::null()).stdout(Stdio::null()).status().await;
             match status {
@@ -105,12 +103,6 @@ impl Remote {
         let (process, _) = launch(command, Some(self.endpoint.url.clone())).await?;
         *held = Some(process);
         Ok(())
-    }
-}
-
-impl Restart for Remote {
-    fn restart(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
-        Box::pin(self.again())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::mode::Mode;
 use crate::run::failure::Failure;
 use crate::run::play::Verdict;
 use crate::run::suite::Entry;
@@ -38,6 +39,9 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
+    /// Who played the agent.
+    #[serde(default)]
+    pub agent: Mode,
 }
 
 /// A scenario that begins.

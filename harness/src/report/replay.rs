@@ -292,6 +292,7 @@ impl Replayed {
             epoch: Duration::from_micros(header.epoch_us),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
+            agent: header.agent,
         };
         let at_line = Arc::new(Mutex::new(Place::default()));
         let recorder = Box::new(FromFile(Arc::clone(&at_line)));
@@ -357,7 +358,7 @@ impl Replayed {
                 Output::Open { conn, client } => {
                     self.conns.insert(client, conn);
                 }
-                Output::Restart => {}
+                Output::Restart | Output::Release(_) => {}
                 output => return Some(output),
             }
         }

@@ -138,6 +138,10 @@ impl Case {
                 self.outputs.push_back(Output::Restart);
                 Progress::Wait(Wait::Restarted)
             }
+            Act::Release(hold) => {
+                self.outputs.push_back(Output::Release(hold));
+                Progress::Done
+            }
         }
     }
 

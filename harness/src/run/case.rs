@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use crate::agent;
 use crate::peer::client::ClientEngine;
 use crate::scenario::bind::Bindings;
 use crate::scenario::parse::Scenario;
@@ -44,6 +45,8 @@ pub struct Setup {
     pub limit: Duration,
     /// Resources and tokens that each client pushes after its handshake.
     pub authenticate: Vec<(String, String)>,
+    /// Who plays the agent.
+    pub agent: agent::mode::Mode,
 }
 
 /// Something for the driver to do.
@@ -72,6 +75,8 @@ pub enum Output {
     },
     /// Restart the host.
     Restart,
+    /// Let the agent go on that holds at this name.
+    Release(String),
 }
 
 /// Most frames a host may send in one scenario; far above any scenario, far below any memory.

@@ -18,10 +18,13 @@ use crate::transport::websocket::{Endpoint, Link, LinkEvent};
 use super::case::Output;
 use super::play::{Play, Verdict};
 
-/// How the host is restarted, where it can be.
-pub trait Restart: Sync {
+/// What can be done about a host other than by talking to it.
+pub trait Backstage: Sync {
     /// Restarts it and comes back when it listens again.
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+
+    /// Lets the agent behind it go on that holds at a name.
+    fn release(&self, hold: &str);
 }
 
 /// How long a closing handshake may take before the socket is dropped.
@@ -31,7 +34,7 @@ const CLOSING: Duration = Duration::from_millis(250);
 pub async fn play(
     mut play: Play,
     endpoint: &Endpoint,
-    restart: Option<&dyn Restart>,
+    backstage: Option<&dyn Backstage>,
     mut stop: watch::Receiver<bool>,
 ) -> Verdict {
     let began = Instant::now();
@@ -62,12 +65,17 @@ pub async fn play(
                 }
                 Output::Restart => {
                     links.open.clear();
-                    let outcome = match restart {
+                    let outcome = match backstage {
                         Some(host) => host.restart().await,
                         None => Err("there is no command that restarts it".to_owned()),
                     };
                     now = began.elapsed();
                     play.restarted(now, outcome);
+                }
+                Output::Release(hold) => {
+                    if let Some(host) = backstage {
+                        host.release(&hold);
+                    }
                 }
             }
         }

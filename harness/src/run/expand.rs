@@ -1,6 +1,7 @@
 //! Steps taken apart into tasks. A longer step (`open`, `snapshot`, `reconnect`) becomes the short
 //! ones that an author could have written.
 
+use crate::agent::mode::Mode as AgentMode;
 use crate::wire::json::{Value, json};
 
 use crate::scenario::bind::{Mint, Template};
@@ -377,10 +378,14 @@ fn reconnect(step: &Step, peer: PeerId) -> Vec<Act> {
     ]
 }
 
-/// A release travels in band, as a steering message that the agent takes for itself.
+/// To an agent that the host keeps, a release travels in band, as a steering message that the agent
+/// takes for itself. To a model it could not: nobody reads its conversation while it holds.
 fn release(case: &mut Case, step: &Step) -> Vec<Act> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
+    if case.setup.agent == AgentMode::Model {
+        return vec![Act::Release(hold.to_owned())];
+    }
     let text = format!("{} {hold}", crate::agent::script::RELEASE);
     let id = case.mint.fresh();
     let action: Value = json!({

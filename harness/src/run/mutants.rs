@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::agent::mode::Mode;
 use crate::host::Host;
 use crate::host::engine::{Config, RefHost};
 use crate::host::fault::{FAULTS, Fault};
@@ -118,6 +119,7 @@ pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict 
         epoch: epoch(),
         limit: LIMIT,
         authenticate: Vec::new(),
+        agent: Mode::Host,
     };
     sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
 }
@@ -129,6 +131,7 @@ pub fn playable(suite: &Suite, version: Version) -> Vec<Entry> {
         profiles: vec!["all".to_owned()],
         embedded: true,
         restarts: true,
+        agent: Mode::Host,
         aggressive: true,
     };
     let entries: Vec<&Entry> = suite.entries.iter().collect();

@@ -1,5 +1,8 @@
 //! Which scenarios are played, and why the others are not.
 
+use crate::agent::mode::Mode;
+use crate::agent::script::{self, HEADER, Script};
+use crate::scenario::parse::Scenario;
 use crate::scenario::source::closest;
 use crate::wire::version::Version;
 
@@ -27,6 +30,8 @@ pub struct Abilities {
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
+    /// Who plays the agent.
+    pub agent: Mode,
     /// Whether scenarios that may harm the host are played.
     pub aggressive: bool,
 }
@@ -161,7 +166,15 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
     if restarts && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
-    None
+    scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
+}
+
+/// The scripts that a scenario gives the agent.
+fn scripts(scenario: &Scenario) -> impl Iterator<Item = Script> {
+    let own = scenario.steps.iter().filter_map(|step| step.text("script"));
+    std::iter::once(scenario.agent.as_str())
+        .chain(own)
+        .filter_map(|text| script::find(&format!("{HEADER}\n{text}"))?.ok())
 }
 
 #[cfg(test)]

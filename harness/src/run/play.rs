@@ -109,7 +109,7 @@ impl Play {
                 self.live.remove(conn);
                 self.record(at, *conn, Event::Closed { by: Side::Client, code: None, reason });
             }
-            Output::Restart => {}
+            Output::Restart | Output::Release(_) => {}
         }
         Some(output)
     }

@@ -72,6 +72,8 @@ fn to_host(play: &mut Play, host: &mut dyn Host, now: Duration) -> bool {
                 host.restart(now);
                 play.restarted(now, Ok(()));
             }
+            // The reference host's agent is released in band.
+            Output::Release(_) => {}
         }
     }
     moved

@@ -258,6 +258,8 @@ pub enum Act {
     AwaitClosed(PeerId),
     /// Restarts the host.
     Restart,
+    /// Lets the agent go on from a hold, behind the host's back.
+    Release(String),
 }
 
 /// A frame that the scenario writes itself.

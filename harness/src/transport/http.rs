@@ -64,6 +64,11 @@ impl Stand {
         Arc::new(Stand { flavor, base, state: Mutex::new(state), released: Notify::new() })
     }
 
+    /// Where it is reached, such as `http://127.0.0.1:9000`.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +108,8 @@ impl Stand {
         at.and_then(|at| state.releases.remove(at)).is_some()
     }
 
-    fn release(&self, name: &str) {
+    /// Lets one answer go on that holds at the name, or that is going to.
+    pub fn release(&self, name: &str) {
         let mut state = self.state();
         if state.releases.len() == MAX_RELEASES {
             state.releases.pop_front();
