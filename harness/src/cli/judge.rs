@@ -12,7 +12,7 @@ use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::options;
+use super::reduce::published;
 
 /// Judges a recorded conversation.
 ///
@@ -23,7 +23,7 @@ pub struct Judge {
     /// The file
     file: PathBuf,
     /// The protocol version of connections whose handshake the capture does not show
-    #[arg(long, value_name = "VERSION", value_parser = options::version)]
+    #[arg(long, value_name = "VERSION", value_parser = published)]
     assume: Option<Version>,
     /// Count broken SHOULD rules as failures
     #[arg(long)]

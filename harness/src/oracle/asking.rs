@@ -128,7 +128,7 @@ impl Context {
         conn.client_id = client_id;
         if method == "reconnect" && known.is_some() {
             conn.version = known;
-            conn.protocol = known.and_then(Protocol::played);
+            conn.protocol = known.and_then(Protocol::of);
         }
     }
 

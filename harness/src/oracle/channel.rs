@@ -225,31 +225,63 @@ impl Channel {
     }
 }
 
-/// The kind that a scheme names beyond doubt. Hosts may keep changesets and comments under the URI
-/// of a session, and give terminals and chats any scheme.
+/// The kind that a scheme names beyond doubt. Hosts may give terminals, chats and changesets any
+/// scheme.
 fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
-    let kind = ChannelKind::of_uri(uri)?;
+    let kind = ChannelKind::promised_by(uri)?;
     let certain = match kind {
         ChannelKind::Root => uri == ROOT,
-        ChannelKind::Session => {
-            let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
-            !path.contains('/')
-        }
         ChannelKind::Chat | ChannelKind::Changeset => false,
         _ => true,
     };
     certain.then_some(kind)
 }
 
-/// The kind of a channel whose state is folded here, by the members that tell the variants apart.
+/// Kinds of channels by members that only their states have.
+const TELLING: &[(ChannelKind, &[(&str, Shape)])] = {
+    use ChannelKind::*;
+    use Shape::{List, Object, Text, Truth};
+    &[
+        (AutomationRun, &[("automation", Text), ("lifecycle", Object)]),
+        (Session, &[("lifecycle", Text), ("chats", List)]),
+        // Up to 0.3.0 the turns are the session's own.
+        (Session, &[("lifecycle", Text), ("turns", List)]),
+        (Chat, &[("turns", List)]),
+        (Terminal, &[("content", List), ("claim", Object)]),
+        (Changeset, &[("files", List), ("status", Text)]),
+        (Annotations, &[("annotations", List)]),
+        (ResourceWatch, &[("root", Text), ("recursive", Truth)]),
+        (Canvas, &[("canvasId", Text)]),
+        (Automations, &[("entries", List)]),
+    ]
+};
+
+/// What a telling member is.
+#[derive(Clone, Copy)]
+enum Shape {
+    Text,
+    Truth,
+    List,
+    Object,
+}
+
+impl Shape {
+    fn is_of(self, value: &Value) -> bool {
+        match self {
+            Shape::Text => value.is_string(),
+            Shape::Truth => value.is_boolean(),
+            Shape::List => value.is_array(),
+            Shape::Object => value.is_object(),
+        }
+    }
+}
+
+/// The kind of a channel by its state. No URI but that of the root is certain.
 pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
     if uri == ROOT {
         return Some(ChannelKind::Root);
     }
-    if state.get("lifecycle").is_some_and(Value::is_string) && state.get("createdAt").is_none() {
-        let session = state.get("chats").or_else(|| state.get("turns")).is_some();
-        return session.then_some(ChannelKind::Session);
-    }
-    let chat = protocol.has(Feature::Chats) && state.get("turns").is_some_and(Value::is_array);
-    chat.then_some(ChannelKind::Chat)
+    let has = |(name, shape): &(&str, Shape)| state.get(name).is_some_and(|it| shape.is_of(it));
+    let kind = TELLING.iter().find(|(_, members)| members.iter().all(has)).map(|(kind, _)| *kind);
+    kind.filter(|kind| *kind != ChannelKind::Chat || protocol.has(Feature::Chats))
 }

@@ -132,7 +132,7 @@ impl Context {
         let conn = self.here_mut();
         if conn.version.is_none() && version.is_some() {
             conn.version = version;
-            conn.protocol = version.and_then(Protocol::played);
+            conn.protocol = version.and_then(Protocol::of);
         }
     }
 
@@ -246,11 +246,14 @@ impl Context {
         let request = self.here_mut().answer(message.id()?, line)?;
         if request.method == "initialize" && message.kind() == Kind::Success {
             let version = message.result().and_then(|result| result.get("protocolVersion"));
-            let version: Option<Version> =
-                version.and_then(Value::as_str).and_then(|text| text.parse().ok());
+            // The first protocol has the number 1 for a version.
+            let version: Option<Version> = match version {
+                Some(Value::Number(number)) => number.to_string().parse().ok(),
+                other => other.and_then(Value::as_str).and_then(|text| text.parse().ok()),
+            };
             let conn = self.here_mut();
             conn.version = version;
-            conn.protocol = version.and_then(Protocol::played);
+            conn.protocol = version.and_then(Protocol::of);
             conn.shaken |= version.is_some();
             let client_id = conn.client_id.clone();
             if let (Some(client), Some(version)) = (client_id, version)

@@ -52,7 +52,7 @@ impl Check for JsonRpc {
                 if message.error().is_some() {
                     code(cx, message.error_code(), out);
                 }
-                if is_ping(request) {
+                if is_ping(cx.here(), request) {
                     out.seen(Rule::Alive);
                     if message.error().is_some() {
                         let message = "expected `ping` to succeed at any time, found an error";
@@ -120,7 +120,7 @@ impl JsonRpc {
                 "expected a response to `{method}` within {} ms, found none",
                 deadline.as_millis()
             );
-            let rule = match is_ping(request) {
+            let rule = match is_ping(Some(conn), request) {
                 true => Rule::Alive,
                 false => Rule::AnsweredOnce,
             };
@@ -136,10 +136,15 @@ impl JsonRpc {
     }
 }
 
-/// Whether a request is a `ping` that has to succeed. One with odd members may be refused.
-fn is_ping(request: &Request) -> bool {
+/// Whether a request is a `ping` that has to succeed. One with odd members may be refused, and the
+/// first protocol has none.
+fn is_ping(conn: Option<&Conn>, request: &Request) -> bool {
     let channel = request.params().get("channel").and_then(Value::as_str);
-    request.method == "ping" && request.sound && channel == Some(ROOT)
+    let protocol = conn.and_then(|conn| conn.protocol);
+    request.method == "ping"
+        && request.sound
+        && channel == Some(ROOT)
+        && protocol.is_none_or(|protocol| protocol.method("ping").is_some())
 }
 
 fn code(cx: &Context, code: Option<i64>, out: &mut Sink) {

@@ -12,7 +12,9 @@ use crate::wire::json::{Map, Value};
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
+use crate::wire::protocol::Protocol;
 
+use super::same::{META, same, same_items};
 use super::step::Comparison;
 
 /// How a member is compared.
@@ -31,58 +33,118 @@ enum How {
     Summaries,
     /// As it is, from the version on whose reducers take times from actions only.
     Timed,
+    /// The members of what held a session's title before they were its own.
+    Summary,
+    /// One text of all parts, of which either side may have dropped the beginning.
+    Output,
+    /// As it is, but a host may show each client its own: a difference is worth a remark.
+    Own,
 }
 
 struct Member {
     kind: ChannelKind,
     name: &'static str,
     how: How,
-    /// The action that changes it; where the version has none, it is not compared.
-    by: &'static str,
+    /// The actions that change it; where the version has none of them, it is not compared.
+    by: &'static [&'static str],
 }
 
-const fn row(kind: ChannelKind, name: &'static str, how: How, by: &'static str) -> Member {
-    Member { kind, name, how, by }
+macro_rules! members {
+    ($($kind:ident { $($name:literal $how:ident $by:literal $(or $other:literal)*;)* })*) => {
+        &[$($(Member {
+            kind: ChannelKind::$kind,
+            name: $name,
+            how: How::$how,
+            by: &[$by $(, $other)*],
+        },)*)*]
+    };
 }
 
-const MEMBERS: &[Member] = {
-    use ChannelKind::{Chat, Root, Session};
-    use How::{Activity, Archived, Summaries, Timed, Values, Whole};
-    &[
-        row(Root, "agents", Whole, "root/agentsChanged"),
-        row(Root, "activeSessions", Whole, "root/activeSessionsChanged"),
-        row(Root, "terminals", Whole, "root/terminalsChanged"),
-        row(Root, "config", Values, "root/configChanged"),
-        row(Session, "title", Whole, "session/titleChanged"),
-        row(Session, "status", Archived, "session/isArchivedChanged"),
-        row(Session, "activity", Whole, "session/activityChanged"),
-        row(Session, "workingDirectories", Whole, "session/workingDirectorySet"),
-        row(Session, "lifecycle", Whole, "session/ready"),
-        row(Session, "creationError", Whole, "session/creationFailed"),
-        row(Session, "serverTools", Whole, "session/serverToolsChanged"),
-        row(Session, "activeClients", Whole, "session/activeClientSet"),
-        row(Session, "chats", Summaries, "session/chatUpdated"),
-        row(Session, "defaultChat", Whole, "session/defaultChatChanged"),
-        row(Session, "config", Values, "session/configChanged"),
-        row(Session, "customizations", Whole, "session/customizationUpdated"),
-        row(Session, "changesets", Whole, "session/changesetsChanged"),
-        row(Session, "inputNeeded", Whole, "session/inputNeededSet"),
-        row(Chat, "status", Activity, "chat/turnStarted"),
-        row(Chat, "activity", Whole, "chat/activityChanged"),
-        row(Chat, "modifiedAt", Timed, "chat/turnComplete"),
-        row(Chat, "movable", Whole, "chat/movableChanged"),
-        row(Chat, "workingDirectories", Whole, "chat/workingDirectorySet"),
-        row(Chat, "changesets", Whole, "chat/changesetsChanged"),
-        row(Chat, "backgroundWork", Whole, "chat/backgroundWorkSet"),
-        row(Chat, "canvases", Whole, "chat/canvasesChanged"),
-        row(Chat, "turns", Whole, "chat/turnComplete"),
-        row(Chat, "activeTurn", Whole, "chat/turnStarted"),
-        row(Chat, "steeringMessage", Whole, "chat/pendingMessageSet"),
-        row(Chat, "queuedMessages", Whole, "chat/pendingMessageSet"),
-        row(Chat, "draft", Whole, "chat/draftChanged"),
-    ]
+const MEMBERS: &[Member] = members! {
+    Root {
+        "agents" Whole "root/agentsChanged";
+        "activeSessions" Whole "root/activeSessionsChanged";
+        "terminals" Whole "root/terminalsChanged";
+        "config" Values "root/configChanged";
+    }
+    Session {
+        "title" Whole "session/titleChanged";
+        "status" Archived "session/isArchivedChanged";
+        "activity" Whole "session/activityChanged";
+        "summary" Summary "session/titleChanged";
+        "workingDirectories" Whole "session/workingDirectorySet";
+        "lifecycle" Whole "session/ready";
+        "creationError" Whole "session/creationFailed";
+        "serverTools" Whole "session/serverToolsChanged";
+        "activeClient" Whole "session/activeClientChanged";
+        "activeClients" Whole "session/activeClientSet";
+        "chats" Summaries "session/chatUpdated";
+        "defaultChat" Whole "session/defaultChatChanged";
+        "config" Values "session/configChanged";
+        "customizations" Whole "session/customizationUpdated" or "session/customizationsChanged";
+        "changesets" Whole "session/changesetsChanged";
+        "inputNeeded" Whole "session/inputNeededSet";
+        "turns" Whole "session/turnComplete";
+        "activeTurn" Whole "session/turnStarted";
+        "inputRequests" Whole "session/inputRequested";
+        "steeringMessage" Whole "session/pendingMessageSet";
+        "queuedMessages" Whole "session/pendingMessageSet";
+    }
+    Chat {
+        "status" Activity "chat/turnStarted";
+        "activity" Whole "chat/activityChanged";
+        "modifiedAt" Timed "chat/turnComplete";
+        "movable" Whole "chat/movableChanged";
+        "workingDirectories" Whole "chat/workingDirectorySet";
+        "changesets" Whole "chat/changesetsChanged";
+        "backgroundWork" Whole "chat/backgroundWorkSet";
+        "canvases" Whole "chat/canvasesChanged";
+        "turns" Whole "chat/turnComplete";
+        "activeTurn" Whole "chat/turnStarted";
+        "inputRequests" Whole "chat/inputRequested";
+        "steeringMessage" Whole "chat/pendingMessageSet";
+        "queuedMessages" Whole "chat/pendingMessageSet";
+        "draft" Whole "chat/draftChanged";
+    }
+    Terminal {
+        "title" Whole "terminal/titleChanged";
+        "cwd" Whole "terminal/cwdChanged";
+        "cols" Whole "terminal/resized";
+        "rows" Whole "terminal/resized";
+        "claim" Whole "terminal/claimed";
+        "lifecycle" Whole "terminal/exited";
+        "exitCode" Whole "terminal/exited";
+        "supportsCommandDetection" Whole "terminal/commandDetectionAvailable";
+        "content" Output "terminal/data";
+    }
+    Changeset {
+        "status" Whole "changeset/statusChanged";
+        "error" Whole "changeset/statusChanged";
+        "files" Whole "changeset/fileSet";
+        "operations" Whole "changeset/operationsChanged";
+    }
+    Annotations { "annotations" Whole "annotations/set"; }
+    ResourceWatch {
+        "root" Whole "resourceWatch/changed";
+        "recursive" Whole "resourceWatch/changed";
+    }
+    Canvas {
+        "instanceId" Whole "canvas/stateChanged";
+        "canvasId" Whole "canvas/stateChanged";
+        "title" Whole "canvas/stateChanged";
+        "status" Whole "canvas/stateChanged";
+        "url" Whole "canvas/stateChanged";
+    }
+    Automations { "entries" Own "automation/set"; }
+    AutomationRun {
+        "lifecycle" Whole "automationRun/lifecycleChanged";
+        "sessions" Whole "automationRun/sessionSet";
+        "primarySession" Whole "automationRun/primarySessionChanged";
+    }
 };
 
+/// Members of a session's `summary` that actions change.
+const IN_SUMMARY: &[&str] = &["title", "activity", "model", "agent"];
 /// Members of a catalogue entry that may lag behind.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
 /// The bit IsRead of a status.
@@ -101,33 +163,102 @@ pub(super) struct Comparable {
     windowed: bool,
 }
 
+/// The members that are compared in a version.
+fn members(
+    kind: ChannelKind,
+    protocol: &'static Protocol,
+) -> impl Iterator<Item = &'static Member> {
+    let known = move |row: &&Member| row.by.iter().any(|by| protocol.action(by).is_some());
+    MEMBERS.iter().filter(move |row| row.kind == kind).filter(known)
+}
+
+/// Whether two states say the same in every member that is compared. Costs no copy; where it is
+/// false, [`comparable`] and [`align`] tell what differs, and whether that matters.
+pub(super) fn agree(comparison: &Comparison<'_>) -> bool {
+    let (folded, snapshot) = (comparison.folded, comparison.snapshot);
+    members(comparison.kind, comparison.protocol).all(|row| {
+        let (one, other) = (folded.get(row.name), snapshot.get(row.name));
+        if row.name == "turns" && is_window(comparison) {
+            let (one, other) = (items(one), items(other));
+            let common = one.len().min(other.len());
+            return same_items(&one[one.len() - common..], &other[other.len() - common..]);
+        }
+        match row.how {
+            How::Timed if !comparison.protocol.has(Feature::DeterministicTimes) => true,
+            How::Archived => archived(one) == archived(other),
+            How::Values | How::Summary | How::Output => {
+                one == other || taken(row, comparison, one) == taken(row, comparison, other)
+            }
+            How::Activity => taken(row, comparison, one) == taken(row, comparison, other),
+            How::Whole | How::Timed | How::Summaries | How::Own => same(one, other),
+        }
+    })
+}
+
+/// Whether one of the states may lack older turns.
+fn is_window(comparison: &Comparison<'_>) -> bool {
+    let cut = |state: &Value| state.get("turnsNextCursor").is_some_and(|cursor| !cursor.is_null());
+    comparison.windowed || cut(comparison.folded) || cut(comparison.snapshot)
+}
+
+fn items(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn archived(status: Option<&Value>) -> Option<u64> {
+    Some(status?.as_u64()? & IS_ARCHIVED)
+}
+
+/// What is compared of one member.
+fn taken(row: &Member, comparison: &Comparison<'_>, value: Option<&Value>) -> Option<Value> {
+    let value = value?;
+    match row.how {
+        How::Timed if !comparison.protocol.has(Feature::DeterministicTimes) => None,
+        How::Whole | How::Timed | How::Summaries | How::Own => plain(value),
+        How::Archived => archived(Some(value)).map(Value::from),
+        How::Activity if comparison.protocol.action("chat/isReadChanged").is_some() => plain(value),
+        How::Activity => value.as_u64().map(|bits| Value::from(bits & !IS_READ)),
+        How::Values => value.get("values").and_then(plain),
+        How::Summary => {
+            let member = |name: &&'static str| Some((*name, value.get(name).and_then(plain)?));
+            Some(IN_SUMMARY.iter().filter_map(member).collect())
+        }
+        How::Output => Some(Value::from(output(value))),
+    }
+}
+
+/// What a terminal showed, without the borders of its parts.
+fn output(content: &Value) -> String {
+    let parts = content.as_array().into_iter().flatten();
+    let text = |part: &Value| {
+        let text = part.get("output").or_else(|| part.get("value"));
+        text.and_then(Value::as_str).map(str::to_owned)
+    };
+    parts.filter_map(text).collect()
+}
+
 /// Takes what is compared out of a state.
 pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparable {
     let mut hard = Map::new();
     let mut soft = Map::new();
-    let rows = MEMBERS.iter().filter(|row| row.kind == comparison.kind);
-    for row in rows.filter(|row| comparison.protocol.action(row.by).is_some()) {
-        let Some(value) = state.get(row.name) else {
-            continue;
-        };
-        let timed = comparison.protocol.has(Feature::DeterministicTimes);
-        let value = match row.how {
-            How::Timed if !timed => continue,
-            How::Whole | How::Timed => plain(value),
-            How::Archived => value.as_u64().map(|bits| Value::from(bits & IS_ARCHIVED)),
-            How::Activity if comparison.protocol.action("chat/isReadChanged").is_some() => {
-                plain(value)
+    for row in members(comparison.kind, comparison.protocol) {
+        let value = state.get(row.name);
+        let kept = match (row.how, value) {
+            (How::Own, _) => {
+                if let Some(value) = taken(row, comparison, value) {
+                    soft.insert(row.name, value);
+                }
+                None
             }
-            How::Activity => value.as_u64().map(|bits| Value::from(bits & !IS_READ)),
-            How::Values => value.get("values").and_then(plain),
-            How::Summaries => {
+            (How::Summaries, Some(value)) => {
                 let (entries, lagging) = summaries(value);
-                soft.insert(row.name.to_owned(), lagging);
+                soft.insert(row.name, lagging);
                 plain(&entries)
             }
+            _ => taken(row, comparison, value),
         };
-        if let Some(value) = value {
-            hard.insert(row.name.to_owned(), value);
+        if let Some(value) = kept {
+            hard.insert(row.name, value);
         }
     }
     Comparable {
@@ -137,8 +268,8 @@ pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparab
     }
 }
 
-/// Makes two states comparable with each other: a configuration that appears, and turns that only
-/// one of them has loaded, are left out.
+/// Makes two states comparable with each other: a configuration that appears, turns that only one
+/// of them has loaded, and output that only one of them has kept, are left out.
 pub(super) fn align(
     mut first: Comparable,
     mut second: Comparable,
@@ -151,6 +282,11 @@ pub(super) fn align(
         one.remove("config");
         other.remove("config");
     }
+    let output = |members: &Map| members.get("content").and_then(Value::as_str).map(str::len);
+    if let Some((kept, others)) = output(one).zip(output(other)) {
+        trim(one, others);
+        trim(other, kept);
+    }
     if windowed || first.windowed || second.windowed {
         let mut turns = [take(one, "turns"), take(other, "turns")];
         let common = turns.iter().map(Vec::len).min().unwrap_or(0);
@@ -162,6 +298,17 @@ pub(super) fn align(
         other.insert("turns", Value::Array(turns_other));
     }
     (first, second)
+}
+
+/// Keeps the end of a terminal's output, so much of it that it is no longer than the other's.
+fn trim(members: &mut Map, length: usize) {
+    let Some(Value::String(text)) = members.get_mut("content") else {
+        return;
+    };
+    let start = text.len().saturating_sub(length);
+    if let Some(end) = text.get(start..).filter(|_| start > 0) {
+        *text = end.into();
+    }
 }
 
 fn take(members: &mut Map, name: &str) -> Vec<Value> {
@@ -203,7 +350,7 @@ fn plain(value: &Value) -> Option<Value> {
             Some(Value::Array(items.iter().map(keep).collect()))
         }
         Value::Object(members) => {
-            let known = members.iter().filter(|(name, _)| name.as_str() != "_meta");
+            let known = members.iter().filter(|(name, _)| name.as_str() != META);
             let kept = known.filter_map(|(name, value)| Some((name.clone(), plain(value)?)));
             Some(Value::Object(kept.collect()))
         }

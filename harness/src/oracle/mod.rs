@@ -33,6 +33,7 @@ mod log;
 mod masks;
 mod reconnect;
 mod removal;
+mod same;
 mod sequence;
 mod shape;
 mod step;

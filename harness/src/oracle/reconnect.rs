@@ -16,7 +16,7 @@ use super::channel::{Channel, ChannelId};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
-use super::envelope::Envelope;
+use super::envelope::{Envelope, channel_of};
 use super::log::Logged;
 use super::step::{Delivery, Step};
 use super::subscriptions::uris;
@@ -199,7 +199,7 @@ fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, ou
             let message = format!("expected replayed actions in order, found {seq} after {last}");
             out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
         }
-        let uri = value.get("channel").and_then(Value::as_str);
+        let uri = value.get("action").and_then(|action| channel_of(value, action));
         if let Some(uri) = uri.filter(|uri| !answer.wanted.contains(uri)) {
             let message = format!(
                 "expected replayed actions on the listed channels only, found one on `{uri}`"

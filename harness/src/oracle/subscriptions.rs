@@ -14,7 +14,7 @@ use crate::transcript::{ConnId, Seen};
 use super::channel::{ChannelId, Place};
 use super::connection::{Request, Sub};
 use super::context::{Context, Emit};
-use super::envelope::target;
+use super::envelope::{channel_of, target};
 use super::step::Step;
 
 /// Where a snapshot came from.
@@ -139,7 +139,7 @@ impl Context {
         }
         let mut last = seen_to.filter(|seq| *seq <= known);
         for (index, value) in actions.iter().enumerate() {
-            let uri = value.get("channel").and_then(Value::as_str);
+            let uri = value.get("action").and_then(|action| channel_of(value, action));
             let channel = uri.and_then(|uri| self.channels.find(uri));
             let continues = |known: &&(ChannelId, bool)| Some(known.0) == channel;
             let continues = resumed.iter().find(continues).is_some_and(|known| known.1);

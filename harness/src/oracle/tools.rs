@@ -69,7 +69,7 @@ impl Check for Tools {
 impl Tools {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         let action = folding.envelope.action;
-        if folding.envelope.action_type == "chat/turnStarted"
+        if matches!(folding.envelope.action_type, "chat/turnStarted" | "session/turnStarted")
             && let Some(taken) = self.taken.remove(&folding.channel)
         {
             self.count -= taken.len();

@@ -89,6 +89,14 @@ impl ChannelKind {
         ROWS.iter().find(named).map(|row| row.kind)
     }
 
+    /// As [`ChannelKind::of_uri`], but `None` below the URI of a session, where a host may keep
+    /// changesets and whatever else belongs to it.
+    pub fn promised_by(uri: &str) -> Option<ChannelKind> {
+        let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
+        let below = |kind: &ChannelKind| *kind == ChannelKind::Session && path.contains('/');
+        ChannelKind::of_uri(uri).filter(|kind| !below(kind))
+    }
+
     /// The kind whose state an action of this type changes, by the part before the slash.
     pub fn of_action(action_type: &str) -> Option<ChannelKind> {
         let family = action_type.split_once('/')?.0;
@@ -152,6 +160,10 @@ mod tests {
         assert_eq!(kind("ahp-chat://default/abc"), Some(Chat));
         assert_eq!(kind("ahp-automations://"), Some(Automations));
         assert_eq!(kind("copilot:/1"), None);
+        assert_eq!(kind("ahp-session:/1/changes"), Some(Session));
+        assert_eq!(ChannelKind::promised_by("ahp-session:/1/changes"), None);
+        assert_eq!(ChannelKind::promised_by("ahp-session:/1/annotations"), Some(Annotations));
+        assert_eq!(ChannelKind::promised_by("ahp-session:/1"), Some(Session));
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl<'p> Walk<'p> {
             Shape::State => {
                 let uri = beside.get("resource").and_then(Value::as_str);
                 let known = uri
-                    .and_then(ChannelKind::of_uri)
+                    .and_then(ChannelKind::promised_by)
                     .and_then(|kind| self.protocol.shapes.named(kind.state_type()));
                 self.value(known.unwrap_or(id), value, path);
             }

@@ -1,0 +1,96 @@
+//! Whether two values say the same: null, an empty list and nothing do, and so do 3 and 3.0; the
+//! member `_meta` says nothing.
+//!
+//! Nothing is copied. What it comes to is what comparing two values of [`super::masks`] comes to.
+//!
+//! Knows: JSON. Never knows: what the values are.
+
+use crate::wire::json::{Map, Value};
+
+/// The member that is free for everybody.
+pub(super) const META: &str = "_meta";
+/// A whole number below this one is exact as a floating-point number.
+const EXACT: f64 = 1e15;
+
+/// Whether a member says nothing.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether two members, which may be absent, say the same.
+pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
+    let (one, other) = (one.filter(|it| !is_nothing(it)), other.filter(|it| !is_nothing(it)));
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => equal(one, other),
+        _ => false,
+    }
+}
+
+/// Whether two lists say the same.
+pub(super) fn same_items(one: &[Value], other: &[Value]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| same(Some(one), Some(other)))
+}
+
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => same_members(one, other),
+        (Value::Array(one), Value::Array(other)) => same_items(one, other),
+        (Value::Number(_), Value::Number(_)) => {
+            one == other || whole(one).is_some_and(|it| Some(it) == whole(other))
+        }
+        _ => one == other,
+    }
+}
+
+fn same_members(one: &Map, other: &Map) -> bool {
+    let says = |member: &(&crate::wire::json::Text, &Value)| {
+        member.0.as_str() != META && !is_nothing(member.1)
+    };
+    // Nearly always both have the same members in the same order.
+    let mut across = other.iter();
+    let found = one.iter().filter(says).try_fold(0, |count, (name, value)| {
+        let beside = across.find(says).filter(|(beside, _)| *beside == name);
+        let beside = beside.map(|(_, value)| value).or_else(|| other.get(name));
+        same(Some(value), beside).then_some(count + 1)
+    });
+    found.is_some_and(|count: usize| count == other.iter().filter(says).count())
+}
+
+/// A number without a fraction.
+fn whole(value: &Value) -> Option<i64> {
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT)?;
+    Some(number as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    fn check(one: Value, other: Value, expected: bool) {
+        assert_eq!(same(Some(&one), Some(&other)), expected, "{one} {other}");
+        assert_eq!(same(Some(&other), Some(&one)), expected, "{other} {one}");
+    }
+
+    #[test]
+    fn says_the_same() {
+        check(json!({"a": 1, "b": [1, {"c": "x"}]}), json!({"b": [1.0, {"c": "x"}], "a": 1}), true);
+        check(json!({"a": null, "b": [], "_meta": {"x": 1}}), json!({}), true);
+        check(json!(null), json!([]), true);
+        check(json!([null]), json!([[]]), true);
+        check(json!({"a": 1}), json!({"a": 1, "b": 2}), false);
+        check(json!({"a": {}}), json!({}), false);
+        check(json!([1, 2]), json!([2, 1]), false);
+        check(json!([1]), json!([1, null]), false);
+        check(json!(1.5), json!(1), false);
+        check(json!("1"), json!(1), false);
+        check(json!(false), json!(null), false);
+        check(json!({"a": 1, "b": 2}), json!({"a": 1, "c": 2}), false);
+    }
+}
