@@ -12,9 +12,6 @@ use crate::wire::version::Version;
 use super::exit::{Outcome, Stop};
 use super::reduce::published;
 
-#[cfg(feature = "official")]
-mod crates;
-
 /// What a user calls these subjects.
 pub(super) const NAME: &str = "official";
 
@@ -32,19 +29,17 @@ const CRATES: &[(Version, &str)] = &[
     (Version::V1_0, "1.0.0"),
 ];
 
-/// Why a published version has no crate here.
+/// Of 0.5.x one crate can stand in a lock file. The others have packages of their own, which are
+/// subjects like anybody's.
+const ALONE: &str = "beside 0.5.2 no other crate of 0.5.x can be linked (hint: --mask-clock --subject \
+                     'cargo run -q --release --manifest-path harness/official/{spec}/Cargo.toml', \
+                     after one `cargo build` of the same)";
+
+/// Why a published version has no crate here, with what to do instead.
 const WITHOUT: &[(Version, &str)] = &[
     (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
-    (
-        Version::V0_5,
-        "of 0.5.x only one crate can be linked, which is 0.5.2 (hint: the examples have a wrapper \
-         to build around another one)",
-    ),
-    (
-        Version::V0_5_1,
-        "of 0.5.x only one crate can be linked, which is 0.5.2 (hint: the examples have a wrapper \
-         to build around another one)",
-    ),
+    (Version::V0_5, ALONE),
+    (Version::V0_5_1, ALONE),
 ];
 
 /// The first version whose reducers take the time from the actions instead of the machine's clock.
@@ -87,6 +82,7 @@ fn crate_of(version: Version) -> Result<&'static str, Stop> {
         return Ok(held);
     }
     let why = WITHOUT.iter().find(|(without, _)| *without == version).map_or("", |(_, why)| why);
+    let why = why.replace("{spec}", &version.to_string());
     Err(Stop::usage(format!("no official crate of {version} is at hand: {why}")))
 }
 
@@ -94,7 +90,14 @@ impl Official {
     #[cfg(feature = "official")]
     pub(super) fn main(self) -> Outcome {
         crate_of(self.spec)?;
-        crates::serve(self.spec, &mut std::io::stdin().lock(), &mut std::io::stdout().lock())
+        let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+        match ahp_official::serve(&self.spec.to_string(), &mut input, &mut output) {
+            // Nobody is left to read the answers.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Stop::fault(format!("the lines could not be served: {error}")))
+            }
+            _ => Ok(super::exit::Code::Ok),
+        }
     }
 
     #[cfg(not(feature = "official"))]
@@ -108,6 +111,13 @@ mod tests {
     use super::*;
     use crate::wire::version::PUBLISHED;
 
+    #[cfg(feature = "official")]
+    #[test]
+    fn the_crates_are_those_that_are_linked() {
+        let versions: Vec<String> = CRATES.iter().map(|(spoken, _)| spoken.to_string()).collect();
+        assert_eq!(versions, ahp_official::VERSIONS);
+    }
+
     #[test]
     fn every_version_has_a_crate_or_a_reason() {
         for version in PUBLISHED {
@@ -117,6 +127,6 @@ mod tests {
         }
         let why = |version| command(version).unwrap_err().message;
         assert!(why(Version::V0_1).contains("integer version"));
-        assert!(why(Version::V0_5_1).contains("of 0.5.x only one crate can be linked"));
+        assert!(why(Version::V0_5_1).contains("harness/official/0.5.1/Cargo.toml"));
     }
 }

@@ -2,78 +2,67 @@
 //!
 //! The crates have the same names in all versions and other types behind them, so that the code is
 //! one macro that every version goes through. What a version has more than the one before stands in
-//! a macro of its own.
+//! a macro of its own. The packages in the folders beside compile this file too, each with
+//! a crate that cannot be linked beside the others.
 //!
-//! Knows: the crates `ahp` and the line protocol. Never knows: our own reducers and values.
+//! Knows: the names in the crates `ahp`, and the line protocol. Never knows: which versions are
+//! linked, our own reducers and values.
 //!
-//! Start at [`serve`].
+//! Start at [`serve`], which is given what [`crate_of`] makes.
 
-use std::io::{BufRead, ErrorKind, Write};
+use std::io::{self, BufRead, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cli::exit::{Code, Outcome, Stop};
-use crate::wire::version::Version;
-
 /// A question. What the crate decodes is kept as text, so that it reads what was on the wire.
 #[derive(Deserialize)]
-struct Question<'a> {
+pub struct Question<'a> {
     #[serde(default)]
-    id: Value,
+    pub id: Value,
     #[serde(default)]
-    op: Option<String>,
+    pub op: Option<String>,
     #[serde(default)]
-    reducer: String,
+    pub reducer: String,
     #[serde(borrow)]
-    state: Option<&'a RawValue>,
+    pub state: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    actions: Vec<&'a RawValue>,
+    pub actions: Vec<&'a RawValue>,
     #[serde(default, rename = "type")]
-    name: String,
+    pub name: String,
     #[serde(borrow)]
-    value: Option<&'a RawValue>,
+    pub value: Option<&'a RawValue>,
 }
 
 /// The answer's members, or why there is none.
-type Answer = Result<Value, String>;
+pub type Answer = Result<Value, String>;
 
-/// Answers every line with the crate of a version, until the input ends.
-pub(super) fn serve(version: Version, input: &mut dyn BufRead, output: &mut dyn Write) -> Outcome {
-    let fault = |error| Stop::fault(format!("the lines could not be served: {error}"));
+/// Answers every line with a crate, until the input ends or nobody reads the answers.
+///
+/// # Errors
+///
+/// Those of reading and writing.
+pub fn serve(
+    crate_answers: impl Fn(&Question<'_>) -> Answer,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<()> {
     for line in input.lines() {
-        let written = writeln!(output, "{}", answer(version, &line.map_err(fault)?));
-        match written.and_then(|()| output.flush()) {
-            Ok(()) => {}
-            // Nobody is left to read the answers.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
-            Err(error) => return Err(fault(error)),
-        }
+        writeln!(output, "{}", answer(&crate_answers, &line?))?;
+        output.flush()?;
     }
-    Ok(Code::Ok)
+    Ok(())
 }
 
-fn answer(version: Version, line: &str) -> Value {
+/// The answer to one line.
+pub fn answer(crate_answers: impl Fn(&Question<'_>) -> Answer, line: &str) -> Value {
     let question: Question<'_> = match serde_json::from_str(line) {
         Ok(question) => question,
         Err(error) => return json!({"id": null, "error": format!("expected a question: {error}")}),
     };
-    let answer = match version {
-        Version::V1 => v1::answer(&question),
-        Version::V0_2 => v0_2::answer(&question),
-        Version::V0_3 => v0_3::answer(&question),
-        Version::V0_4 => v0_4::answer(&question),
-        Version::V0_5_2 => v0_5_2::answer(&question),
-        Version::V0_6 => v0_6::answer(&question),
-        Version::V0_7 => v0_7::answer(&question),
-        Version::V0_8 => v0_8::answer(&question),
-        Version::V0_9 => v0_9::answer(&question),
-        Version::V1_0 => v1_0::answer(&question),
-        other => Err(format!("no crate of {other}")),
-    };
-    let mut answer = answer.unwrap_or_else(|why| json!({"error": why}));
+    let mut answer = crate_answers(&question).unwrap_or_else(|why| json!({"error": why}));
     if let Value::Object(members) = &mut answer {
         members.insert("id".to_owned(), question.id);
     }
@@ -90,12 +79,12 @@ fn encode<T: Serialize>(value: &T) -> Answer {
 }
 
 /// Decodes and encodes.
-fn trip<T: DeserializeOwned + Serialize>(question: &Question<'_>) -> Answer {
+pub fn trip<T: DeserializeOwned + Serialize>(question: &Question<'_>) -> Answer {
     decode::<T>(question.value).and_then(|value| Ok(json!({"value": encode(&value)?})))
 }
 
 /// Folds a state; `apply` is the crate's reducer and says the outcome in the protocol's words.
-fn reduce<S, A>(question: &Question<'_>, apply: impl Fn(&mut S, &A) -> &'static str) -> Answer
+pub fn reduce<S, A>(question: &Question<'_>, apply: impl Fn(&mut S, &A) -> &'static str) -> Answer
 where
     S: DeserializeOwned + Serialize,
     A: DeserializeOwned,
@@ -150,13 +139,6 @@ macro_rules! types_1 {
     };
 }
 
-macro_rules! types_0_1 {
-    ($ahp:ident $question:ident) => {
-        types_1!($ahp $question).or_else(|| types!($ahp $question;
-            messages: NotificationMethodParams;))
-    };
-}
-
 macro_rules! types_0_2 {
     ($ahp:ident $question:ident) => {
         types_1!($ahp $question).or_else(|| types!($ahp $question;
@@ -187,31 +169,6 @@ macro_rules! types_0_5 {
     };
 }
 
-macro_rules! types_0_7 {
-    ($ahp:ident $question:ident) => {
-        types_0_5!($ahp $question).or_else(|| types!($ahp $question;
-            commands: ChatSource;))
-    };
-}
-
-macro_rules! types_0_9 {
-    ($ahp:ident $question:ident) => {
-        types_0_7!($ahp $question).or_else(|| types!($ahp $question;
-            state: AutomationRunState AutomationState;
-            commands: FetchAutomationRunsParams FetchAutomationRunsResult
-                ListAutomationTriggerDefinitionsParams ListAutomationTriggerDefinitionsResult
-                RunAutomationParams RunAutomationResult;))
-    };
-}
-
-macro_rules! types_1_0 {
-    ($ahp:ident $question:ident) => {
-        types_0_9!($ahp $question).or_else(|| types!($ahp $question;
-            state: CanvasState;
-            commands: MoveChatParams MoveChatResult;))
-    };
-}
-
 macro_rules! reducers_1 {
     ($ahp:ident $question:ident) => {
         reducers!($ahp $question;
@@ -231,28 +188,14 @@ macro_rules! reducers_0_4 {
     };
 }
 
-macro_rules! reducers_0_9 {
-    ($ahp:ident $question:ident) => {
-        reducers_0_4!($ahp $question).or_else(|| reducers!($ahp $question;
-            "automations" AutomationState apply_action_to_automation;
-            "automationRun" AutomationRunState apply_action_to_automation_run;))
-    };
-}
-
-macro_rules! reducers_1_0 {
-    ($ahp:ident $question:ident) => {
-        reducers_0_9!($ahp $question).or_else(|| reducers!($ahp $question;
-            "canvas" CanvasState apply_action_to_canvas;))
-    };
-}
-
 /// The crate of one version: its name, what it has, and how it says that an action is unusable,
 /// which it does since 0.9.0.
 macro_rules! crate_of {
     ($version:ident $ahp:ident $reducers:ident $types:ident $($invalid:pat)?) => {
         mod $version {
-            use super::*;
             use $ahp::reducers::ReduceOutcome;
+
+            use super::wrapper::{Answer, Question, reduce, trip};
 
             pub(super) fn answer(question: &Question<'_>) -> Answer {
                 let answer = match question.op.as_deref() {
@@ -273,39 +216,4 @@ macro_rules! crate_of {
             }
         }
     };
-}
-
-crate_of!(v1 ahp_0_1 reducers_1 types_0_1);
-crate_of!(v0_2 ahp_0_2 reducers_1 types_0_2);
-crate_of!(v0_3 ahp_0_3 reducers_1 types_0_2);
-crate_of!(v0_4 ahp_0_4 reducers_0_4 types_0_4);
-crate_of!(v0_5_2 ahp_0_5 reducers_0_4 types_0_5);
-crate_of!(v0_6 ahp_0_6 reducers_0_4 types_0_5);
-crate_of!(v0_7 ahp_0_7 reducers_0_4 types_0_7);
-crate_of!(v0_8 ahp_0_8 reducers_0_4 types_0_7);
-crate_of!(v0_9 ahp_0_9 reducers_0_9 types_0_9 ReduceOutcome::Invalid(_));
-crate_of!(v1_0 ahp_1_0 reducers_1_0 types_1_0 ReduceOutcome::Invalid(_));
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::official::CRATES;
-
-    #[test]
-    fn every_crate_folds_and_trips() {
-        for (version, _) in CRATES {
-            let ask = |line: Value| answer(*version, &line.to_string());
-            let action = json!({"type": "root/activeSessionsChanged", "activeSessions": 3});
-            let folded = ask(json!({
-                "id": 1, "reducer": "root", "state": {"agents": []}, "actions": [action, 42],
-            }));
-            let state = json!({"agents": [], "activeSessions": 3});
-            let outcomes = json!(["applied", "out-of-scope"]);
-            assert_eq!(folded, json!({"id": 1, "state": state, "outcomes": outcomes}), "{version}");
-            let trip = json!({"id": 2, "op": "roundtrip", "type": "RootState", "value": state});
-            assert_eq!(ask(trip), json!({"id": 2, "value": state}), "{version}");
-            let unknown = ask(json!({"id": 3, "reducer": "moon", "state": {}, "actions": []}));
-            assert_eq!(unknown["error"], "the crate has nothing of that name", "{version}");
-        }
-    }
 }
