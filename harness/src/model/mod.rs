@@ -46,7 +46,7 @@ use crate::wire::json::Value;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-use dialect::Context;
+use dialect::{Context, Dialect};
 
 /// What came of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -181,27 +181,48 @@ pub fn apply_at(
     state: &mut Value,
     action: &Value,
 ) -> Outcome {
-    let Some(members) = action.as_object() else {
-        return Outcome::OutOfScope;
-    };
-    let Some(action_type) = members.get("type").and_then(Value::as_str) else {
-        return Outcome::OutOfScope;
-    };
-    let entry = table::entry(version, action_type).filter(|(row, _)| row.channel == channel);
-    let Some((row, dialect)) = entry else {
-        return Outcome::OutOfScope;
-    };
-    let context = Context { dialect, now_ms };
-    match row.effect.run(&context, state, members) {
-        Ok(()) => Outcome::Applied,
-        Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),
-        Err(payload::Stop::Invalid { path, expected }) => Outcome::Invalid { path, expected },
+    let action_type = action.get("type").and_then(Value::as_str);
+    let reducer = action_type.and_then(|action_type| Reducer::of(version, action_type));
+    reducer.map_or(Outcome::OutOfScope, |it| it.apply(channel, now_ms, state, action))
+}
+
+/// What reduces one type of action in one version.
+#[derive(Clone, Copy, Debug)]
+pub struct Reducer {
+    row: &'static table::Row,
+    dialect: &'static Dialect,
+}
+
+impl Reducer {
+    /// The reducer of an action, or `None` where the version has no such action.
+    #[inline]
+    pub fn of(version: Version, action_type: &str) -> Option<Reducer> {
+        table::entry(version, action_type)
+    }
+
+    /// Folds an action of this type into a state, as [`apply_at`] does.
+    pub fn apply(
+        self,
+        channel: ChannelKind,
+        now_ms: u64,
+        state: &mut Value,
+        action: &Value,
+    ) -> Outcome {
+        let Some(members) = action.as_object().filter(|_| self.row.channel == channel) else {
+            return Outcome::OutOfScope;
+        };
+        let context = Context { dialect: self.dialect, now_ms };
+        match self.row.effect.run(&context, state, members) {
+            Ok(()) => Outcome::Applied,
+            Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),
+            Err(payload::Stop::Invalid { path, expected }) => Outcome::Invalid { path, expected },
+        }
     }
 }
 
 /// Whether `version` has a reducer for actions of this type.
 pub fn reduces(version: Version, action_type: &str) -> bool {
-    table::find(version, action_type).is_some()
+    Reducer::of(version, action_type).is_some()
 }
 
 #[cfg(test)]

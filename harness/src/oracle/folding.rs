@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::model::{Outcome, apply, reduces};
+use crate::model::{Outcome, Reducer, apply};
 use crate::transcript::{ConnId, Seen};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
@@ -207,7 +207,8 @@ impl Context {
             return;
         }
         let extension = envelope.action_type.starts_with("x-");
-        let reduced = reduces(fold.protocol.version(), envelope.action_type) || extension;
+        let reducer = Reducer::of(fold.protocol.version(), envelope.action_type);
+        let reduced = reducer.is_some() || extension;
         // A connection was not sent what another one was, or nobody knows what the action does.
         if channel.between(fold.seq, seq).next().is_some() || !reduced {
             self.lose(id);
@@ -225,8 +226,9 @@ impl Context {
         let Some(fold) = self.channels.get_mut(id).and_then(|channel| channel.fold.as_mut()) else {
             return;
         };
-        let version = fold.protocol.version();
-        let outcome = apply(version, fold.kind, &mut fold.state, envelope.action);
+        let outcome = reducer.map_or(Outcome::OutOfScope, |reducer| {
+            reducer.apply(fold.kind, 0, &mut fold.state, envelope.action)
+        });
         fold.seq = seq;
         fold.last_line = line;
         emit(self, &Step::Folded { folding, outcome: &outcome });

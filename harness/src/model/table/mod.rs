@@ -18,7 +18,7 @@ use crate::wire::version::{PUBLISHED, Version};
 
 use super::dialect::{Context, Dialect};
 use super::payload::{self, Object, Reduced, Shape, assign, optional, required};
-use super::{NoOp, list, status};
+use super::{NoOp, Reducer, list, status};
 
 mod annotations;
 mod automation;
@@ -183,32 +183,27 @@ const CHANNELS: [&[Row]; 10] = [
 /// A version that was never published is read as the newest published one below it.
 #[inline]
 pub fn find(version: Version, action_type: &str) -> Option<&'static Row> {
-    entry(version, action_type).map(|(row, _)| row)
+    entry(version, action_type).map(|reducer| reducer.row)
 }
 
 /// The row of an action, and the dialect in which its channel is written.
 #[inline]
-pub(super) fn entry(
-    version: Version,
-    action_type: &str,
-) -> Option<(&'static Row, &'static Dialect)> {
-    /// The rows of one version.
-    type Index = foldhash::HashMap<&'static str, (&'static Row, &'static Dialect)>;
+pub(super) fn entry(version: Version, action_type: &str) -> Option<Reducer> {
+    /// The actions of one version.
+    type Index = foldhash::HashMap<&'static str, Reducer>;
     static INDEX: OnceLock<Vec<Index>> = OnceLock::new();
     let index = INDEX.get_or_init(|| PUBLISHED.map(|version| rows_of(version).collect()).into());
     index.get(version.place()?)?.get(action_type).copied()
 }
 
 /// The rows of a version in the order of their `since`, so that the newest of an action comes last.
-fn rows_of(
-    version: Version,
-) -> impl Iterator<Item = (&'static str, (&'static Row, &'static Dialect))> {
+fn rows_of(version: Version) -> impl Iterator<Item = (&'static str, Reducer)> {
     let holds = |row: &&Row| row.since <= version && row.until.is_none_or(|until| version < until);
     let mut rows: Vec<&'static Row> = rows().filter(holds).collect();
     rows.sort_by_key(|row| row.since);
-    let entry =
-        move |row: &'static Row| (row.action_type, (row, Dialect::of(version, row.channel)));
-    rows.into_iter().map(entry)
+    rows.into_iter().map(move |row| {
+        (row.action_type, Reducer { row, dialect: Dialect::of(version, row.channel) })
+    })
 }
 
 const fn replace(from: &'static str, to: &'static str, shape: Shape) -> Effect {

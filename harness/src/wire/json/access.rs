@@ -131,7 +131,7 @@ impl Value {
 
     /// The number, where it is one.
     #[inline]
-    pub fn as_number(&self) -> Option<&Number> {
+    fn as_number(&self) -> Option<&Number> {
         match self {
             Value::Number(number) => Some(number),
             _ => None,
