@@ -23,8 +23,13 @@ use crate::reducers::exchange::{Answer, Fault, Question, Subject, excerpt, read}
 use super::exit::Stop;
 use super::target::{group, shell};
 
-/// Longest answer, in bytes: a thousand times what a case needs.
+/// Longest answer to any question, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
+/// How long an answer may be whatever the question, in bytes: a hundred times what most need.
+const SHORT_ANSWER: usize = 256 * 1024;
+/// How many times longer than its question a longer one may be. Answers come by the hundred, so that
+/// each has to be bounded by what it is for.
+const ANSWER_FACTOR: usize = 16;
 /// How long a subject may take from its start to its first answer, unless answers may take longer.
 const STARTING: Duration = Duration::from_secs(10);
 /// How long a subject may take to end when it is no longer needed.
@@ -198,18 +203,20 @@ impl Running {
         let first = self.next;
         self.next += questions.len() as u64;
         let numbered = (first..).zip(questions);
-        let lines: String = numbered.clone().map(|(id, question)| question.line(id)).collect();
+        let lines: Vec<String> = numbered.clone().map(|(id, question)| question.line(id)).collect();
+        let rooms = lines.iter().map(|line| room_for(line));
+        let text = lines.concat();
         let mut input = self.input.take();
         let mut answers = Vec::with_capacity(questions.len());
         let fault = {
             let write = async {
                 if let Some(input) = &mut input {
                     // A subject that has closed its input ends its output as well, which is seen.
-                    let _ = input.write_all(lines.as_bytes()).await;
+                    let _ = input.write_all(text.as_bytes()).await;
                     let _ = input.flush().await;
                 }
             };
-            let read = self.answers(numbered, limit, &mut answers);
+            let read = self.answers(numbered.zip(rooms), limit, &mut answers);
             tokio::pin!(write, read);
             tokio::select! {
                 fault = &mut read => fault,
@@ -226,12 +233,12 @@ impl Running {
 
     async fn answers<'a>(
         &mut self,
-        questions: impl Iterator<Item = (u64, &'a Question)>,
+        questions: impl Iterator<Item = ((u64, &'a Question), usize)>,
         limit: Duration,
         answers: &mut Vec<Answer>,
     ) -> Option<Fault> {
-        for (id, question) in questions {
-            match timeout(limit, read_line(&mut self.output, &mut self.line)).await {
+        for ((id, question), room) in questions {
+            match timeout(limit, read_line(&mut self.output, room, &mut self.line)).await {
                 Err(_) => return Some(Fault::Silent(limit.as_millis())),
                 Ok(Err(fault)) => return Some(fault),
                 Ok(Ok(())) => {}
@@ -268,8 +275,17 @@ impl Drop for Running {
     }
 }
 
-/// Reads one line without its end.
-async fn read_line(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> Result<(), Fault> {
+/// How long the answer to a question may be, in bytes.
+fn room_for(question: &str) -> usize {
+    question.len().saturating_mul(ANSWER_FACTOR).clamp(SHORT_ANSWER, MAX_ANSWER)
+}
+
+/// Reads one line of at most `room` bytes, without its end.
+async fn read_line(
+    output: &mut BufReader<ChildStdout>,
+    room: usize,
+    line: &mut Vec<u8>,
+) -> Result<(), Fault> {
     line.clear();
     loop {
         let chunk = match output.fill_buf().await {
@@ -278,8 +294,8 @@ async fn read_line(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> R
         };
         let end = chunk.iter().position(|byte| *byte == b'\n');
         let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-        if line.len() + part.len() > MAX_ANSWER {
-            return Err(Fault::TooLong { limit: MAX_ANSWER, begins: excerpt(line) });
+        if line.len() + part.len() > room {
+            return Err(Fault::TooLong { limit: room, begins: excerpt(line) });
         }
         line.extend_from_slice(part);
         let read = part.len() + usize::from(end.is_some());

@@ -77,7 +77,7 @@ pub enum Fault {
     Silent(u128),
     /// Its line is longer than any answer may be.
     #[error(
-        "expected an answer of at most {limit} bytes, the line has no end (it begins with `{begins}`)"
+        "expected an answer of at most {limit} bytes, found a longer line (it begins with `{begins}`)"
     )]
     TooLong {
         /// The limit.
