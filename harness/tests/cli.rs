@@ -164,7 +164,7 @@ fn a_baseline_holds_its_entries_to_their_word() {
         &["known.yaml:2:5", "did you mean `tools/confirmed-once`?"],
     );
     let known = with("known:\n  - scenario: tools/confirmed-once\n");
-    check(&["run", "--baseline", &known], 2, &["expected a `reason`"]);
+    check(&["run", "--baseline", &known], 2, &["expected `reason`"]);
     let known = with("{}");
     check(&["run", "--baseline", &known], 2, &["expected `known:`"]);
 }

@@ -51,7 +51,7 @@ fn subjects_that_never_answer_are_unreachable() {
     check("exit 3", VECTORS, 3, &["the subject ended (exit status: 3) instead of answering"]);
     check("no-such-program-here", VECTORS, 3, &["not found"]);
     check("yes nonsense", VECTORS, 3, &["expected an answer, found `nonsense`"]);
-    check("yes | tr -d '\\n'", VECTORS, 3, &["expected an answer of at most 33554432 bytes"]);
+    check("yes | tr -d '\\n'", VECTORS, 3, &["expected an answer of at most 262144 bytes"]);
     check("sleep 100", VECTORS, 3, &["did not answer within 10000 ms"]);
 }
 
@@ -67,6 +67,8 @@ fn broken_subjects_are_found_and_the_case_is_named() {
     assert!(said.contains("state "), "{said}");
     broken("sed -u 9q | REDUCE; sleep 100", &["(silent)", "did not answer within 300 ms"]);
     broken("REDUCE | sed -u '9s/.*/{\"x\":1}/'", &["(garbage)", "expected a member `id`"]);
+    broken("REDUCE | sed -u '9s/\"state\"/\"stat\"/'", &["(garbage)", "expected a member `state`"]);
+    broken("REDUCE | sed -u '9s/.*/\\xff/'", &["(garbage)", "expected an answer, found"]);
     broken("REDUCE | sed -u '9s/\"id\":9/\"id\":99/'", &["(out of order)", "to question 99"]);
     broken("REDUCE | sed -u '9p'", &["(answered twice)", "question 9 was answered twice"]);
     // Two processes a start, some sixty starts: far from the time that a hang would cost.
@@ -78,7 +80,7 @@ fn an_endless_line_is_cut_off() {
     let begun = Instant::now();
     let arguments = ["--cases", "0", "--no-round-trips", "--timeout", "10s"];
     let subject = "sed -u 9q | REDUCE; yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'";
-    check(subject, &arguments, 1, &["(endless line)", "at most 33554432 bytes"]);
+    check(subject, &arguments, 1, &["(endless line)", "at most 262144 bytes"]);
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
 }
 
@@ -108,6 +110,10 @@ fn a_planted_defect_is_found_reported_written_and_known() {
         check(PLANTED, &arguments, code, expected)
     };
     let key = "state session/titleChanged /title";
+    let markdown = format!("markdown={}", place("r.md"));
+    let defects = place("defects.yaml");
+    fs::write(&defects, DEFECTS).unwrap();
+    let told = ["--report", &markdown, "--defects", &defects];
     let reports = ["--write", &cases, "--report", &junit, "--report", &jsonl];
     run(&reports, 1, &[key, "1 disagreements", "session-state-session-titleChanged-title.yaml"]);
     let written = Path::new(&cases).join("session-state-session-titleChanged-title.yaml");
@@ -125,9 +131,19 @@ fn a_planted_defect_is_found_reported_written_and_known() {
     run(&["--baseline", &baseline], 2, &["could not be read"]);
     run(&["--baseline", &baseline, "--update-baseline"], 0, &["written:"]);
     run(&["--baseline", &baseline], 0, &["0 disagreements", "1 known", "not looked at yet"]);
+    let named = fs::read_to_string(&baseline).unwrap().replace("not looked at yet", "title: seen");
+    fs::write(&baseline, named).unwrap();
+    run(&[&["--baseline", baseline.as_str()][..], &told].concat(), 0, &["1 known"]);
+    let written = fs::read_to_string(place("r.md")).unwrap();
+    let expected = ["### Titles stay\n", key, "ahp-harness reducers --spec 1.0.0 --seed 1"];
+    assert!(expected.iter().all(|part| written.contains(part)), "{written}");
     let arguments = ["--cases", "120", "--no-round-trips", &none, "--baseline", &baseline];
     check("REDUCE", &arguments, 1, &["shows no more: remove it"]);
 }
+
+const DEFECTS: &str = "
+defects: [{ id: title, title: Titles stay, what: w, decides: d, means: m, remedy: r }]
+";
 
 const VECTOR: &str = "
 reducer: root

@@ -7,9 +7,11 @@ use clap::Args;
 
 use crate::reducers::baseline::Baseline;
 use crate::reducers::compare::Clock;
+use crate::reducers::defects::Defects;
 use crate::reducers::hold::{Options, Progress, hold};
 use crate::reducers::report::Report as Held;
 use crate::reducers::vector::VectorFile;
+use crate::report::findings;
 use crate::report::reducers as show;
 use crate::verdict::Status;
 use crate::wire::channel::ChannelKind;
@@ -54,15 +56,21 @@ pub struct Reducers {
     /// The subject reads its own clock (up to 0.8.0 reducers stamp it into states)
     #[arg(long)]
     mask_clock: bool,
+    /// Ask no vectors, only what is generated
+    #[arg(long, conflicts_with = "paths")]
+    no_vectors: bool,
     /// Do not ask for round trips
     #[arg(long)]
     no_round_trips: bool,
     /// Write the smallest case of each disagreement into this folder, as a vector file
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// Write a report, KIND=FILE with the kind `junit` or `jsonl` (repeatable)
-    #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
-    report: Vec<Report>,
+    /// Write a report, KIND=FILE with the kind `junit`, `jsonl` or `markdown` (repeatable)
+    #[arg(long, value_name = "KIND=FILE", value_parser = report)]
+    report: Vec<Written>,
+    /// What is known of the subject's defects, for the report in Markdown
+    #[arg(long, value_name = "FILE")]
+    defects: Option<PathBuf>,
     /// Known differences, each with its reason
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -71,10 +79,18 @@ pub struct Reducers {
     update_baseline: bool,
 }
 
+/// A report to write: one that runs have too, or the one for maintainers.
+#[derive(Clone, Debug)]
+enum Written {
+    Shared(Report),
+    Markdown(PathBuf),
+}
+
 impl Reducers {
     pub(super) fn main(self, context: &Context) -> Outcome {
         let vectors = self.vectors(context)?;
         let baseline = self.known()?;
+        let defects = self.defects()?;
         let official = self.subject == official::NAME;
         let own_clock = self.mask_clock || official && official::reads_clock(self.spec);
         let options = Options {
@@ -97,14 +113,14 @@ impl Reducers {
         subject.close();
         let stale = baseline.settle(&mut held);
         if let Some(why) = &held.unusable {
-            self.write_reports(&held, Code::Unreachable)?;
+            self.write_reports(&held, &defects, Code::Unreachable)?;
             let hint = "the first question was the root state without any action";
             return Err(Stop::unreachable(format!("{why} (hint: {hint})")));
         }
         let written = self.write_cases(&held)?;
         context.say(&show::console(&held, &written, context.style));
         if self.update_baseline && !subject.interrupted() {
-            return self.update(context, &baseline, &held);
+            return self.update(context, &baseline, &defects, &held);
         }
         for line in &stale {
             context.say(&format!("{line}\n"));
@@ -114,11 +130,14 @@ impl Reducers {
             () if held.failed() || !stale.is_empty() => Code::Failed,
             () => Code::Ok,
         };
-        self.write_reports(&held, code)?;
+        self.write_reports(&held, &defects, code)?;
         Ok(code)
     }
 
     fn vectors(&self, context: &Context) -> Result<Vec<VectorFile>, Stop> {
+        if self.no_vectors {
+            return Ok(Vec::new());
+        }
         let vectors = files::vectors(&self.paths)?;
         let drawn = files::vector_mistakes(context, &vectors);
         if !drawn.is_empty() {
@@ -150,11 +169,25 @@ impl Reducers {
         }
     }
 
-    fn update(&self, context: &Context, baseline: &Baseline, held: &Held) -> Outcome {
+    fn defects(&self) -> Result<Defects, Stop> {
+        let Some(path) = &self.defects else { return Ok(Defects::default()) };
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        Defects::parse(&name, &text).map_err(Stop::usage)
+    }
+
+    fn update(
+        &self,
+        context: &Context,
+        baseline: &Baseline,
+        defects: &Defects,
+        held: &Held,
+    ) -> Outcome {
         let Some(path) = &self.baseline else { return Ok(Code::Ok) };
         write(path, &baseline.written(held))?;
         context.say(&format!("\nwritten: {}\n", path.display()));
-        self.write_reports(held, Code::Ok)?;
+        self.write_reports(held, defects, Code::Ok)?;
         Ok(Code::Ok)
     }
 
@@ -173,21 +206,45 @@ impl Reducers {
         Ok(written)
     }
 
-    fn write_reports(&self, held: &Held, code: Code) -> Result<(), Stop> {
+    fn write_reports(&self, held: &Held, defects: &Defects, code: Code) -> Result<(), Stop> {
         for report in &self.report {
             match report {
-                Report::Jsonl(path) => {
+                Written::Shared(Report::Jsonl(path)) => {
                     let lines = held.lines(code as u8);
                     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
                     write(path, &text)?;
                 }
-                Report::Junit(path) => {
+                Written::Shared(Report::Junit(path)) => {
                     let text = show::junit(held).map_err(Stop::fault)?;
                     write(path, &text)?;
+                }
+                Written::Markdown(path) => {
+                    write(path, &findings::markdown(held, defects, &command_line()))?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// How this program was called, for whoever wants to do it again.
+fn command_line() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    let word = |word: String| match word.chars().all(plain) && !word.is_empty() {
+        true => format!(" {word}"),
+        false => format!(" '{}'", word.replace('\'', "'\\''")),
+    };
+    let words: String = std::env::args().skip(1).map(word).collect();
+    format!("ahp-harness{words}")
+}
+
+/// Reads `KIND=FILE`.
+fn report(text: &str) -> Result<Written, String> {
+    match text.split_once('=') {
+        Some(("markdown", file)) if !file.is_empty() => Ok(Written::Markdown(file.into())),
+        _ => options::report(text)
+            .map(Written::Shared)
+            .map_err(|why| format!("{why} (hint: `markdown` is a kind here, too)")),
     }
 }
 

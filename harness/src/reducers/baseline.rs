@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Another seed generates other sequences, which need not show every difference: an entry that does
-//! not show is a mistake only in a run of the same seed and number of cases.
+//! not show is a mistake only in a run of the same seed and number of cases, vectors among them.
 //!
 //! Knows: reports. Never knows: files.
 //!
@@ -18,8 +18,8 @@
 use litemap::LiteMap;
 
 use super::report::Report;
-use crate::scenario::node::{Node, read};
-use crate::scenario::source::Source;
+use crate::scenario::listing::{Form, needed, read_list, reason};
+use crate::scenario::node::Node;
 use crate::verdict::Status;
 
 /// The known differences of a subject.
@@ -28,6 +28,13 @@ pub struct Baseline {
     run: Option<(u64, u64)>,
     known: LiteMap<String, String>,
 }
+
+const FORM: Form = Form {
+    what: "a baseline",
+    list: "known",
+    beside: &["seed", "cases"],
+    entry: &["disagreement", "reason"],
+};
 
 /// The reason that is written for a difference nobody has looked at yet.
 const UNREAD: &str = "not looked at yet";
@@ -38,48 +45,16 @@ impl Baseline {
     /// # Errors
     /// Every mistake in it, a line each: where, and what.
     pub fn parse(name: &str, text: &str) -> Result<Baseline, String> {
-        let source = Source::new(name, text);
-        let (root, errors) = read(&source, 0);
-        let place = |start| {
-            let (line, column) = source.position(start);
-            format!("{name}:{line}:{column}")
-        };
-        let mut mistakes: Vec<String> =
-            errors.iter().map(|error| format!("{}: {error}", place(error.span.start))).collect();
         let mut baseline = Baseline::default();
-        let number = |key: &str| root.as_ref()?.get(key)?.to_value().as_u64();
+        let root = read_list(name, text, &FORM, &mut |entry| baseline.entry(entry))?;
+        let number = |key: &str| root.get(key)?.to_value().as_u64();
         baseline.run = number("seed").zip(number("cases"));
-        for member in root.as_ref().and_then(Node::as_map).unwrap_or_default() {
-            if !["seed", "cases", "known"].contains(&member.key.as_str()) {
-                let place = place(member.key_span.start);
-                mistakes.push(format!("{place}: a baseline has no `{}`", member.key));
-            }
-        }
-        let known = root.as_ref().and_then(|root| root.get("known")).and_then(Node::as_list);
-        if known.is_none() && mistakes.is_empty() {
-            mistakes.push(format!("{name}:1:1: expected `known:` with a list of entries"));
-        }
-        for entry in known.unwrap_or_default() {
-            if let Err(mistake) = baseline.entry(entry) {
-                mistakes.push(format!("{}: {mistake}", place(entry.span.start)));
-            }
-        }
-        if mistakes.is_empty() { Ok(baseline) } else { Err(mistakes.join("\n")) }
+        Ok(baseline)
     }
 
     fn entry(&mut self, entry: &Node) -> Result<(), String> {
-        let text = |key: &str| entry.get(key).and_then(Node::as_str);
-        for member in entry.as_map().unwrap_or_default() {
-            if !["disagreement", "reason"].contains(&member.key.as_str()) {
-                let key = &member.key;
-                return Err(format!("an entry has no `{key}` (hint: `disagreement` and `reason`)"));
-            }
-        }
-        let key = text("disagreement").ok_or("expected `disagreement`: its key in the report")?;
-        let reason = text("reason").filter(|reason| !reason.trim().is_empty());
-        let reason =
-            reason.ok_or("expected a `reason`: nobody will remember why it was tolerated")?;
-        match self.known.insert(key.to_owned(), reason.to_owned()) {
+        let key = needed(entry, "disagreement", "its key in the report")?;
+        match self.known.insert(key.to_owned(), reason(entry)?.to_owned()) {
             Some(_) => Err(format!("`{key}` stands here twice")),
             None => Ok(()),
         }
@@ -105,7 +80,8 @@ impl Baseline {
                 vector.status = Status::Known;
             }
         }
-        if self.run != Some((report.seed, report.sequences)) {
+        // Some are known by the place where a vector shows them.
+        if self.run != Some((report.seed, report.sequences)) || report.vectors.is_empty() {
             return Vec::new();
         }
         let shows = |key: &String| report.findings.iter().any(|finding| finding.key == *key);
@@ -139,7 +115,12 @@ impl Baseline {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
     use super::*;
+    use crate::reducers::defects::Defects;
+    use crate::wire::version::{PUBLISHED, Version};
 
     #[test]
     fn says_what_is_wrong_with_it() {
@@ -148,12 +129,40 @@ mod tests {
             assert!(error.contains(expected), "{text}: {error}");
         };
         check("known: 1", "b.yaml:1:1: expected `known:`");
-        check("known:\n  - disagreement: a\n", "b.yaml:2:5: expected a `reason`");
+        check("known:\n  - disagreement: a\n", "b.yaml:2:5: expected `reason`");
         check("known:\n  - reason: a\n", "expected `disagreement`");
         let twice =
             "known:\n  - { disagreement: a, reason: b }\n  - { disagreement: a, reason: b }";
         check(twice, "b.yaml:3:5: `a` stands here twice");
         check("known: []\nsead: 1", "a baseline has no `sead`");
         assert!(Baseline::parse("b.yaml", "known: []").is_ok());
+    }
+
+    /// What is committed of the official crates: baselines, words about defects, and what is written
+    /// from both.
+    #[test]
+    fn every_reason_is_a_defect_that_the_readme_lists() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports/reducers");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        let defects = Defects::parse("defects.yaml", &read("defects.yaml")).unwrap();
+        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for version in PUBLISHED.iter().filter(|version| **version != Version::V0_1) {
+            let name = format!("{version}.baseline.yaml");
+            let baseline = Baseline::parse(&name, &read(&name)).unwrap();
+            let ids = baseline.known.values().map(|reason| reason.split(':').next().unwrap());
+            let ids: BTreeSet<&str> = ids.collect();
+            for id in ids {
+                versions.entry(id.to_owned()).or_default().push(version.to_string());
+            }
+            let title = format!("# {}\n", defects.subject(*version).unwrap());
+            assert!(read(&format!("{version}.md")).starts_with(&title), "{version}");
+        }
+        let readme = read("README.md");
+        for (id, versions) in versions {
+            let defect = defects.all.iter().find(|defect| defect.id == id);
+            let title = &defect.unwrap_or_else(|| panic!("no defect `{id}`")).title;
+            let row = format!("| {id} | {title} | {} |\n", versions.join(", "));
+            assert!(readme.contains(&row), "expected in README.md: {row}");
+        }
     }
 }

@@ -13,6 +13,7 @@
 pub mod baseline;
 pub mod case;
 pub mod compare;
+pub mod defects;
 pub mod exchange;
 pub mod generate;
 pub mod hold;

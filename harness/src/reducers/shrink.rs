@@ -3,7 +3,7 @@
 //! Nothing is asked here. [`Shrinker::candidates`] gives smaller cases, the caller asks a subject
 //! about all of them at once and tells with [`Shrinker::take`] which of them still disagree in the
 //! same way; this goes on until none does. First actions are dropped, then members and elements of
-//! the state and of the actions, big ones first, then texts and numbers become plain.
+//! the state and of the actions, big ones first, then texts and numbers become plain and entries of a list alike.
 //!
 //! A case that keeps to the schema stays within it: otherwise a small case would show something
 //! else than the big one did.
@@ -172,9 +172,13 @@ impl Shrinker {
 
     fn plainer(&self) -> VecDeque<Edit> {
         let mut edits = VecDeque::new();
-        let mut plain = |place: Option<usize>, path: &str, value: &Value| {
+        let mut plain = |place: Option<usize>, root: &Value, path: &str, value: &Value| {
             let simple = match value {
-                Value::String(text) if !means_something(path, text) => json!("t"),
+                Value::String(_) if tells(path) => match first_alike(root, path) {
+                    Some(first) => first.clone(),
+                    None => return,
+                },
+                Value::String(text) if text != "t" && !is_short_id(path, text) => json!("t"),
                 Value::Number(number) if number.as_u64() != Some(0) => json!(0),
                 Value::Bool(true) => json!(false),
                 Value::Array(items) if !items.is_empty() => json!([]),
@@ -183,11 +187,12 @@ impl Shrinker {
             };
             edits.push_back(Edit::Plain(place, path.to_owned(), simple));
         };
-        walk(&self.best.state, &mut String::new(), &mut |path, value| plain(None, path, value));
+        let state = &self.best.state;
+        walk(state, &mut String::new(), &mut |path, value| plain(None, state, path, value));
         for (index, action) in self.best.actions.iter().enumerate() {
             walk(action, &mut String::new(), &mut |path, value| {
                 if path != "/type" {
-                    plain(Some(index), path, value);
+                    plain(Some(index), action, path, value);
                 }
             });
         }
@@ -224,14 +229,30 @@ impl Shrinker {
     }
 }
 
-/// Whether a text is more than a text: it tells a kind or a time, or is a short id.
-fn means_something(path: &str, text: &str) -> bool {
+/// What stands in the first entry of a list at the place where another entry has this: where both
+/// say the same, what differs between them is what matters.
+fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut segments: Vec<&str> = path.split('/').collect();
+    let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);
+    let last = segments.iter().rposition(index)?;
+    // The entry itself, such as an id in a list of ids, is not one of its members.
+    let inside = last + 1 < segments.len();
+    *segments.get_mut(last).filter(|_| inside)? = "0";
+    root.pointer(&segments.join("/")).filter(|first| first.is_string())
+}
+
+/// Whether a text is more than a text: it tells a kind or a time.
+fn tells(path: &str) -> bool {
     const TELLING: [&str; 8] =
         ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
     let name = path.rsplit('/').next().unwrap_or_default();
+    TELLING.contains(&name) || name.ends_with("At")
+}
+
+fn is_short_id(path: &str, text: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
     let id = is_reference(name) || name.bytes().all(|byte| byte.is_ascii_digit());
-    let short = text == "t" || id && text.chars().count() <= 1;
-    TELLING.contains(&name) || name.ends_with("At") || short
+    id && text.chars().count() <= 1
 }
 
 fn root(case: &mut Case, place: Option<usize>) -> Option<&mut Value> {
@@ -328,6 +349,24 @@ mod tests {
         assert_eq!(small.state, json!({"agents": [agent]}));
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": 5});
         assert_eq!(small.actions, vec![action]);
+    }
+
+    #[test]
+    fn entries_become_alike() {
+        let kinds = [json!({"id": "a", "kind": "x"}), json!({"id": "b", "kind": "y"})];
+        let case = Case {
+            channel: ChannelKind::Root,
+            state: json!({"agents": [], "x": kinds}),
+            actions: Vec::new(),
+            now: 0,
+        };
+        let both = |case: &Case| {
+            let kind = |at: usize| case.state["x"][at]["kind"].is_string();
+            let ids = case.state["x"][0]["id"] == "a" && case.state["x"][1]["id"] == "b";
+            kind(0) && kind(1) && ids
+        };
+        let alike = json!([{"id": "a", "kind": "x"}, {"id": "b", "kind": "x"}]);
+        assert_eq!(shrink(case, both).state["x"], alike);
     }
 
     #[test]

@@ -12,12 +12,20 @@ use litemap::LiteMap;
 
 use crate::oracle::CHECKS;
 use crate::run::suite::Suite;
-use crate::scenario::node::{Node, read};
-use crate::scenario::source::{Source, closest};
+use crate::scenario::listing::{Form, read_list, reason, text};
+use crate::scenario::node::Node;
+use crate::scenario::source::closest;
 use crate::verdict::Status;
 
 use super::event::CaseReport;
 use super::summary::Summary;
+
+const FORM: Form = Form {
+    what: "a baseline",
+    list: "known",
+    beside: &[],
+    entry: &["scenario", "check", "reason"],
+};
 
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]
@@ -39,42 +47,15 @@ impl Baseline {
     /// # Errors
     /// Every mistake in it, a line each: where, and what.
     pub fn parse(name: &str, text: &str, suite: &Suite) -> Result<Baseline, String> {
-        let source = Source::new(name, text);
-        let (root, errors) = read(&source, 0);
-        let place = |start| {
-            let (line, column) = source.position(start);
-            format!("{name}:{line}:{column}")
-        };
-        let mut mistakes: Vec<String> =
-            errors.iter().map(|error| format!("{}: {error}", place(error.span.start))).collect();
         let mut baseline = Baseline::default();
-        let known = root.as_ref().and_then(|root| root.get("known")).and_then(Node::as_list);
-        if known.is_none() && mistakes.is_empty() {
-            mistakes.push(format!("{name}:1:1: expected `known:` with a list of entries"));
-        }
-        for entry in known.unwrap_or_default() {
-            if let Err(mistake) = baseline.entry(entry, suite) {
-                mistakes.push(format!("{}: {mistake}", place(entry.span.start)));
-            }
-        }
-        if mistakes.is_empty() { Ok(baseline) } else { Err(mistakes.join("\n")) }
+        read_list(name, text, &FORM, &mut |entry| baseline.entry(entry, suite))?;
+        Ok(baseline)
     }
 
     fn entry(&mut self, entry: &Node, suite: &Suite) -> Result<(), String> {
-        let text = |key: &str| entry.get(key).and_then(Node::as_str);
-        for member in entry.as_map().unwrap_or_default() {
-            if !["scenario", "check", "reason"].contains(&member.key.as_str()) {
-                return Err(format!(
-                    "an entry has no `{}` (hint: `scenario` or `check`, and `reason`)",
-                    member.key
-                ));
-            }
-        }
-        let reason = text("reason").filter(|reason| !reason.trim().is_empty());
-        let reason =
-            reason.ok_or("expected a `reason`: nobody will remember why it was tolerated")?;
-        let known = Known { reason: reason.to_owned(), failed: None };
-        let (map, id, exists): (_, _, bool) = match (text("scenario"), text("check")) {
+        let known = Known { reason: reason(entry)?.to_owned(), failed: None };
+        let (map, id, exists): (_, _, bool) = match (text(entry, "scenario"), text(entry, "check"))
+        {
             (Some(id), None) => {
                 let exists = suite.entries.iter().any(|entry| entry.scenario.id == id);
                 (&mut self.scenarios, id, exists)

@@ -17,6 +17,7 @@ pub mod console;
 #[cfg(feature = "cli")]
 pub mod draw;
 pub mod event;
+pub mod findings;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;

@@ -1,0 +1,145 @@
+//! What is known of the defects behind the disagreements of a subject, in words for its maintainer.
+//!
+//! ```yaml
+//! subject: The crate `ahp` that speaks {spec}
+//! defects:
+//!   - id: queue-order
+//!     title: Reordering the queue sorts what is not mentioned
+//!     what: Messages whose ids are not in `order` are appended sorted by id.
+//!     decides: "The action's definition: all others in their original order."
+//!     means: Two clients that show the same queue show different orders.
+//!     remedy: Keep the leftovers as a list.
+//!     keys: ["outcome *"]   # optional, for what no baseline has: warnings
+//! ```
+//!
+//! A disagreement belongs to the defect whose id begins its reason in the baseline
+//! (`reason: "queue-order: .."`), else to the first one that has its key among its `keys`.
+//!
+//! Knows: findings. Never knows: files, how they are shown.
+//!
+//! Start at [`Defects::behind`].
+
+use super::report::Finding;
+use crate::scenario::listing::{Form, needed, read_list, text};
+use crate::scenario::node::Node;
+use crate::wire::version::Version;
+
+/// The defects of a subject.
+#[derive(Clone, Debug, Default)]
+pub struct Defects {
+    subject: Option<String>,
+    /// The defects, in the order of the file.
+    pub all: Vec<Defect>,
+}
+
+/// One defect. All texts are Markdown of one paragraph.
+#[derive(Clone, Debug)]
+pub struct Defect {
+    /// Its name, with which reasons in baselines begin.
+    pub id: String,
+    /// What is wrong, in a line.
+    pub title: String,
+    /// What is wrong.
+    pub what: String,
+    /// What decides that it is wrong.
+    pub decides: String,
+    /// What comes of it for users.
+    pub means: String,
+    /// What would mend it.
+    pub remedy: String,
+    /// The keys of disagreements that belong here; one that ends with `*` stands for all that begin
+    /// so.
+    keys: Vec<String>,
+}
+
+const FORM: Form = Form {
+    what: "a file of defects",
+    list: "defects",
+    beside: &["subject"],
+    entry: &["id", "title", "what", "decides", "means", "remedy", "keys"],
+};
+
+impl Defects {
+    /// Reads a file of defects.
+    ///
+    /// # Errors
+    /// Every mistake in it, a line each: where, and what.
+    pub fn parse(name: &str, source: &str) -> Result<Defects, String> {
+        let mut all: Vec<Defect> = Vec::new();
+        let root = read_list(name, source, &FORM, &mut |entry| {
+            let defect = Defect::read(entry)?;
+            if all.iter().any(|other| other.id == defect.id) {
+                return Err(format!("`{}` stands here twice", defect.id));
+            }
+            all.push(defect);
+            Ok(())
+        })?;
+        Ok(Defects { subject: text(&root, "subject").map(str::to_owned), all })
+    }
+
+    /// How the subject of a version is called here.
+    pub fn subject(&self, version: Version) -> Option<String> {
+        let subject = self.subject.as_ref()?;
+        Some(subject.replace("{spec}", &version.to_string()))
+    }
+
+    /// The defect that a disagreement comes from.
+    pub fn behind(&self, finding: &Finding) -> Option<&Defect> {
+        let reason = finding.known.as_deref().unwrap_or_default();
+        let named = reason.split_once(':').map(|(id, _)| id);
+        let matches = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(beginning) => finding.key.starts_with(beginning),
+            None => finding.key == *pattern,
+        };
+        let by_reason = self.all.iter().find(|defect| Some(defect.id.as_str()) == named);
+        by_reason.or_else(|| self.all.iter().find(|defect| defect.keys.iter().any(matches)))
+    }
+}
+
+impl Defect {
+    fn read(entry: &Node) -> Result<Defect, String> {
+        let words = |key: &str, why: &str| needed(entry, key, why).map(str::to_owned);
+        let keys = match entry.get("keys") {
+            None => Vec::new(),
+            Some(keys) => {
+                let texts = keys.as_list().unwrap_or_default().iter().map(Node::as_str);
+                let texts: Option<Vec<&str>> = texts.collect();
+                let texts = texts.filter(|texts| !texts.is_empty());
+                let texts = texts.ok_or("expected a list of texts at `keys`")?;
+                texts.into_iter().map(str::to_owned).collect()
+            }
+        };
+        Ok(Defect {
+            id: words("id", "the name that reasons of baselines begin with")?,
+            title: words("title", "what is wrong, in a line")?,
+            what: words("what", "what is wrong")?,
+            decides: words("decides", "what decides that it is wrong")?,
+            means: words("means", "what comes of it for users")?,
+            remedy: words("remedy", "what would mend it")?,
+            keys,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_wrong_with_it() {
+        let check = |text: &str, expected: &str| {
+            let error = Defects::parse("d.yaml", text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        };
+        let whole = "{ id: a, title: t, what: w, decides: d, means: m, remedy: r }";
+        check("defect: []", "d.yaml:1:1: a file of defects has no `defect`");
+        check("subject: x", "expected `defects:` with a list of entries");
+        check("defects: [{ id: a }]", "d.yaml:1:11: expected `title`: what is wrong, in a line");
+        check(&format!("defects:\n  - {whole}\n  - {whole}"), "d.yaml:3:5: `a` stands here twice");
+        check(&format!("defects: [{}]", whole.replace("id", "di")), "an entry has no `di`");
+        let keys = whole.replace(" }", ", keys: [] }");
+        check(&format!("defects: [{keys}]"), "expected a list of texts at `keys`");
+        let read = Defects::parse("d.yaml", &format!("subject: v{{spec}}\ndefects: [{whole}]"));
+        assert_eq!(read.unwrap().subject(Version::V0_5).as_deref(), Some("v0.5.0"));
+    }
+}
