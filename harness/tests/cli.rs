@@ -202,6 +202,7 @@ fn help_is_worth_reading() {
         ("help-check.txt", &["check", "--help"]),
         ("help-serve.txt", &["serve", "--help"]),
         ("help-record.txt", &["record", "--help"]),
+        ("help-scenario.txt", &["scenario", "from", "--help"]),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0));

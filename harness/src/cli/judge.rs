@@ -1,17 +1,23 @@
 //! `ahp-harness judge`: the same verdicts again, from a file.
 
+use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::report::console::Console;
-use crate::report::replay;
+use crate::report::jsonl::RunWriter;
+use crate::report::junit::Junit;
+use crate::report::redact::Redactor;
+use crate::report::replay::{self, Judged};
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::options::{self, Report};
 use super::reduce::published;
 
 /// Judges a recorded conversation.
@@ -28,12 +34,15 @@ pub struct Judge {
     /// Count broken SHOULD rules as failures
     #[arg(long)]
     strict: bool,
+    /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
+    #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
+    report: Vec<Report>,
 }
 
 impl Judge {
     pub(super) fn main(self, context: &Context) -> Outcome {
         let name = self.file.display().to_string();
-        let file = std::fs::File::open(&self.file)
+        let file = File::open(&self.file)
             .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
         let judged = replay::judge(BufReader::new(file), self.assume, self.strict)
             .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
@@ -50,11 +59,56 @@ impl Judge {
         for note in &judged.notes {
             context.say(&format!("note: {note}\n"));
         }
-        context.say(&format!("\n{}", console.summary(&judged.summary, judged.took)));
+        let capture = format!(
+            "{} connections, {} messages over {:.2} s\n{}",
+            judged.connections,
+            judged.messages,
+            judged.took.as_secs_f64(),
+            console.checks(&judged.summary)
+        );
+        let summary = match judged.cases.is_empty() {
+            true => capture,
+            false => console.summary(&judged.summary, judged.took),
+        };
+        context.say(&format!("\n{summary}"));
+        self.reports(&judged)?;
         if !judged.differences.is_empty() {
             let differences = judged.differences.join("\n");
             return Err(Stop::fault(format!("the file's verdicts are not these:\n{differences}")));
         }
-        Ok(if judged.summary.failed() { Code::Failed } else { Code::Ok })
+        Ok(match (judged.summary.failed(), judged.broken) {
+            (true, _) => Code::Failed,
+            (false, true) => Code::Usage,
+            (false, false) => Code::Ok,
+        })
+    }
+
+    fn reports(&self, judged: &Judged) -> Result<(), Stop> {
+        for report in &self.report {
+            let (Report::Junit(path) | Report::Jsonl(path)) = report;
+            let wrong = |error: String| {
+                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            };
+            let mut file = File::create(path).map_err(|error| wrong(error.to_string()))?;
+            match report {
+                Report::Junit(_) => {
+                    let mut junit = Junit::default();
+                    judged.cases.iter().for_each(|case| junit.add(case));
+                    junit.write(&judged.summary, &mut file).map_err(wrong)?;
+                }
+                Report::Jsonl(_) => {
+                    let writer = RunWriter::new(Box::new(file), Redactor::default());
+                    judged.cases.iter().for_each(|case| writer.about("result", case));
+                    let footer = json!({
+                        "scenarios": judged.summary.counts,
+                        "checks": judged.summary.checks,
+                        "notes": judged.notes,
+                    });
+                    writer.about("footer", &footer);
+                    writer.finish().map_err(|error| wrong(error.to_string()))?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -25,6 +25,7 @@ mod reduce;
 mod reducers;
 mod reports;
 mod run;
+mod scenario;
 mod serve;
 mod subject;
 mod target;
@@ -70,6 +71,8 @@ enum Command {
     Record(Box<record::Record>),
     /// Look for mistakes in scenario and vector files, without playing them
     Check(check::Check),
+    /// Make a scenario of a recorded conversation
+    Scenario(scenario::Scenario),
     /// List scenarios, checks, requirements, faults or protocol versions
     List(list::List),
     /// Explain a scenario, a check, a requirement, a fault, a step or a message of the protocol
@@ -105,6 +108,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),
         Command::Record(command) => command.main(&context),
+        Command::Scenario(command) => command.main(&context),
         Command::Check(command) => command.main(&context),
         Command::List(command) => command.main(&context),
         Command::Explain(command) => command.main(&context),

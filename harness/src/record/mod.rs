@@ -2,13 +2,14 @@
 //! into scenarios.
 //!
 //! [`relay`] is what passes between two sides and what a fault makes of it, [`fault`] the language
-//! of those faults, [`handshake`] the HTTP before the first frame; all of them are pure. [`proxy`]
+//! of those faults, [`convert`] makes scenarios, [`handshake`] the HTTP before the first frame; all of them are pure. [`proxy`]
 //! moves the bytes, [`journal`] writes and judges them.
 //!
 //! Knows: `wire`, `transcript`, `oracle`, `transport`, `report`. Never knows: arguments, files.
 //!
 //! Start at [`relay`].
 
+pub mod convert;
 pub mod fault;
 #[cfg(feature = "cli")]
 pub mod handshake;

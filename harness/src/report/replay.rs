@@ -4,13 +4,12 @@
 //! scenario sends has to be what the file says it sent. Other captures have no scenarios: only
 //! the always-on checks look at them.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use litemap::LiteMap;
-
-use crate::wire::json::Value;
 
 use crate::oracle::{Options, Oracle};
 use crate::run::case::{Output, Setup};
@@ -18,6 +17,7 @@ use crate::run::play::{Play, Recorder};
 use crate::run::suite;
 use crate::scenario::load::{Files, load};
 use crate::transcript::line::{self, Line};
+use crate::transcript::reader::{self, Reader, Unreadable};
 use crate::transcript::{ConnId, Entry, Event, Side};
 use crate::verdict::Status;
 use crate::wire::version::Version;
@@ -35,50 +35,57 @@ pub struct Judged {
     pub summary: Summary,
     /// How long the transcript is.
     pub took: Duration,
+    /// Connections and messages that belong to no scenario.
+    pub connections: u32,
+    /// As above.
+    pub messages: u64,
     /// What is odd about the file.
     pub notes: Vec<String>,
+    /// A line in the middle of the file could not be read; what stands before it was judged.
+    pub broken: bool,
     /// Where the verdicts are not those of the file.
     pub differences: Vec<String>,
 }
 
-/// A file that cannot be judged.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{line}: {reason}")]
-pub struct ReplayError {
-    /// The line, from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-/// Judges a file, line by line.
+/// Judges a file, line by line, up to the first line that cannot be read: what a conversation lacks
+/// in its middle would be held against the host.
 ///
 /// # Errors
-/// The first line that cannot be read.
+/// The first line cannot be read.
 pub fn judge(
     input: impl BufRead,
     assume: Option<Version>,
     strict: bool,
-) -> Result<Judged, ReplayError> {
+) -> Result<Judged, Unreadable> {
     let mut replay = Replay {
         judged: Judged { summary: Summary::new(strict), ..Judged::default() },
         assume,
         header: None,
         cases: LiteMap::new(),
         foreign: None,
+        begun: false,
         ended: false,
     };
-    let mut number = 0;
-    for text in input.lines() {
-        number += 1;
-        let error = |reason: String| ReplayError { line: number, reason };
-        let text = text.map_err(|cause| error(cause.to_string()))?;
-        if !text.trim().is_empty() {
-            replay.line(number, &text).map_err(error)?;
+    let mut reader = Reader::new(input);
+    let mut first = true;
+    loop {
+        let read = match reader.next_line() {
+            Ok(None) => break,
+            Ok(Some((number, text))) => replay.line(number, text),
+            Err(error) if first => return Err(error),
+            Err(error) => {
+                replay.stopped(error);
+                break;
+            }
+        };
+        match read.map_err(|reason| reader.unreadable(reason)) {
+            Ok(()) => first = false,
+            Err(error) if first => return Err(error),
+            Err(error) => {
+                replay.stopped(error);
+                break;
+            }
         }
-    }
-    if number == 0 {
-        return Err(ReplayError { line: 1, reason: "the file is empty".to_owned() });
     }
     Ok(replay.finish())
 }
@@ -89,18 +96,15 @@ struct Replay {
     header: Option<Header>,
     cases: LiteMap<u32, Replayed>,
     foreign: Option<Foreign>,
-    /// Whether the run's footer was read.
+    /// Whether a recorder of ours said that it begins, and that it ends or that the run does.
+    begun: bool,
     ended: bool,
 }
 
 impl Replay {
     fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
-        // Lines about the run are few; the cheap look keeps frames from being parsed twice.
-        if text.contains("\"run\":\"") {
-            let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-            if let Some(kind) = value["run"].as_str().map(str::to_owned) {
-                return self.about(&kind, text);
-            }
+        if let Some(kind) = reader::about(text) {
+            return self.about(&kind, text);
         }
         let line = line::read(text).map_err(|error| error.to_string())?;
         self.judged.took = self.judged.took.max(line.at);
@@ -113,7 +117,8 @@ impl Replay {
             }
             None => {
                 let assume = self.assume;
-                self.foreign.get_or_insert_with(|| Foreign::new(assume)).line(number, line);
+                let foreign = self.foreign.get_or_insert_with(|| Foreign::new(assume));
+                foreign.line(number, line)?;
             }
         }
         Ok(())
@@ -142,7 +147,8 @@ impl Replay {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 self.result(report);
             }
-            "footer" => self.ended = true,
+            "capture" => self.begun = true,
+            "footer" | "end" => self.ended = true,
             _ => {}
         }
         Ok(())
@@ -189,6 +195,19 @@ impl Replay {
         self.judged.cases.push(report);
     }
 
+    /// Nothing more can be read.
+    fn stopped(&mut self, error: Unreadable) {
+        let Unreadable { line, reason, last } = &error;
+        let note = match last {
+            true => format!("line {line} was cut off with the file: {reason}"),
+            false => format!(
+                "line {line} cannot be read, only what stands before it was judged: {reason}"
+            ),
+        };
+        self.judged.notes.push(note);
+        self.judged.broken = !last;
+    }
+
     fn finish(mut self) -> Judged {
         for (_, replayed) in std::mem::take(&mut self.cases) {
             self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
@@ -196,7 +215,13 @@ impl Replay {
         if self.header.is_some() && !self.ended {
             self.judged.notes.push("the file has no footer: the run was cut off".to_owned());
         }
+        if self.begun && !self.ended {
+            let note = "the file has no `end`: the recording was cut off, or still goes on";
+            self.judged.notes.push(note.to_owned());
+        }
         if let Some(foreign) = self.foreign {
+            self.judged.connections = foreign.next;
+            self.judged.messages = foreign.messages;
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
             self.judged.summary.add_checks("the capture", &lines);
@@ -205,23 +230,31 @@ impl Replay {
     }
 }
 
+/// Names of connections that a capture may have.
+const MAX_NAMES: usize = 100_000;
+
 /// A capture without scenarios.
 struct Foreign {
     oracle: Oracle,
-    conns: LiteMap<String, ConnId>,
+    /// The latest connection of each name.
+    conns: HashMap<String, ConnId>,
     next: u32,
+    messages: u64,
 }
 
 impl Foreign {
     fn new(assume: Option<Version>) -> Foreign {
         let options = Options { assume_version: assume, foreign: true, ..Options::default() };
-        Foreign { oracle: Oracle::new(options), conns: LiteMap::new(), next: 0 }
+        Foreign { oracle: Oracle::new(options), conns: HashMap::new(), next: 0, messages: 0 }
     }
 
-    fn line(&mut self, number: u64, line: Line) {
+    fn line(&mut self, number: u64, line: Line) -> Result<(), String> {
         let known = self.conns.get(&line.conn).copied();
         let conn = match (known, &line.event) {
             (Some(conn), event) if !matches!(event, Event::Open { .. }) => conn,
+            (None, _) if self.conns.len() == MAX_NAMES => {
+                return Err(format!("more than {MAX_NAMES} names of connections"));
+            }
             _ => {
                 let conn = ConnId(self.next);
                 self.next += 1;
@@ -229,7 +262,12 @@ impl Foreign {
                 conn
             }
         };
+        match line.event {
+            Event::Sent(_) | Event::Received(_) => self.messages += 1,
+            _ => {}
+        }
         self.oracle.observe(&Entry { line: number, at: line.at, conn, event: line.event });
+        Ok(())
     }
 }
 

@@ -8,5 +8,6 @@
 mod entry;
 pub mod format;
 pub mod line;
+pub mod reader;
 
 pub use entry::{ConnId, Entry, Event, Handshake, Seen, Side};

@@ -1,0 +1,114 @@
+//! `ahp-harness scenario`: scenarios made of something else.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use crate::record::convert;
+use crate::transcript::line::Line;
+use crate::transcript::reader::Reader;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+
+/// Makes scenarios.
+#[derive(Args, Debug)]
+pub struct Scenario {
+    #[command(subcommand)]
+    from: Source,
+}
+
+#[derive(Debug, Subcommand)]
+enum Source {
+    /// Make a scenario of a recorded conversation
+    From(From),
+}
+
+/// Makes a scenario of a recorded conversation.
+///
+/// What clients sent becomes steps, what the host said becomes what they expect; ids of clients,
+/// sessions, chats, turns and calls become names, so that it can be played again.
+#[derive(Args, Debug)]
+struct From {
+    /// The capture
+    capture: PathBuf,
+    /// Write the scenario here, instead of to the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Of a run.jsonl, the scenario of this number
+    #[arg(long, value_name = "NUMBER")]
+    case: Option<u32>,
+}
+
+impl Scenario {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let Source::From(from) = self.from;
+        from.main(context)
+    }
+}
+
+impl From {
+    fn main(self, context: &Context) -> Outcome {
+        let name = self.capture.display().to_string();
+        let lines = self.lines(context, &name)?;
+        let id = self.id();
+        let made = convert::scenario(&id, lines)
+            .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+        match &self.out {
+            Some(path) => std::fs::write(path, &made.text).map_err(|error| {
+                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            })?,
+            None => context.say(&made.text),
+        }
+        for note in &made.notes {
+            context.error(&format!("note: {note}\n"));
+        }
+        Ok(Code::Ok)
+    }
+
+    fn lines(&self, context: &Context, name: &str) -> Result<Vec<(u64, Line)>, Stop> {
+        let file = File::open(&self.capture)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let mut reader = Reader::new(BufReader::new(file));
+        let mut lines = Vec::new();
+        let mut cases = false;
+        loop {
+            match reader.next_event() {
+                Ok(Some((number, line))) => {
+                    cases |= line.case.is_some();
+                    if line.case == self.case && lines.len() <= convert::MAX_EVENTS {
+                        lines.push((number, line));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) if lines.is_empty() => {
+                    return Err(Stop::usage(format!("{name}:{error}")));
+                }
+                Err(error) => {
+                    context.error(&format!("note: {name}:{error}; made of what stands before\n"));
+                    break;
+                }
+            }
+        }
+        if lines.is_empty() && cases {
+            return Err(Stop::usage(format!(
+                "{name} is a run of scenarios (hint: `--case 0` takes the first of them)"
+            )));
+        }
+        Ok(lines)
+    }
+
+    /// The id is the end of the path, as `check` wants it: two parts, or the one that there is.
+    fn id(&self) -> String {
+        let path = self.out.as_deref().unwrap_or(&self.capture);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let folder = path.parent().and_then(Path::file_name);
+        match (&self.out, folder) {
+            (Some(_), Some(folder)) => format!("{}/{stem}", folder.to_string_lossy()),
+            (Some(_), None) => stem.into_owned(),
+            (None, _) => format!("recorded/{stem}"),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Which texts of a conversation were made up on the day, and what they are called in its scenario.
+//!
+//! A text that the host sent before a client used it is bound where the host first says it. A UUID
+//! that a client was the first to say is minted anew. Everything else stays as it is.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::transcript::{Entry, Event, Seen, Side};
+use crate::wire::json::Value;
+use crate::wire::message::Decoded;
+
+use super::yaml::Tree;
+
+/// Items of a list that a pattern goes past to reach one of them.
+const MAX_PAST: usize = 20;
+/// Members whose texts name something, besides those that end with `Id`.
+const NAMING: [&str; 7] =
+    ["id", "channel", "session", "chat", "resource", "defaultChat", "terminal"];
+/// What URIs are called, by their scheme.
+const SCHEMES: [(&str, &str); 3] =
+    [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
+/// The root channel, which is called the same everywhere.
+const ROOT: &str = "ahp-root:";
+/// Length of a UUID's text.
+const UUID: usize = 36;
+
+/// The names of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Texts of the host's that clients use later.
+    wanted: HashSet<String>,
+    /// UUIDs that clients made up.
+    minted: HashSet<String>,
+    /// What texts and UUIDs are called, once a step has bound them.
+    bound: HashMap<String, String>,
+    /// The ids of clients, with the names of the clients.
+    clients: HashMap<String, String>,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// Looks through a conversation. `clients` are the ids of clients with their names.
+    pub(super) fn of(entries: &[Entry], clients: HashMap<String, String>) -> Names {
+        let mut names = Names { clients, ..Names::default() };
+        let mut first: HashMap<String, Side> = HashMap::new();
+        for entry in entries {
+            let (side, seen) = match &entry.event {
+                Event::Sent(seen) => (Side::Client, seen),
+                Event::Received(seen) => (Side::Host, seen),
+                _ => continue,
+            };
+            texts(seen, &mut |member, text| {
+                if side == Side::Client {
+                    if first.get(text) == Some(&Side::Host) && is_id(member, text) {
+                        names.wanted.insert(text.to_owned());
+                    }
+                    for uuid in uuids(text) {
+                        if !first.contains_key(uuid) {
+                            names.minted.insert(uuid.to_owned());
+                        }
+                    }
+                }
+                for part in std::iter::once(text).chain(uuids(text)) {
+                    if !first.contains_key(part) {
+                        first.insert(part.to_owned(), side);
+                    }
+                }
+            });
+        }
+        names
+    }
+
+    /// A value that a client sends.
+    pub(super) fn template(&mut self, member: &str, value: &Value) -> Tree {
+        match value {
+            Value::String(text) => Tree::text(&self.filled(member, text)),
+            Value::Array(items) => {
+                Tree::List(items.iter().map(|item| self.template(member, item)).collect())
+            }
+            Value::Object(map) => Tree::Map(
+                map.iter().map(|(key, value)| (escaped(key), self.template(key, value))).collect(),
+            ),
+            plain => Tree::Value(plain.clone()),
+        }
+    }
+
+    /// A text that a client sends, with holes.
+    pub(super) fn filled(&mut self, member: &str, text: &str) -> String {
+        if let Some(client) = self.clients.get(text) {
+            return format!("${{{client}.id}}");
+        }
+        if let Some(name) = self.bound.get(text) {
+            return format!("${{{name}}}");
+        }
+        if member == "startedAt" && text.contains('T') {
+            return "${now}".to_owned();
+        }
+        let mut out = String::new();
+        let mut rest = text;
+        for uuid in uuids(text) {
+            let Some((before, after)) = rest.split_once(uuid) else {
+                continue;
+            };
+            out.push_str(&escaped(before));
+            rest = after;
+            match self.bound.get(uuid) {
+                Some(name) => out.push_str(&format!("${{{name}}}")),
+                None if self.minted.contains(uuid) => {
+                    let name = self.name(member, text, uuid);
+                    out.push_str(&format!("${{new {name}}}"));
+                }
+                None => out.push_str(uuid),
+            }
+        }
+        out.push_str(&escaped(rest));
+        out
+    }
+
+    /// What of a value of the host's has to be looked at: the names in it that clients use later,
+    /// and near its top (`depth` levels) every text that names something.
+    pub(super) fn pattern(&mut self, member: &str, value: &Value, depth: usize) -> Option<Tree> {
+        match value {
+            Value::String(text) => self.seen(member, text, depth > 0),
+            Value::Array(items) => {
+                let depth = depth.saturating_sub(1);
+                let found: Vec<_> = items
+                    .iter()
+                    .take(MAX_PAST)
+                    .map(|item| self.pattern(member, item, depth))
+                    .collect();
+                let last = found.iter().rposition(Option::is_some)?;
+                let past = || Tree::text("$present");
+                let items = found.into_iter().take(last + 1).map(|item| item.unwrap_or_else(past));
+                Some(Tree::map(vec![("$startsWith", Tree::List(items.collect()))]))
+            }
+            Value::Object(map) => {
+                let depth = depth.saturating_sub(1);
+                let members: Vec<_> = map
+                    .iter()
+                    .filter_map(|(key, value)| {
+                        Some((escaped(key), self.pattern(key, value, depth)?))
+                    })
+                    .collect();
+                (!members.is_empty()).then_some(Tree::Map(members))
+            }
+            _ => None,
+        }
+    }
+
+    /// A text that the host says: the name that it has, or gets here.
+    fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<Tree> {
+        let known = self.bound.contains_key(text) || self.clients.contains_key(text);
+        let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));
+        if known || minted {
+            return all.then(|| Tree::text(&self.filled(member, text)));
+        }
+        let binds = self.wanted.contains(text) || all && is_id(member, text);
+        binds.then(|| {
+            let name = self.name(member, text, text);
+            Tree::text(&format!("$bind {name}"))
+        })
+    }
+
+    /// Whether a text of the host's is used later, and has no name yet.
+    pub(super) fn is_wanted(&self, seen: &Seen) -> bool {
+        let mut found = false;
+        texts(seen, &mut |_, text| {
+            found |= self.wanted.contains(text) && !self.bound.contains_key(text);
+        });
+        found
+    }
+
+    /// Gives a text a name, after the member or the scheme that it stands in.
+    fn name(&mut self, member: &str, text: &str, part: &str) -> String {
+        let scheme = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme));
+        let base = scheme.map_or(member.strip_suffix("Id").unwrap_or(member), |(_, name)| name);
+        let base: String = base.chars().filter(char::is_ascii_alphanumeric).collect();
+        let base = if base.is_empty() { "id".to_owned() } else { base };
+        let numbered = (2..).map(|number| format!("{base}{number}"));
+        let mut candidates = std::iter::once(base.clone()).chain(numbered);
+        let name = candidates.find(|name| !self.taken.contains(name)).unwrap_or(base);
+        self.taken.insert(name.clone());
+        self.bound.insert(part.to_owned(), name.clone());
+        name
+    }
+}
+
+/// Every text of a message, with the member it stands in.
+fn texts(seen: &Seen, each: &mut impl FnMut(&str, &str)) {
+    fn walk(member: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
+        match value {
+            Value::String(text) => each(member, text),
+            Value::Array(items) => items.iter().for_each(|item| walk(member, item, each)),
+            Value::Object(map) => map.iter().for_each(|(key, value)| walk(key, value, each)),
+            _ => {}
+        }
+    }
+    if let Decoded::Message(message) = &seen.decoded {
+        walk("", message.value(), each);
+    }
+}
+
+/// Whether a text names one thing of many, so that another day has another one.
+fn is_id(member: &str, text: &str) -> bool {
+    let naming = member.ends_with("Id") || member.ends_with("Ids") || NAMING.contains(&member);
+    let uri = text.starts_with("ahp-") && text.contains(":/") && !text.starts_with(ROOT);
+    uri || naming && !text.starts_with(ROOT) && text.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The UUIDs in a text.
+fn uuids(text: &str) -> impl Iterator<Item = &str> {
+    let is_uuid = |text: &str| {
+        text.bytes().enumerate().all(|(index, byte)| match index {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at + UUID <= text.len() {
+            match text.get(at..at + UUID).filter(|part| is_uuid(part)) {
+                Some(found) => {
+                    at += UUID;
+                    return Some(found);
+                }
+                None => at += 1,
+            }
+        }
+        None
+    })
+}
+
+/// A text of which nothing is a hole or an operator.
+fn escaped(text: &str) -> String {
+    text.replace('$', "$$")
+}

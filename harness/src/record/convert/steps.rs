@@ -1,0 +1,624 @@
+//! The steps of a conversation: each message of a client's, with what came of it, and what the host
+//! said besides.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Kind, Message};
+use crate::wire::version::Version;
+
+use super::names::Names;
+use super::version;
+use super::yaml::{Step, Tree};
+
+/// Actions of the host that are not waited for: pieces of a stream, which every host cuts its own
+/// way, and bookkeeping, of which there may be more or less. A step waits for one all the same where
+/// it says something that a client uses later.
+const PASSED_OVER: [&str; 12] = [
+    "chat/delta",
+    "chat/reasoning",
+    "chat/toolCallDelta",
+    "chat/toolCallContentChanged",
+    "chat/usage",
+    "chat/activityChanged",
+    "session/chatUpdated",
+    "session/activityChanged",
+    "session/customizationUpdated",
+    "session/customizationsChanged",
+    "session/serverToolsChanged",
+    "terminal/data",
+];
+/// Close codes by which nobody complains: normal, going away, none, and cut off.
+const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
+/// Levels of an action in which every id is compared, and not only what clients use later.
+const DEPTH: usize = 2;
+/// The usual wait of a run; a conversation that took longer says so.
+const USUAL: Duration = Duration::from_secs(1);
+/// A wait is this many times the longest one of the recording.
+const PATIENCE: u32 = 3;
+/// Ids of requests that are sent as they are, far from those that a client counts by itself.
+const OWN_IDS: u64 = 900_000;
+
+/// What the steps of a conversation come to.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub steps: Vec<Step>,
+    pub notes: Vec<String>,
+    /// The lowest version that a handshake came to.
+    pub version: Option<Version>,
+    /// Whether clients start turns, so that an agent is needed.
+    pub turns: bool,
+    names: Names,
+    /// The client of each connection.
+    clients: HashMap<ConnId, String>,
+    order: Vec<String>,
+    /// Connections on which nothing has been sent yet.
+    fresh: HashSet<ConnId>,
+    /// Connections that have ended.
+    ended: HashSet<ConnId>,
+    /// What settles a dispatch, and is not expected once more: the lines.
+    settled: HashSet<u64>,
+    /// Open steps that expect an envelope, by channel and number, as long as no client has acted.
+    merged: HashMap<(String, u64), usize>,
+    /// What each client was last seen to wait for, so that it is not waited for twice.
+    last: HashMap<ConnId, Tree>,
+    /// The highest number that each client's connection has seen.
+    seen: HashMap<String, u64>,
+    /// The `clientSeq`s that a client uses more than once, with the names they are given.
+    used: HashMap<(String, i64), Option<String>>,
+    proves: Vec<String>,
+    longest: Duration,
+}
+
+/// What comes of a client's message: the index of the entry.
+#[derive(Default)]
+struct Outcomes {
+    /// By the line of the request.
+    answers: HashMap<u64, usize>,
+    /// By the line of the dispatch.
+    echoes: HashMap<u64, usize>,
+}
+
+impl Steps {
+    pub(super) fn of(entries: &[Entry]) -> Steps {
+        let mut steps = Steps::default();
+        let ids = steps.who(entries);
+        steps.names = Names::of(entries, ids);
+        let outcomes = Outcomes::of(entries);
+        for &echo in outcomes.echoes.values() {
+            steps.settled.insert(entries[echo].line);
+        }
+        steps.used = steps.used_twice(entries);
+        for entry in entries {
+            steps.entry(entry, entries, &outcomes);
+        }
+        steps
+    }
+
+    /// The requirements that the steps exercise.
+    pub(super) fn proves(&self) -> Vec<String> {
+        self.proves.clone()
+    }
+
+    pub(super) fn clients(&self) -> Vec<String> {
+        self.order.clone()
+    }
+
+    /// How long each wait may take, if longer than usual.
+    pub(super) fn within(&self) -> Option<String> {
+        let seconds = (self.longest * PATIENCE).as_secs() + 1;
+        (self.longest > USUAL).then(|| format!("{seconds}s"))
+    }
+
+    /// Finds the client of each connection: one with the id of another that has ended is that one
+    /// come back. Returns the ids with the clients' names.
+    fn who(&mut self, entries: &[Entry]) -> HashMap<String, String> {
+        let mut ids: HashMap<ConnId, String> = HashMap::new();
+        for entry in entries {
+            let Event::Sent(seen) = &entry.event else { continue };
+            let id = seen.message().filter(|it| shakes(it)).map(|it| &it.params()["clientId"]);
+            if let Some(id) = id.and_then(Value::as_str) {
+                ids.entry(entry.conn).or_insert_with(|| id.to_owned());
+            }
+        }
+        let mut names: HashMap<String, String> = HashMap::new();
+        let mut open: HashMap<String, ConnId> = HashMap::new();
+        for entry in entries {
+            match entry.event {
+                Event::Closed { .. } => open.retain(|_, conn| *conn != entry.conn),
+                Event::Restarted => open.clear(),
+                _ => {}
+            }
+            if !matches!(entry.event, Event::Sent(_)) || self.clients.contains_key(&entry.conn) {
+                continue;
+            }
+            let id = ids.get(&entry.conn);
+            let back = id.filter(|id| !open.contains_key(*id)).and_then(|id| names.get(id));
+            let name = back.cloned().unwrap_or_else(|| {
+                let name = client_name(self.order.len());
+                self.order.push(name.clone());
+                name
+            });
+            if let Some(id) = id {
+                names.entry(id.clone()).or_insert_with(|| name.clone());
+                open.insert(id.clone(), entry.conn);
+            }
+            self.clients.insert(entry.conn, name);
+            self.fresh.insert(entry.conn);
+        }
+        names
+    }
+
+    /// The `clientSeq`s that a client uses more than once.
+    fn used_twice(&self, entries: &[Entry]) -> HashMap<(String, i64), Option<String>> {
+        let (mut once, mut twice) = (HashSet::new(), HashMap::new());
+        for entry in entries {
+            if let (Event::Sent(seen), Some(name)) = (&entry.event, self.client(entry.conn))
+                && let Some(message) = seen.message().filter(|it| is_dispatch(it.params()))
+            {
+                let seq = message.params()["clientSeq"].as_i64().unwrap_or_default();
+                if !once.insert((name.clone(), seq)) {
+                    twice.insert((name.clone(), seq), None);
+                }
+            }
+        }
+        twice
+    }
+
+    fn client(&self, conn: ConnId) -> Option<&String> {
+        self.clients.get(&conn)
+    }
+
+    fn push(&mut self, verb: &'static str, members: Vec<(&'static str, Tree)>) {
+        self.steps.push(Step { verb, members });
+    }
+
+    fn proved(&mut self, id: &str) {
+        if !self.proves.iter().any(|proved| proved == id) {
+            self.proves.push(id.to_owned());
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, entries: &[Entry], outcomes: &Outcomes) {
+        if matches!(entry.event, Event::Restarted) {
+            self.merged.clear();
+            return self.push("restart", Vec::new());
+        }
+        let Some(name) = self.client(entry.conn).cloned() else {
+            return;
+        };
+        match &entry.event {
+            Event::Sent(seen) => {
+                self.merged.clear();
+                self.last.clear();
+                self.sent(entry, &name, seen, entries, outcomes);
+            }
+            Event::Received(seen) => self.received(entry, &name, seen),
+            Event::Closed { by, code, .. } => {
+                let stood = !self.fresh.remove(&entry.conn) && self.ended.insert(entry.conn);
+                self.merged.clear();
+                // Not every recorder says who went first where nothing was wrong.
+                let usual = code.is_none_or(|code| USUAL_CODES.contains(&code));
+                match by {
+                    _ if !stood => {}
+                    Side::Host if !usual => {
+                        self.push("closed", vec![("at", Tree::text(&name))]);
+                    }
+                    _ => self.push("drop", vec![("by", Tree::text(&name))]),
+                }
+            }
+            Event::Cut { .. } => self.left_out(entry, "a message that never ended"),
+            Event::Fault { what } => self.left_out(entry, &format!("the fault `{what}`")),
+            Event::Open { .. } | Event::Restarted => {}
+        }
+    }
+
+    fn left_out(&mut self, entry: &Entry, what: &str) {
+        self.notes.push(format!("line {}: {what} is not in the scenario", entry.line));
+    }
+
+    // What clients send
+
+    fn sent(
+        &mut self,
+        entry: &Entry,
+        name: &str,
+        seen: &Seen,
+        entries: &[Entry],
+        outcomes: &Outcomes,
+    ) {
+        let answer = outcomes.answers.get(&entry.line).and_then(|index| entries.get(*index));
+        let by = || Tree::text(name);
+        let message = seen.message().filter(|message| is_plain(message));
+        let comes_back = message.is_some_and(|it| it.method() == Some("reconnect"));
+        if self.fresh.remove(&entry.conn) && !(comes_back && answer.is_some()) {
+            self.push("connect", vec![("by", by())]);
+        }
+        let Some(message) = message else {
+            return self.raw(entry, name, seen);
+        };
+        let (method, params) = (message.method().unwrap_or_default(), message.params());
+        match (message.kind(), method) {
+            (Kind::Success | Kind::Failure, _) => {
+                self.left_out(entry, "an answer to the host, which clients give by themselves,");
+            }
+            (Kind::Notification, "dispatchAction") if is_dispatch(params) => {
+                let echo = outcomes.echoes.get(&entry.line).and_then(|index| entries.get(*index));
+                self.dispatch(entry, name, params, echo);
+            }
+            (Kind::Notification, "unsubscribe")
+                if params.as_object().is_some_and(|it| it.len() == 1) =>
+            {
+                let channel = self.names.template("channel", &params["channel"]);
+                self.push("unsubscribe", vec![("by", by()), ("channel", channel)]);
+            }
+            (Kind::Notification, _) => {
+                let params = self.names.template("params", params);
+                let method = Tree::text(method);
+                self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
+            }
+            _ => match answer {
+                // A client of ours would add the channel.
+                Some(answer) if params.get("channel").is_some() => {
+                    self.request(entry, name, message, answer);
+                }
+                answer => self.as_it_is(entry, name, message, answer),
+            },
+        }
+    }
+
+    /// A message that no other verb sends as it was.
+    fn raw(&mut self, entry: &Entry, name: &str, seen: &Seen) {
+        let by = ("by", Tree::text(name));
+        match &*seen.frame {
+            Frame::Text(text) => {
+                let text = self.names.filled("", text);
+                self.push("send", vec![by, ("raw", Tree::text(&text))]);
+            }
+            Frame::Binary(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => {
+                    let text = Tree::text(&text.replace('$', "$$"));
+                    self.push("send", vec![by, ("binary", text)]);
+                }
+                Err(_) => self.left_out(entry, "a binary message that is not UTF-8"),
+            },
+            Frame::NotUtf8(_) => self.left_out(entry, "a text message that is not UTF-8"),
+        }
+    }
+
+    /// A request that is sent as it is, but for its id.
+    fn as_it_is(&mut self, entry: &Entry, name: &str, message: &Message, answer: Option<&Entry>) {
+        let id = OWN_IDS + entry.line;
+        let mut value = message.value().clone();
+        value["id"] = json!(id);
+        let value = self.names.template("", &value);
+        self.push("send", vec![("by", Tree::text(name)), ("json", value)]);
+        if let Some(answer) = answer
+            && let Event::Received(seen) = &answer.event
+        {
+            self.waited(entry, answer);
+            self.proved("jsonrpc.response.exactly-one");
+            let wish = self.wish(seen, "result");
+            let id = Tree::Value(json!(id));
+            self.push("answer", vec![("at", Tree::text(name)), ("id", id), wish]);
+        }
+    }
+
+    /// What an answer has to be: the same error, or a result with what clients use of it later.
+    fn wish(&mut self, seen: &Seen, kind: &'static str) -> (&'static str, Tree) {
+        let said = seen.message();
+        if let Some(error) = said.and_then(Message::error) {
+            return ("error", Tree::map(vec![("code", Tree::Value(error["code"].clone()))]));
+        }
+        let result = said.and_then(Message::result).unwrap_or(&Value::Null);
+        let found = self.names.pattern("result", result, 0);
+        let any = || match result {
+            Value::Object(_) => Tree::Map(Vec::new()),
+            Value::Null => Tree::Value(Value::Null),
+            _ => Tree::text("$present"),
+        };
+        (kind, found.unwrap_or_else(any))
+    }
+
+    fn dispatch(&mut self, entry: &Entry, name: &str, params: &Value, echo: Option<&Entry>) {
+        let action = &params["action"];
+        let mut members = vec![
+            ("by", Tree::text(name)),
+            ("channel", self.names.template("channel", &params["channel"])),
+            ("action", self.names.template("action", action)),
+        ];
+        let key = (name.to_owned(), params["clientSeq"].as_i64().unwrap_or_default());
+        match self.used.get_mut(&key) {
+            Some(Some(bound)) => {
+                members.push(("clientSeq", Tree::text(&format!("${{{bound}}}"))));
+            }
+            Some(unbound) => {
+                let bound = format!("seq{}", entry.line);
+                members.push(("as", Tree::text(&bound)));
+                *unbound = Some(bound);
+            }
+            None => {}
+        }
+        if let Some(echo) = echo
+            && let Event::Received(seen) = &echo.event
+        {
+            self.waited(entry, echo);
+            let envelope = seen.message().map_or(&Value::Null, Message::params);
+            self.numbered(name, envelope);
+            let rejected = !envelope["rejectionReason"].is_null();
+            let (wish, rule) = match rejected {
+                true => ("reject", "envelope.rejection.shape"),
+                false => ("accept", "envelope.echo.to-dispatcher"),
+            };
+            self.proved(rule);
+            self.turns |= action["type"] == "chat/turnStarted" && !rejected;
+            members.push((wish, Tree::Value(json!(true))));
+            if rejected {
+                members.pop();
+                members.push((wish, Tree::map(vec![("rejectionReason", Tree::text("$present"))])));
+            }
+        }
+        self.push("dispatch", members);
+    }
+
+    fn request(&mut self, entry: &Entry, name: &str, message: &Message, answer: &Entry) {
+        let Event::Received(seen) = &answer.event else {
+            return;
+        };
+        self.waited(entry, answer);
+        self.proved("jsonrpc.response.exactly-one");
+        let (method, params) = (message.method().unwrap_or_default(), message.params());
+        let by = ("by", Tree::text(name));
+        let said = seen.message();
+        let failed = said.is_some_and(|said| said.error().is_some());
+        let result = said.and_then(Message::result).cloned().unwrap_or_default();
+        let numbers =
+            ["serverSeq", "fromSeq"].map(|member| json!({"serverSeq": result[member].clone()}));
+        numbers.iter().for_each(|envelope| self.numbered(name, envelope));
+        let rest = |known: &[&str]| {
+            let members = params.as_object().into_iter().flat_map(|map| map.iter());
+            let rest: Vec<_> = members.filter(|(key, _)| !known.contains(&key.as_str())).collect();
+            Value::Object(
+                rest.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            )
+        };
+        let (verb, mut members) = match method {
+            "initialize"
+                if params["clientId"].is_string() && params["protocolVersions"].is_array() =>
+            {
+                let more =
+                    rest(&["channel", "clientId", "protocolVersions", "initialSubscriptions"]);
+                let mut members = vec![by];
+                let chosen = version(&result);
+                self.version = self.version.into_iter().chain(chosen).min();
+                if failed {
+                    members.push(("versions", Tree::Value(params["protocolVersions"].clone())));
+                }
+                if let Some(list) = params.get("initialSubscriptions") {
+                    members.push(("subscribe", self.names.template("channel", list)));
+                }
+                if more.as_object().is_some_and(|more| !more.is_empty()) {
+                    members.push(("params", self.names.template("", &more)));
+                }
+                ("initialize", members)
+            }
+            "reconnect" => ("reconnect", self.reconnect(by, name, params)),
+            "subscribe" if params["channel"].is_string() => {
+                let mut members =
+                    vec![by, ("channel", self.names.template("channel", &params["channel"]))];
+                let more = rest(&["channel"]);
+                if more.as_object().is_some_and(|more| !more.is_empty()) {
+                    members.push(("params", self.names.template("", &more)));
+                }
+                ("subscribe", members)
+            }
+            _ => {
+                let params = self.names.template("params", params);
+                ("request", vec![by, ("method", Tree::text(method)), ("params", params)])
+            }
+        };
+        let kind = match (method, result["type"].as_str()) {
+            ("reconnect", Some("replay")) => "replay",
+            ("reconnect", Some("snapshot")) => "snapshot",
+            _ => "result",
+        };
+        let wish = self.wish(seen, kind);
+        members.push(wish);
+        self.push(verb, members);
+    }
+
+    fn reconnect(
+        &mut self,
+        by: (&'static str, Tree),
+        name: &str,
+        params: &Value,
+    ) -> Vec<(&'static str, Tree)> {
+        let mut members = vec![by];
+        if let Some(list) = params.get("subscriptions") {
+            members.push(("subscriptions", self.names.template("channel", list)));
+        }
+        let last = &params["lastSeenServerSeq"];
+        // The client knows by itself what it has seen; anything else was meant.
+        if last.as_u64() != self.seen.get(name).copied() {
+            members.push(("lastSeen", Tree::Value(last.clone())));
+        }
+        members
+    }
+
+    // What the host says
+
+    fn received(&mut self, entry: &Entry, name: &str, seen: &Seen) {
+        let Some(message) = seen.message().filter(|it| it.kind() == Kind::Notification) else {
+            return;
+        };
+        let (method, params) = (message.method().unwrap_or_default(), message.params());
+        self.numbered(name, params);
+        if self.settled.contains(&entry.line) || self.fresh.contains(&entry.conn) {
+            return;
+        }
+        let action = &params["action"];
+        let kind = action["type"].as_str().unwrap_or_default();
+        let wanted = self.names.is_wanted(seen);
+        // What concerns the whole host may be somebody else's doing.
+        let root = method.starts_with("root/") || kind.starts_with("root/");
+        if !wanted && (root || PASSED_OVER.contains(&kind) || method != "action") {
+            return;
+        }
+        let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+        let key = params["serverSeq"].as_u64().map(|seq| (channel.clone(), seq));
+        if let Some(index) = key.as_ref().and_then(|key| self.merged.get(key)).copied() {
+            return self.also(index, name);
+        }
+        let mut members = vec![("at", Tree::text(name))];
+        match method {
+            "action" => members.push(("type", Tree::text(kind))),
+            _ => members.push(("method", Tree::text(method))),
+        }
+        if params["channel"].is_string() {
+            members.push(("channel", self.names.template("channel", &params["channel"])));
+        }
+        let inner = match method {
+            "action" => self.names.pattern("action", action, DEPTH).map(|found| ("action", found)),
+            _ => None,
+        };
+        let others = match method {
+            "action" => None,
+            _ => self.names.pattern("", params, DEPTH),
+        };
+        if let Some(wish) = inner.map(|inner| Tree::map(vec![inner])).or(others) {
+            members.push(("where", wish));
+        }
+        let what = Tree::map(members[1..].to_vec());
+        // The same once more says nothing new: how often a host repeats itself is its own affair.
+        if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
+            return;
+        }
+        self.proved("multi.fanout.all-subscribers");
+        self.push("expect", members);
+        if let Some(key) = key {
+            self.merged.insert(key, self.steps.len() - 1);
+        }
+    }
+
+    /// A further client gets what a step waits for already.
+    fn also(&mut self, index: usize, name: &str) {
+        let Some((_, at)) = self.steps.get_mut(index).and_then(|step| step.members.first_mut())
+        else {
+            return;
+        };
+        let name = Tree::text(name);
+        match at {
+            Tree::List(names) if names.contains(&name) => {}
+            Tree::List(names) => names.push(name),
+            one if *one == name => {}
+            one => {
+                let first = std::mem::replace(one, Tree::List(Vec::new()));
+                *one = Tree::List(vec![first, name]);
+            }
+        }
+    }
+
+    fn numbered(&mut self, name: &str, envelope: &Value) {
+        if let Some(seq) = envelope["serverSeq"].as_u64() {
+            let seen = self.seen.entry(name.to_owned()).or_default();
+            *seen = (*seen).max(seq);
+        }
+    }
+
+    fn waited(&mut self, from: &Entry, to: &Entry) {
+        self.longest = self.longest.max(to.at.saturating_sub(from.at));
+    }
+}
+
+impl Outcomes {
+    fn of(entries: &[Entry]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        let mut open: HashMap<(ConnId, String), u64> = HashMap::new();
+        let mut sent: HashMap<(ConnId, i64), Vec<u64>> = HashMap::new();
+        let mut ids: HashMap<ConnId, String> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let message = match &entry.event {
+                Event::Sent(seen) | Event::Received(seen) => seen.message(),
+                _ => None,
+            };
+            let Some(message) = message else { continue };
+            let id = message.id().map(Value::to_string).unwrap_or_default();
+            match (&entry.event, message.kind()) {
+                (Event::Sent(_), Kind::Request) => {
+                    if let (true, Some(client)) =
+                        (shakes(message), message.params()["clientId"].as_str())
+                    {
+                        ids.insert(entry.conn, client.to_owned());
+                    }
+                    open.insert((entry.conn, id), entry.line);
+                }
+                (Event::Received(_), Kind::Success | Kind::Failure) => {
+                    if let Some(line) = open.remove(&(entry.conn, id)) {
+                        outcomes.answers.insert(line, index);
+                    }
+                }
+                // Before the handshake nobody is there whom an echo could name.
+                (Event::Sent(_), Kind::Notification)
+                    if is_dispatch(message.params()) && ids.contains_key(&entry.conn) =>
+                {
+                    let seq = message.params()["clientSeq"].as_i64().unwrap_or_default();
+                    sent.entry((entry.conn, seq)).or_default().insert(0, entry.line);
+                }
+                (Event::Received(_), Kind::Notification) => {
+                    let origin = &message.params()["origin"];
+                    let own =
+                        ids.get(&entry.conn).is_some_and(|id| origin["clientId"] == id.as_str());
+                    let seq = origin["clientSeq"].as_i64().unwrap_or_default();
+                    let line = own.then(|| sent.get_mut(&(entry.conn, seq)).and_then(Vec::pop));
+                    if let Some(line) = line.flatten() {
+                        outcomes.echoes.insert(line, index);
+                    }
+                }
+                _ => {}
+            }
+        }
+        outcomes
+    }
+}
+
+/// The name of a client: A to Z, then C27 and so on.
+fn client_name(number: usize) -> String {
+    match u8::try_from(number) {
+        Ok(number @ 0..26) => char::from(b'A' + number).to_string(),
+        _ => format!("C{}", number + 1),
+    }
+}
+
+fn shakes(message: &Message) -> bool {
+    matches!(message.method(), Some("initialize" | "reconnect"))
+}
+
+/// Whether a client of ours would have sent the message just so, but for its id.
+fn is_plain(message: &Message) -> bool {
+    let value = message.value();
+    let known = ["jsonrpc", "id", "method", "params", "result", "error"];
+    let members =
+        value.as_object().is_some_and(|map| map.keys().all(|key| known.contains(&key.as_str())));
+    let id = message.id().is_none_or(|id| id.is_u64());
+    let named =
+        message.method().is_some() || !matches!(message.kind(), Kind::Request | Kind::Notification);
+    let params =
+        message.params().is_object() || value.get("params").is_none() && message.method().is_none();
+    members
+        && id
+        && named
+        && params
+        && value["jsonrpc"] == "2.0"
+        && message.kind() != Kind::Malformed
+}
+
+fn is_dispatch(params: &Value) -> bool {
+    let members = params.as_object().is_some_and(|map| map.len() == 3);
+    members
+        && params["channel"].is_string()
+        && params["action"].is_object()
+        && params["clientSeq"].is_i64()
+}

@@ -1,0 +1,179 @@
+//! Values as YAML that a person reads: short ones on one line, long ones member by member.
+
+use crate::wire::json::Value;
+
+/// Columns that a line may take.
+const WIDTH: usize = 100;
+/// Words that some YAML tools read as something else than a text.
+const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+
+/// A value to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Tree {
+    Value(Value),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+/// A step: its verb and its members.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Step {
+    pub verb: &'static str,
+    pub members: Vec<(&'static str, Tree)>,
+}
+
+impl Tree {
+    pub(super) fn text(text: &str) -> Tree {
+        Tree::Value(Value::from(text))
+    }
+
+    pub(super) fn texts(texts: &[String]) -> Tree {
+        Tree::List(texts.iter().map(|text| Tree::text(text)).collect())
+    }
+
+    pub(super) fn map(members: Vec<(&str, Tree)>) -> Tree {
+        Tree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// On one line.
+    fn flow(&self, out: &mut String) {
+        match self {
+            Tree::Value(Value::String(text)) => scalar(out, text),
+            Tree::Value(value) => out.push_str(&value.to_text()),
+            Tree::List(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    out.push_str(if index == 0 { "" } else { ", " });
+                    item.flow(out);
+                }
+                out.push(']');
+            }
+            Tree::Map(members) if members.is_empty() => out.push_str("{}"),
+            Tree::Map(members) => {
+                for (index, (key, value)) in members.iter().enumerate() {
+                    out.push_str(if index == 0 { "{ " } else { ", " });
+                    scalar(out, key);
+                    out.push_str(": ");
+                    value.flow(out);
+                }
+                out.push_str(" }");
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Tree::Value(_) => true,
+            Tree::List(items) => items.is_empty(),
+            Tree::Map(members) => members.is_empty(),
+        }
+    }
+}
+
+/// Appends a step.
+pub(super) fn step(out: &mut String, step: &Step) {
+    let members = Tree::map(step.members.clone());
+    let mut line = format!("  - {}: ", step.verb);
+    match step.members.as_slice() {
+        [] => line = format!("  - {}:", step.verb),
+        _ => members.flow(&mut line),
+    }
+    if line.chars().count() <= WIDTH {
+        out.push_str(&line);
+        out.push('\n');
+        return;
+    }
+    out.push_str(&format!("  - {}:\n", step.verb));
+    for (key, value) in &step.members {
+        member(out, 6, key, value);
+    }
+}
+
+/// Appends a member, on one line if it fits.
+pub(super) fn member(out: &mut String, indent: usize, key: &str, value: &Tree) {
+    let start = out.len();
+    out.extend(std::iter::repeat_n(' ', indent));
+    scalar(out, key);
+    out.push(':');
+    let mut flow = String::new();
+    value.flow(&mut flow);
+    let fits = out[start..].chars().count() + 1 + flow.chars().count() <= WIDTH;
+    if fits || value.is_empty() {
+        out.push(' ');
+        out.push_str(&flow);
+        out.push('\n');
+        return;
+    }
+    out.push('\n');
+    below(out, indent + 2, value);
+}
+
+/// Appends what does not fit on a line, one thing below the other.
+fn below(out: &mut String, indent: usize, value: &Tree) {
+    match value {
+        Tree::Map(members) => {
+            members.iter().for_each(|(key, value)| member(out, indent, key, value));
+        }
+        Tree::List(items) => {
+            for item in items {
+                let mut flow = String::new();
+                item.flow(&mut flow);
+                out.extend(std::iter::repeat_n(' ', indent));
+                out.push('-');
+                if item.is_empty() || indent + 2 + flow.chars().count() <= WIDTH {
+                    out.push(' ');
+                    out.push_str(&flow);
+                    out.push('\n');
+                } else {
+                    out.push('\n');
+                    below(out, indent + 2, item);
+                }
+            }
+        }
+        Tree::Value(_) => {}
+    }
+}
+
+/// A text, bare where nobody could read it as something else. JSON's quoting is YAML's, too.
+fn scalar(out: &mut String, text: &str) {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+    let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(plain)
+        && !WORDS.contains(&text.to_ascii_lowercase().as_str());
+    if bare {
+        out.push_str(text);
+    } else {
+        out.push_str(&Value::from(text).to_text());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_texts_that_come_back() {
+        let check = |text: &str, expected: &str| {
+            let mut out = String::new();
+            scalar(&mut out, text);
+            assert_eq!(out, expected);
+        };
+        check("chat/turnStarted", "chat/turnStarted");
+        check("on", "\"on\"");
+        check("1a", "\"1a\"");
+        check("", "\"\"");
+        check("a: b", "\"a: b\"");
+        check("${x}", "\"${x}\"");
+        check("\u{7}\n\"", "\"\\u0007\\n\\\"\"");
+    }
+
+    #[test]
+    fn breaks_what_is_long() {
+        let long = Tree::text(&"x".repeat(90));
+        let value = Tree::map(vec![("a", long.clone()), ("b", Tree::List(vec![long]))]);
+        let mut out = String::new();
+        member(&mut out, 2, "k", &value);
+        let x = "x".repeat(90);
+        assert_eq!(out, format!("  k:\n    a: {x}\n    b:\n      - {x}\n"));
+    }
+}

@@ -1,0 +1,142 @@
+//! A capture, line by line, whoever wrote it: bounded, and clear about what it is not.
+//!
+//! Where a line cannot be read, reading stops: what a conversation lacks in its middle would be held
+//! against the host.
+//!
+//! Knows: lines. Never knows: files, what a line means.
+//!
+//! Start at [`Reader::next_line`].
+
+use std::io::{BufRead, Read as _};
+
+use super::line::{self, Line};
+
+/// Longest line: a message of 32 MiB in hexadecimal digits, and some more.
+pub const MAX_LINE: usize = 80 << 20;
+/// Characters of a line that an error shows.
+const SHOWN: usize = 60;
+
+/// What well-known files begin with that are no captures.
+const OTHERS: [(&[u8], &str); 8] = [
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "compressed with gzip (hint: `gunzip` it first)"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd (hint: `unzstd` it first)"),
+    (b"\x7fELF", "a program"),
+    (b"\x0a\x0d\x0d\x0a", "a packet capture (hint: `ahp-harness record` writes captures)"),
+];
+
+/// Why a capture cannot be read on.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{line}: {reason}")]
+pub struct Unreadable {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Whether the file ends in this line: it was cut off there.
+    pub last: bool,
+}
+
+/// Reads a capture.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    number: u64,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader of this.
+    pub fn new(input: R) -> Reader<R> {
+        Reader { input, number: 0, buffer: Vec::new(), ended: false }
+    }
+
+    /// The next line that is not blank, with its number; `None` at the end.
+    ///
+    /// # Errors
+    /// It is too long, is not UTF-8, or cannot be read; or the file has no lines.
+    pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, Unreadable> {
+        loop {
+            self.buffer.clear();
+            self.number += 1;
+            // One more than may be there, so that a line that is too long is known by its length.
+            let mut input = (&mut self.input).take(MAX_LINE as u64 + 1);
+            let read = input.read_until(b'\n', &mut self.buffer);
+            read.map_err(|error| self.unreadable(error.to_string()))?;
+            if self.buffer.is_empty() {
+                return if self.number == 1 {
+                    Err(self.unreadable("the file is empty".to_owned()))
+                } else {
+                    Ok(None)
+                };
+            }
+            self.ended = self.buffer.last() != Some(&b'\n');
+            if self.buffer.len() > MAX_LINE {
+                self.ended = false;
+                let most = MAX_LINE >> 20;
+                return Err(self.unreadable(format!("the line is longer than {most} MiB")));
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        match std::str::from_utf8(&self.buffer) {
+            Ok(_) => {}
+            Err(error) => {
+                let at = error.valid_up_to() + 1;
+                return Err(self.unreadable(format!("not UTF-8 at byte {at} of the line")));
+            }
+        }
+        Ok(Some((self.number, std::str::from_utf8(&self.buffer).unwrap_or_default())))
+    }
+
+    /// The next event; lines about the recording are passed over.
+    ///
+    /// # Errors
+    /// As for [`next_line`](Self::next_line), or the line is no event.
+    pub fn next_event(&mut self) -> Result<Option<(u64, Line)>, Unreadable> {
+        loop {
+            let Some((number, text)) = self.next_line()? else {
+                return Ok(None);
+            };
+            if about(text).is_none() {
+                return match line::read(text) {
+                    Ok(line) => Ok(Some((number, line))),
+                    Err(error) => Err(self.unreadable(error.to_string())),
+                };
+            }
+        }
+    }
+
+    /// An error about the line that was read last.
+    pub fn unreadable(&self, reason: String) -> Unreadable {
+        let other = OTHERS.iter().find(|(magic, _)| self.buffer.starts_with(magic));
+        let reason = match other {
+            Some((_, what)) if self.number == 1 => format!("not a capture but {what}"),
+            _ if self.number == 1 && self.buffer.first().is_some_and(|byte| *byte != b'{') => {
+                let begins = String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(SHOWN)]);
+                let begins: String = begins.trim_end().escape_debug().collect();
+                format!("not a capture, which is a JSON object a line: it begins with `{begins}`")
+            }
+            _ => reason,
+        };
+        Unreadable { line: self.number, reason, last: self.ended && self.number > 1 }
+    }
+}
+
+/// What a line about the recording or the run is about; `None` for events. The cheap look keeps
+/// frames from being parsed twice.
+pub fn about(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct About {
+        run: Option<String>,
+    }
+    if !text.contains("\"run\":\"") && !text.contains("\"run\": \"") {
+        return None;
+    }
+    serde_json::from_str::<About>(text).ok().and_then(|about| about.run)
+}

@@ -1,0 +1,143 @@
+//! A conversation that was recorded becomes a scenario that plays: every carried scenario is played,
+//! what crossed the wire is made into a scenario, and that one passes too.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ahp_harness::host::engine::RefHost;
+use ahp_harness::record::convert::{ConvertError, Made, scenario};
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::play::{Play, Recorder, Verdict};
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::Suite;
+use ahp_harness::scenario::load::{Files, load};
+use ahp_harness::scenario::parse::Scenario;
+use ahp_harness::transcript::Event;
+use ahp_harness::transcript::line::{Line, read};
+use ahp_harness::verdict::Status;
+
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+/// The seed of the recording, and another one: no id is the same the second time.
+const SEEDS: [u64; 2] = [1, 2];
+
+/// Keeps what crossed the wire.
+#[derive(Clone, Default)]
+struct Sheet(Arc<Mutex<Vec<Line>>>);
+
+impl Recorder for Sheet {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let mut lines = self.0.lock().unwrap();
+        let line = Line { case: None, at, conn: client.to_owned(), event: event.clone() };
+        lines.push(line);
+        lines.len() as u64
+    }
+}
+
+struct Nothing;
+
+impl Files for Nothing {
+    fn read(&self, path: &str) -> Result<String, String> {
+        Err(format!("{path} is nowhere"))
+    }
+}
+
+fn play(scenario: &Arc<Scenario>, seed: u64) -> (Verdict, Vec<(u64, Line)>) {
+    let config = sim::settings(scenario, seed, EPOCH);
+    let version = config.versions[0];
+    let setup = Setup {
+        scenario: Arc::clone(scenario),
+        version,
+        offers: vec![version.to_string()],
+        seed,
+        name: scenario.id.clone(),
+        epoch: EPOCH,
+        limit: Duration::from_secs(2),
+        authenticate: Vec::new(),
+        agent: Default::default(),
+    };
+    let sheet = Sheet::default();
+    let play = Play::new(setup, false, Box::new(sheet.clone()));
+    let verdict = sim::play(play, &mut RefHost::new(config));
+    let lines = sheet.0.lock().unwrap().clone();
+    (verdict, (1..).zip(lines).collect())
+}
+
+/// A made scenario, without mistakes.
+fn loaded(made: &Made) -> Arc<Scenario> {
+    let loaded = load("recorded/x.yaml", &made.text, &Nothing);
+    assert_eq!(loaded.errors, [], "{}", made.text);
+    Arc::new(loaded.scenario.unwrap())
+}
+
+#[test]
+fn every_carried_scenario_plays_again() {
+    let mut played = 0;
+    for entry in &Suite::carried().entries {
+        // Settings of the host are not in its conversation.
+        if !entry.scenario.host.is_empty() {
+            continue;
+        }
+        let (verdict, lines) = play(&entry.scenario, SEEDS[0]);
+        if verdict.status != Status::Pass {
+            continue;
+        }
+        let id = &entry.scenario.id;
+        let made = scenario("recorded/x", lines).unwrap();
+        let again = loaded(&made);
+        let (verdict, _) = play(&again, SEEDS[1]);
+        let failure = verdict.failure.as_ref().map(|failure| &failure.label);
+        assert_eq!(
+            verdict.status,
+            Status::Pass,
+            "{id}: {} {failure:?}\n{}",
+            verdict.reason,
+            made.text
+        );
+        let broken: Vec<_> = verdict
+            .checks
+            .iter()
+            .flat_map(|check| &check.findings)
+            .filter(|finding| finding.weight.broken() == Status::Fail)
+            .collect();
+        assert!(broken.is_empty(), "{id}: {broken:?}\n{}", made.text);
+        played += 1;
+    }
+    assert!(played > 150, "only {played} were played");
+}
+
+fn made(lines: &[&str]) -> Result<Made, ConvertError> {
+    scenario("recorded/x", (1..).zip(lines.iter().map(|line| read(line).unwrap())).collect())
+}
+
+#[test]
+fn names_what_was_made_up_on_the_day() {
+    let uuid = "11111111-2222-4333-8444-555555555555";
+    let shake = r#"{"conn":"x","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","clientId":"me-1","protocolVersions":["1.0.0"]}}}"#;
+    let shaken = r#"{"conn":"x","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":7}}}"#;
+    let open = format!(
+        r#"{{"conn":"x","dir":"c2s","msg":{{"jsonrpc":"2.0","id":2,"method":"subscribe","params":{{"channel":"ahp-session:/{uuid}"}}}}}}"#
+    );
+    let opened = r#"{"conn":"x","dir":"s2c","msg":{"jsonrpc":"2.0","id":2,"result":{"snapshot":{"state":{"chats":[{"resource":"ahp-chat:/9"}]},"fromSeq":7}}}}"#;
+    let act = r#"{"conn":"x","dir":"c2s","msg":{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/9","clientSeq":1,"action":{"type":"chat/isReadChanged","note":"$5"}}}}"#;
+    let echo = r#"{"conn":"x","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/9","serverSeq":8,"origin":{"clientId":"me-1","clientSeq":1},"action":{"type":"chat/isReadChanged"}}}}"#;
+    let made = made(&[shake, shaken, &open, opened, act, echo]).unwrap();
+    for expected in [
+        "  - initialize: { by: A, result: {} }\n",
+        "      channel: \"ahp-session:/${new session}\"\n",
+        "{ resource: \"$bind chat\" }",
+        "      channel: \"${chat}\"\n",
+        "note: \"$$5\"",
+        "      accept: true\n",
+    ] {
+        assert!(made.text.contains(expected), "expected `{expected}` in\n{}", made.text);
+    }
+    loaded(&made);
+}
+
+#[test]
+fn refuses_what_holds_nothing() {
+    assert_eq!(made(&[]).unwrap_err(), ConvertError::Empty);
+    assert_eq!(made(&[r#"{"conn":"A","dir":"open"}"#]).unwrap_err(), ConvertError::Empty);
+}

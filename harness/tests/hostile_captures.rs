@@ -1,0 +1,136 @@
+//! Captures that are none, or only in part: what can be read is judged, what cannot is named, and
+//! nothing grows without bound.
+
+use std::io::{self, BufReader, Read};
+
+use ahp_harness::report::replay::{Judged, judge};
+use ahp_harness::transcript::reader::{MAX_LINE, Unreadable};
+
+/// A conversation with a finding: a second answer to the same request.
+const DIRTY: [&str; 5] = [
+    r#"{"t":0,"conn":"A","dir":"open"}"#,
+    r#"{"t":1,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","clientId":"a","protocolVersions":["1.0.0"]}}}"#,
+    r#"{"t":2,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}}}"#,
+    r#"{"t":3,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}}}"#,
+    r#"{"t":4,"conn":"A","dir":"close","by":"client"}"#,
+];
+
+fn judged(bytes: impl AsRef<[u8]>) -> Result<Judged, Unreadable> {
+    judge(bytes.as_ref(), None, false)
+}
+
+/// Bytes, many times over, as a file that is never in memory.
+struct Repeat {
+    bytes: Vec<u8>,
+    at: usize,
+    left: u64,
+}
+
+impl Read for Repeat {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Ok(0);
+        }
+        let count = out.len().min(self.bytes.len() - self.at);
+        out[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        if self.at == self.bytes.len() {
+            (self.at, self.left) = (0, self.left - 1);
+        }
+        Ok(count)
+    }
+}
+
+#[test]
+fn says_what_is_no_capture() {
+    let check = |bytes: &[u8], expected: &str| {
+        let error = judged(bytes).unwrap_err();
+        assert_eq!((error.line, error.last), (1, false), "{error}");
+        assert!(error.to_string().contains(expected), "expected `{expected}` in `{error}`");
+    };
+    check(b"", "the file is empty");
+    check(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not a capture but a PNG image");
+    check(b"\x1f\x8b\x08\0", "compressed with gzip (hint: `gunzip` it first)");
+    check(b"\x7fELF\x02", "a program");
+    check(b"scenario: a/b\ntitle: t\n", "it begins with `scenario: a/b`");
+    check(b"[1,2,3]\n", "a JSON object a line: it begins with `[1,2,3]`");
+    check(b"\xff\xfe\0\0", "not a capture");
+    check(b"{\"jsonrpc\":\"2.0\",\"id\":1}\n", "expected `dir` to be `open`");
+    check(b"{\"run\":\"header\"}\n", "not a `header` line of a run");
+    check(&vec![b'['; 1 << 20], "it begins with `[[[");
+}
+
+#[test]
+fn judges_what_can_be_read() {
+    let whole = DIRTY.join("\n");
+    let check = |bytes: &[u8], broken: bool, expected: &str| {
+        let judged = judged(bytes).unwrap();
+        assert!(judged.summary.failed(), "the finding of before is there: {expected}");
+        assert_eq!(judged.broken, broken, "{:?}", judged.notes);
+        assert!(judged.notes.join("\n").contains(expected), "{:?}", judged.notes);
+    };
+    check(whole.as_bytes(), false, "");
+    // Cut off, as a file is that was being written.
+    check(&whole.as_bytes()[..whole.len() - 9], false, "line 5 was cut off with the file");
+    let with = |more: &[u8]| [whole.as_bytes(), b"\n", more, b"\n", DIRTY[0].as_bytes()].concat();
+    check(
+        &with(b"\xff\xfe"),
+        true,
+        "line 6 cannot be read, only what stands before it was judged: not UTF-8 at byte 1",
+    );
+    check(&with(b"nonsense"), true, "line 6 cannot be read");
+    check(&with(b"{\"dir\":\"up\"}"), true, "found `up`");
+    check(&with(b"{\"case\":7,\"dir\":\"open\"}"), true, "case 7 did not begin");
+    let deep = [b"{\"x\":".as_slice(), &vec![b'['; 100_000], b"}"].concat();
+    check(&with(&deep), true, "line 6 cannot be read");
+}
+
+#[test]
+fn takes_messages_nested_deep_as_odd_ones() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let sent = format!(r#"{{"conn":"A","dir":"c2s","msg":{deep}}}"#);
+    let aside = format!(r#"{{"conn":"A","dir":"close","x":{deep}}}"#);
+    for line in [sent, aside] {
+        let judged = judged([DIRTY[0], DIRTY[1], DIRTY[2], &line].join("\n")).unwrap();
+        assert!(!judged.broken, "{:?}", judged.notes);
+    }
+}
+
+#[test]
+fn stops_at_a_line_without_end() {
+    let endless = BufReader::new(Repeat { bytes: vec![b'x'; 1 << 16], at: 0, left: u64::MAX });
+    let begun = DIRTY.join("\n") + "\n";
+    let judged = judge(begun.as_bytes().chain(endless), None, false).unwrap();
+    assert!(judged.broken && judged.summary.failed());
+    let most = MAX_LINE >> 20;
+    assert!(judged.notes[0].contains(&format!("longer than {most} MiB")), "{:?}", judged.notes);
+}
+
+#[test]
+fn takes_any_number_of_lines() {
+    const LINES: u64 = 200_000;
+    let line = r#"{"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}}"#;
+    let bytes = format!("{line}\n").into_bytes();
+    let judged = judge(BufReader::new(Repeat { bytes, at: 0, left: LINES }), None, false).unwrap();
+    assert_eq!((judged.messages, judged.connections), (LINES, 1));
+}
+
+#[test]
+fn knows_so_many_connections() {
+    let lines: String =
+        (0..=100_000).map(|n| format!("{{\"conn\":\"{n}\",\"dir\":\"open\"}}\n")).collect();
+    let judged = judged(lines + "\n").unwrap();
+    assert!(judged.notes[0].contains("more than 100000 names"), "{:?}", judged.notes);
+}
+
+#[test]
+fn says_when_a_recording_has_no_end() {
+    let check = |head: &str, tail: &str, notes: usize| {
+        let judged = judged([head, &DIRTY[..3].join("\n"), tail].join("\n")).unwrap();
+        assert_eq!(judged.notes.len(), notes, "{:?}", judged.notes);
+    };
+    check(r#"{"run":"capture","format":1}"#, r#"{"run":"end"}"#, 0);
+    check(r#"{"run":"capture","format":1}"#, "", 1);
+    // Captures of others have neither.
+    check("", "", 0);
+}
