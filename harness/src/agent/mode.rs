@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::script::{Script, ScriptStep, ToolClass, ToolStep};
+use super::script::{Script, ScriptStep, ToolStep};
 
 /// Who plays the agent behind the host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -58,10 +58,6 @@ const MODEL: &[Limit] = &[
         needs: |step| tools(step).any(|tool| tool.deny_ends_turn),
         why: "whether a denial ends the turn is the agent's own affair",
     },
-    Limit {
-        needs: |step| tools(step).any(|tool| tool.fails && tool.class != ToolClass::Shell),
-        why: "a model can only make commands fail",
-    },
 ];
 
 /// The calls of a step.
@@ -86,12 +82,11 @@ mod tests {
             assert_eq!(Mode::Model.cannot(&script).is_none(), can, "{line}");
             assert_eq!(Mode::Host.cannot(&script), None, "{line}");
         };
-        check("say a\ntool shell ls confirm fails\nhold x\nfail rate-limit", true);
+        check("say a\ntool read x confirm fails\nhold x\nfail rate-limit", true);
         check("say a\ntitle b", false);
         check("fail rate-limit resumable", false);
         check("tool shell ls reconfirm", false);
         check("parallel\ntool shell ls\ntool read x confirm-result\nend", false);
-        check("tool read x fails", false);
         check("tool shell x deny-ends-turn", false);
     }
 }

@@ -412,6 +412,7 @@ impl Case {
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.watched(id, line, message);
+                    self.approve(id, message);
                 }
             }
             // A client of ours serves nothing, and says so.

@@ -12,6 +12,7 @@
 //! Start at [`play`].
 
 pub mod act;
+mod approve;
 pub mod barrier;
 pub mod case;
 pub mod cleanup;

@@ -29,6 +29,8 @@ pub struct Scenario {
     pub tags: Vec<String>,
     /// The agent's script, without its first line; empty where the agent only echoes.
     pub agent: String,
+    /// The client that approves every call that waits.
+    pub approves: Option<String>,
     /// Its clients.
     pub clients: Vec<String>,
     /// The settings it needs of the host.
@@ -260,6 +262,7 @@ impl Parser<'_> {
             },
             tags: root.get("tags").map(texts).unwrap_or_default(),
             agent,
+            approves: self.approves(root.get("approves")),
             clients: self.clients.clone(),
             host: self.settings(root.get("host")),
             aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
@@ -308,6 +311,13 @@ impl Parser<'_> {
             wrong_form(self.errors, node, "versions such as `\">=0.9.0\"` or `\">=0.9.0 <1.0.0\"`");
         }
         range.unwrap_or_default()
+    }
+
+    fn approves(&mut self, node: Option<&Node>) -> Option<String> {
+        let node = node?;
+        let name = node.as_str()?;
+        self.client(name, node.span);
+        Some(name.to_owned())
     }
 
     fn settings(&mut self, node: Option<&Node>) -> Vec<(String, u64)> {

@@ -530,6 +530,11 @@ pub const SCENARIO: &[Field] = &[
     field("profile", Form::Text, "`core` or `agent`; `agent` where there is an agent script"),
     field("tags", Form::Texts, "words to select it by"),
     field("agent", Form::Texts, "the lines of the agent's script"),
+    field(
+        "approves",
+        Form::Text,
+        "the client that approves every call that waits, where it is the host's choice to ask",
+    ),
     field("clients", Form::Texts, "its clients, `A` unless given"),
     field(
         "host",

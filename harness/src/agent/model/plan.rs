@@ -12,6 +12,9 @@ use crate::wire::json::{Value, json};
 use super::read::{Asked, Offered, unwrapped};
 use super::tools;
 
+/// What an answer says whose script has nothing to say.
+const LAST_WORD: &str = "Done.";
+
 /// What an answer says, in order.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -122,7 +125,18 @@ impl Plan {
             }
             break;
         }
+        plan.speak();
         plan
+    }
+
+    /// Agents take an answer without a word for a failure of the model and ask again, or give up.
+    fn speak(&mut self) {
+        let silent = |one: &Move| {
+            matches!(one, Move::Thought(_) | Move::Pause(_) | Move::Hold(_) | Move::Usage { .. })
+        };
+        if self.moves.iter().all(silent) {
+            self.moves.push(Move::Text(LAST_WORD.to_owned()));
+        }
     }
 
     fn say(&mut self, step: &ScriptStep) {

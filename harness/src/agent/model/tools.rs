@@ -107,13 +107,8 @@ pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Valu
         ToolClass::Edit => &EDIT,
         ToolClass::Client(name) | ToolClass::Mcp(name) => return named(name, &step.input, offered),
     };
-    let input = match step.class {
-        // A command that fails is a tool that fails.
-        ToolClass::Shell if step.fails => format!("{}; exit 1", step.input),
-        _ => step.input.clone(),
-    };
     let tool = pick(class, offered)?;
-    let mut parts = input.splitn(class.members.len(), '\n');
+    let mut parts = step.input.splitn(class.members.len(), '\n');
     let given = class.members.iter().map(|names| (*names, parts.next().unwrap_or("scripted")));
     let mut arguments = Map::new();
     for (names, part) in given {

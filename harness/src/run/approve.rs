@@ -1,0 +1,40 @@
+//! The client that approves whatever waits, in scenarios that are about something else.
+//!
+//! Whether a tool runs unasked is the host's own policy. A scenario that does not care names a client
+//! that says yes; its dispatches are in the transcript like any other.
+//!
+//! Knows: actions. Never knows: what the scenario expects.
+
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+
+use super::case::{Case, Phase};
+use super::task::PeerId;
+
+impl Case {
+    /// Confirms a call that has come to wait, where this peer is the one who does.
+    pub(super) fn approve(&mut self, id: PeerId, message: &Message) {
+        let approves = self.setup.scenario.approves.as_deref();
+        let named = self.peers.get(id).is_some_and(|peer| Some(peer.name.as_str()) == approves);
+        if !named || self.phase != Phase::Playing || message.method() != Some("action") {
+            return;
+        }
+        let params = message.params();
+        let of = |name: &str| params.get(name).filter(|value| !value.is_null());
+        let Some((channel, action)) = of("channel").zip(of("action")) else {
+            return;
+        };
+        let given = |name: &str| action.get(name).filter(|value| !value.is_null());
+        let waits = action["type"] == "chat/toolCallReady" && given("confirmed").is_none();
+        if let Some((turn, call)) = given("turnId").zip(given("toolCallId"))
+            && waits
+            && of("rejectionReason").is_none()
+        {
+            let confirmed: Value = json!({
+                "type": "chat/toolCallConfirmed", "turnId": (turn), "toolCallId": (call),
+                "approved": true, "confirmed": "user-action",
+            });
+            self.dispatch(id, channel, confirmed, None, None, None);
+        }
+    }
+}
