@@ -78,6 +78,7 @@ fn played(entry: &Entry, version: &str) -> Played {
         epoch: EPOCH,
         limit: LIMIT,
         authenticate: Default::default(),
+        observe: false,
         agent: Default::default(),
     };
     let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");

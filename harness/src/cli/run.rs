@@ -106,6 +106,9 @@ pub struct Run {
     /// Make every id from this seed, as an earlier run did
     #[arg(long, help_heading = "Playing")]
     seed: Option<u64>,
+    /// Have further clients come at random points, subscribe to everything and leave: what they are given has to agree
+    #[arg(long, help_heading = "Playing")]
+    observe: bool,
     /// Say what would be played and sent, and send nothing
     #[arg(long, help_heading = "Playing")]
     dry_run: bool,
@@ -335,6 +338,7 @@ impl Run {
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
+            observe: self.observe,
             agent: self.agent(),
         }
     }
@@ -420,6 +424,7 @@ impl Run {
             epoch: Duration::from_micros(header.epoch_us),
             limit: self.timeout,
             authenticate: self.authenticate.clone(),
+            observe: self.observe,
             agent: header.agent,
         }
     }

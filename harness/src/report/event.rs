@@ -39,6 +39,9 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
+    /// Whether further clients came and looked.
+    #[serde(default)]
+    pub observe: bool,
     /// Who played the agent.
     #[serde(default)]
     pub agent: Mode,

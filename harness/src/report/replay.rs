@@ -330,6 +330,7 @@ impl Replayed {
             epoch: Duration::from_micros(header.epoch_us),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
+            observe: header.observe,
             agent: header.agent,
         };
         let at_line = Arc::new(Mutex::new(Place::default()));

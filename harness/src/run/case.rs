@@ -24,6 +24,7 @@ use super::expand;
 use super::failure::Failure;
 use super::mailbox::Mailbox;
 use super::mint::Minter;
+use super::observer::Observers;
 use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Settle, Task, Want};
 
 /// What a case needs to know before it begins.
@@ -45,6 +46,8 @@ pub struct Setup {
     pub limit: Duration,
     /// Resources and tokens that each client pushes after its handshake.
     pub authenticate: Vec<(String, String)>,
+    /// Whether further clients come and look.
+    pub observe: bool,
     /// Who plays the agent.
     pub agent: agent::mode::Mode,
 }
@@ -117,6 +120,7 @@ pub(super) enum Wait {
     NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
     Closed(PeerId),
     Restarted,
+    Observers,
 }
 
 /// Where the case is.
@@ -163,6 +167,7 @@ pub struct Case {
     pub(super) current: Option<(Option<usize>, Wait, Duration)>,
     pub(super) watches: Vec<Watch>,
     pub(super) outputs: VecDeque<Output>,
+    pub(super) observers: Option<Observers>,
     /// The closest a message came to what the current wait looks for.
     pub(super) near: Option<(u64, Box<Mismatch>)>,
     pub(super) phase: Phase,
@@ -181,6 +186,7 @@ impl Case {
         let mut mint = Minter::new(setup.seed, &setup.name, setup.epoch);
         let tag = mint.number() as u32;
         let names = setup.scenario.clients.clone();
+        let observers = setup.observe.then(|| Observers::new(setup.seed ^ u64::from(tag)));
         let mut case = Case {
             deadline: setup.limit * BUDGET,
             setup,
@@ -198,6 +204,7 @@ impl Case {
             current: None,
             watches: Vec::new(),
             outputs: VecDeque::new(),
+            observers,
             near: None,
             phase: Phase::Playing,
             failure: None,
@@ -270,6 +277,9 @@ impl Case {
     /// The connection stands.
     pub fn handle_opened(&mut self, now: Duration, conn: ConnId) {
         self.expire(now);
+        if self.observer_opened(conn) {
+            return;
+        }
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
         }
@@ -286,6 +296,10 @@ impl Case {
             self.flooded(line);
             return;
         }
+        if self.observer_told(conn, seen.message()) {
+            self.advance(now);
+            return;
+        }
         let Some(id) = self.peers.iter().position(|peer| peer.conn == Some(conn)) else {
             return;
         };
@@ -298,6 +312,10 @@ impl Case {
     /// The connection ended, not by us; or it could not be opened.
     pub fn handle_closed(&mut self, now: Duration, conn: ConnId, line: u64, reason: &str) {
         self.expire(now);
+        if self.observer_gone(conn) {
+            self.advance(now);
+            return;
+        }
         self.last_line = line;
         if let Some(peer) = self.peer_of(conn) {
             peer.ended = Some((line, reason.to_owned()));
@@ -309,6 +327,7 @@ impl Case {
     /// The host is back, or could not be restarted.
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
+        self.observers_lost();
         for peer in &mut self.peers {
             peer.disconnect();
         }
@@ -552,15 +571,18 @@ impl Case {
         let index = self.next_step;
         match scenario.steps.get(index) {
             Some(step) => {
+                self.perhaps_observed();
                 self.next_step += 1;
                 self.tasks = expand::tasks(self, index, step).into();
             }
+            None if index == scenario.steps.len() && self.last_observer(now) => self.next_step += 1,
             None => self.clean_up(now),
         }
     }
 
     pub(super) fn clean_up(&mut self, now: Duration) {
         self.phase = Phase::Cleaning;
+        self.observers_leave();
         // What is being made just now cannot be taken away before it is there.
         self.current = match self.current.take() {
             Some((_, Wait::Response { peer, id, .. }, _)) => {

@@ -34,7 +34,7 @@ impl Case {
         let limit = self.limit(step);
         let (peer, missing) = match &wait {
             Wait::Connected(peer) => (*peer, "a connection".to_owned()),
-            Wait::Response { want: Want::Anything, .. } => return Progress::Done,
+            Wait::Response { want: Want::Anything, .. } | Wait::Observers => return Progress::Done,
             Wait::Response { peer, want, .. } | Wait::Answer { peer, want, .. } => {
                 let what = match want {
                     Want::Error(_) => "an error",

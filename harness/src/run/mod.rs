@@ -24,6 +24,7 @@ pub mod mailbox;
 pub mod mint;
 pub mod mutant_rows;
 pub mod mutants;
+mod observer;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]

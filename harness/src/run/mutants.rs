@@ -119,6 +119,7 @@ pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict 
         epoch: epoch(),
         limit: LIMIT,
         authenticate: Vec::new(),
+        observe: false,
         agent: Mode::Host,
     };
     sim::play(Play::new(setup, false, Box::new(Counting::default())), host)

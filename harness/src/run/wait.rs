@@ -76,6 +76,7 @@ impl Case {
                 None => Progress::Wait(wait),
             },
             Wait::Restarted => Progress::Wait(wait),
+            Wait::Observers => self.check_observers(),
         }
     }
 

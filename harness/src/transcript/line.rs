@@ -94,9 +94,7 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
     match frame {
         Frame::Binary(bytes) | Frame::NotUtf8(bytes) => {
             out.push_str(",\"hex\":\"");
-            for byte in bytes {
-                let _ = write!(out, "{byte:02x}");
-            }
+            out.extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit));
             out.push('"');
             if matches!(frame, Frame::NotUtf8(_)) {
                 out.push_str(",\"text\":true");
@@ -111,6 +109,11 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
             text(out, other);
         }
     }
+}
+
+/// A hexadecimal digit.
+fn digit(value: u8) -> char {
+    char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
 }
 
 /// Whether a text of JSON comes back to the letter from within a line: it has no line break, and

@@ -1,0 +1,210 @@
+//! What `record` costs: a round trip and a flood of envelopes through it against the same without
+//! it, and a million frames each way, of which every byte is compared.
+//!
+//! Host, client and proxy have a thread and a runtime each, as they would be processes; what passes
+//! is recorded and judged on a fourth. Wall time, alternately, medians of several rounds.
+
+#![expect(clippy::print_stdout, reason = "a bench prints")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use ahp_harness::dice::Dice;
+use ahp_harness::record::handshake::{Upstream, end_of_head};
+use ahp_harness::record::journal::Journal;
+use ahp_harness::record::proxy::Proxy;
+use ahp_harness::record::relay::Relay;
+use ahp_harness::report::jsonl::RunWriter;
+use ahp_harness::report::redact::Redactor;
+use ahp_harness::transport::websocket::config;
+use futures_util::{SinkExt, StreamExt};
+use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::tungstenite::Message;
+
+#[expect(dead_code, reason = "each bench uses its part")]
+mod measure;
+
+use measure::{beside, host, median, runtime};
+
+/// Round trips of one round, and envelopes of one flood.
+const TRIPS: u32 = 5_000;
+const FRAMES: u64 = 200_000;
+const ROUNDS: usize = 7;
+/// Frames of which every byte is compared, each way.
+const COMPARED: usize = 1_000_000;
+
+fn main() {
+    if !measure::wanted() {
+        return;
+    }
+    let (mut trips, mut floods) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for _ in 0..ROUNDS {
+        for (index, through) in [false, true].into_iter().enumerate() {
+            trips[index].push(trip(through));
+            floods[index].push(flood(through));
+        }
+    }
+    let [bare, ours] = trips.map(median);
+    println!(
+        "round trip: {bare:.1} µs direct, {ours:.1} through the proxy: {:.1} more a frame",
+        (ours - bare) / 2.0
+    );
+    let [bare, ours] = floods.map(median);
+    println!(
+        "flood:      {bare:.0} frames a second direct, {ours:.0} through the proxy: {:.0} %",
+        100.0 * ours / bare
+    );
+    let began = Instant::now();
+    let bytes = compared();
+    println!(
+        "compared:   {COMPARED} frames each way, {bytes} bytes, all the same, in {:.1} s",
+        began.elapsed().as_secs_f64()
+    );
+}
+
+/// A proxy in front of this URL, and its own URL. It ends with the process.
+fn proxied(url: &str) -> String {
+    let (listener, own) = host::listener();
+    let upstream = Upstream::new(url, Vec::new()).expect("a URL");
+    let (proxy, mut noted) =
+        Proxy::new(upstream, Relay::default(), Redactor::default()).expect("a proxy");
+    let keeper = std::sync::Arc::clone(&proxy);
+    std::thread::spawn(move || {
+        let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
+        let mut journal = Journal::new(writer.recorder(None), Redactor::default());
+        while let Some(next) = noted.blocking_recv() {
+            let weight = next.weight();
+            journal.take(next.at, next.note);
+            keeper.done(weight);
+        }
+    });
+    drop(beside(move || async move {
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+        proxy.serve(listener).await;
+    }));
+    own
+}
+
+fn url(url: String, through: bool) -> String {
+    if through { proxied(&url) } else { url }
+}
+
+/// Microseconds for one round trip of an envelope.
+fn trip(through: bool) -> f64 {
+    let (listener, at) = host::listener();
+    let server = beside(move || async move { host::echo(host::accepted(&listener).await).await });
+    let at = url(at, through);
+    let took = runtime().block_on(async {
+        let (mut socket, _) =
+            connect_async_with_config(at, Some(config()), true).await.expect("a connection");
+        let began = Instant::now();
+        for number in 0..TRIPS {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"notify","params":{{"channel":"ahp-root://","number":{number},"pad":"{}"}}}}"#, "x".repeat(150));
+            socket.send(Message::text(text)).await.expect("to be sent");
+            socket.next().await.expect("an answer").expect("an answer");
+        }
+        began.elapsed()
+    });
+    server.join().expect("the host ends");
+    took.as_secs_f64() * 1e6 / f64::from(TRIPS)
+}
+
+/// Envelopes a second.
+fn flood(through: bool) -> f64 {
+    let (listener, at) = host::listener();
+    let server =
+        beside(move || async move { host::pour(host::accepted(&listener).await, FRAMES).await });
+    let at = url(at, through);
+    let took = runtime().block_on(async {
+        let (mut socket, _) =
+            connect_async_with_config(at, Some(config()), true).await.expect("a connection");
+        let began = Instant::now();
+        socket.send(Message::text("begin")).await.expect("to be sent");
+        let mut count = 0;
+        while let Some(Ok(message)) = socket.next().await {
+            count += u64::from(message.is_text());
+        }
+        assert_eq!(count, FRAMES, "no frame is lost");
+        began.elapsed()
+    });
+    server.join().expect("the host ends");
+    FRAMES as f64 / took.as_secs_f64()
+}
+
+/// A million frames each way at once; returns how many bytes were compared.
+fn compared() -> u64 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let host: SocketAddr = listener.local_addr().expect("an address");
+    let at = proxied(&format!("ws://{host}"));
+    let at = at.trim_start_matches("ws://").to_owned();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        head(&mut stream);
+        stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\n\r\n").expect("an answer");
+        both(&stream, 1, 2, false)
+    });
+    let mut client = TcpStream::connect(at).expect("a connection");
+    client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("a request");
+    head(&mut client);
+    let down = both(&client, 2, 1, true);
+    down + server.join().expect("the host ends")
+}
+
+/// Sends the frames of one seed and compares what comes with those of the other.
+fn both(stream: &TcpStream, own: u64, others: u64, masked: bool) -> u64 {
+    let mut writer = stream.try_clone().expect("a socket");
+    let sending: JoinHandle<()> = std::thread::spawn(move || {
+        let mut dice = Dice::seeded(own);
+        let mut out = Vec::new();
+        for _ in 0..COMPARED {
+            frame(&mut out, &mut dice, masked);
+            if out.len() > 1 << 16 {
+                writer.write_all(&out).expect("to be sent");
+                out.clear();
+            }
+        }
+        writer.write_all(&out).expect("to be sent");
+    });
+    let mut reader = std::io::BufReader::with_capacity(1 << 16, stream);
+    let mut dice = Dice::seeded(others);
+    let (mut expected, mut got, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for number in 0..COMPARED {
+        expected.clear();
+        frame(&mut expected, &mut dice, !masked);
+        got.resize(expected.len(), 0);
+        reader.read_exact(&mut got).expect("a frame");
+        assert!(got == expected, "frame {number} differs");
+        bytes += got.len() as u64;
+    }
+    sending.join().expect("all is sent");
+    bytes
+}
+
+/// A frame of some length and kind.
+fn frame(out: &mut Vec<u8>, dice: &mut Dice, masked: bool) {
+    let first = [0x81, 0x82, 0x89, 0x8a][dice.below(4)];
+    let length = dice.below(if first < 0x88 { 400 } else { 126 });
+    let bit = if masked { 0x80 } else { 0 };
+    out.push(first);
+    if length < 126 {
+        out.push(bit | length as u8);
+    } else {
+        out.push(bit | 126);
+        out.extend((length as u16).to_be_bytes());
+    }
+    if masked {
+        out.extend((dice.roll() as u32).to_be_bytes());
+    }
+    // Letters, that they are texts; with a mask they are whatever they are.
+    out.extend((0..length).map(|_| b'a' + dice.below(26) as u8));
+}
+
+fn head(stream: &mut TcpStream) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while end_of_head(&head).is_none() {
+        stream.read_exact(&mut byte).expect("a head");
+        head.extend(byte);
+    }
+}

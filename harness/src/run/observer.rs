@@ -1,0 +1,203 @@
+//! Clients that nobody asked for: they come at random points, subscribe to everything there is, and
+//! leave (`run --observe`).
+//!
+//! They judge nothing. What they are given stands in the transcript like everything else, and the
+//! always-on checks hold each of their snapshots against the others and against the actions between.
+//! They run beside the steps, which neither wait for them nor see their messages. On a host that
+//! others use, too, they keep to what this scenario created.
+//!
+//! Knows: the peer engine, what the case created. Never knows: steps, rules.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::peer::client::ClientEngine;
+use crate::transcript::{ConnId, Seen};
+use crate::wire::channel::ROOT;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Kind, Message};
+
+use super::case::{Case, Output, Progress, Wait};
+
+/// Of a hundred steps, so many have an observer come before them.
+const PERCENT: usize = 30;
+/// Observers of one scenario.
+const MAX_OBSERVERS: usize = 12;
+/// Observers that are there at once.
+const MAX_AT_ONCE: usize = 3;
+/// Channels that an observer subscribes to.
+const MAX_CHANNELS: usize = 64;
+/// Tells the dice of observers from those that make ids.
+const PART: u64 = 0x6f62_7365_7276;
+
+/// When observers come, and those that are there.
+#[derive(Debug)]
+pub(super) struct Observers {
+    dice: Dice,
+    come: usize,
+    here: Vec<Observer>,
+}
+
+#[derive(Debug)]
+struct Observer {
+    conn: ConnId,
+    engine: ClientEngine,
+    /// Requests without an answer.
+    open: usize,
+    asked: HashSet<String>,
+}
+
+impl Observers {
+    pub(super) fn new(seed: u64) -> Observers {
+        Observers { dice: Dice::new(seed, PART), come: 0, here: Vec::new() }
+    }
+}
+
+impl Observer {
+    fn ask(&mut self, method: &str, params: Value) -> Output {
+        let (_, message) = self.engine.request(method, params);
+        self.open += 1;
+        Output::Send { conn: self.conn, seen: Arc::new(Seen::of(message)) }
+    }
+
+    /// Subscribes to a channel, once.
+    fn subscribe(&mut self, channel: &str) -> Option<Output> {
+        let new = self.asked.len() < MAX_CHANNELS && self.asked.insert(channel.to_owned());
+        new.then(|| self.ask("subscribe", json!({"channel": channel})))
+    }
+}
+
+impl Case {
+    /// Before a step, perhaps, somebody comes.
+    pub(super) fn perhaps_observed(&mut self) {
+        let Some(observers) = &mut self.observers else {
+            return;
+        };
+        if observers.dice.chance(PERCENT) {
+            self.observer_comes();
+        }
+    }
+
+    /// After the last step somebody comes for certain, and everybody is waited for.
+    pub(super) fn last_observer(&mut self, now: Duration) -> bool {
+        if self.observers.is_none() || !self.shook_hands() {
+            return false;
+        }
+        self.observer_comes();
+        self.current = Some((None, Wait::Observers, now + self.setup.limit));
+        true
+    }
+
+    /// Whether the observers have left.
+    pub(super) fn check_observers(&self) -> Progress {
+        match &self.observers {
+            Some(observers) if !observers.here.is_empty() => Progress::Wait(Wait::Observers),
+            _ => Progress::Done,
+        }
+    }
+
+    /// Everybody leaves.
+    pub(super) fn observers_leave(&mut self) {
+        for observer in self.observers.iter_mut().flat_map(|observers| observers.here.drain(..)) {
+            self.outputs.push_back(Output::Close { conn: observer.conn, graceful: true });
+        }
+    }
+
+    fn observer_comes(&mut self) {
+        let Some(observers) = &mut self.observers else {
+            return;
+        };
+        if observers.come == MAX_OBSERVERS || observers.here.len() == MAX_AT_ONCE {
+            return;
+        }
+        observers.come += 1;
+        let name = format!("observing-{}", observers.come);
+        let conn = ConnId(self.next_conn);
+        self.next_conn += 1;
+        let tag = observers.dice.roll() as u32;
+        let engine = ClientEngine::new(format!("ahp-harness-{tag:08x}-{name}"), false);
+        let observer = Observer { conn, engine, open: 0, asked: HashSet::new() };
+        observers.here.push(observer);
+        self.outputs.push_back(Output::Open { conn, client: name });
+    }
+
+    /// The connection of an observer stands. Says whether it was one's.
+    pub(super) fn observer_opened(&mut self, conn: ConnId) -> bool {
+        let offers = json!(self.setup.offers);
+        let Some(observer) = self.observer(conn) else {
+            return false;
+        };
+        observer.asked.insert(ROOT.to_owned());
+        let output = observer.ask(
+            "initialize",
+            json!({
+                "channel": ROOT,
+                "protocolVersions": offers,
+                "clientId": observer.engine.client_id,
+                "initialSubscriptions": [ROOT],
+            }),
+        );
+        self.outputs.push_back(output);
+        true
+    }
+
+    /// A message came to an observer. Says whether it was for one.
+    pub(super) fn observer_told(&mut self, conn: ConnId, message: Option<&Message>) -> bool {
+        let created: Vec<String> = self.created.left().map(|(_, uri)| uri.clone()).collect();
+        let Some(observer) = self.observer(conn) else {
+            return false;
+        };
+        let Some(message) = message else {
+            return true;
+        };
+        let id = message.id().and_then(Value::as_u64);
+        let asked = id.and_then(|id| observer.engine.awaits(id)).map(str::to_owned);
+        observer.engine.handle(message);
+        let Some(method) = asked else {
+            return true;
+        };
+        observer.open = observer.open.saturating_sub(1);
+        let mut outputs = Vec::new();
+        let result = message.result().filter(|_| message.kind() == Kind::Success);
+        match (method.as_str(), result) {
+            ("initialize", Some(_)) => {
+                outputs.push(observer.ask("listSessions", json!({"channel": ROOT})));
+                outputs.extend(created.iter().filter_map(|uri| observer.subscribe(uri)));
+            }
+            ("subscribe", Some(result)) => {
+                let chats = result["snapshot"]["state"]["chats"].as_array();
+                let chats = chats.into_iter().flatten().filter_map(|it| it["resource"].as_str());
+                outputs.extend(chats.filter_map(|uri| observer.subscribe(uri)));
+            }
+            _ => {}
+        }
+        if observer.open == 0 {
+            outputs.push(Output::Close { conn, graceful: true });
+            self.observer_gone(conn);
+        }
+        self.outputs.extend(outputs);
+        true
+    }
+
+    /// The connection of an observer has ended. Says whether it was one's.
+    pub(super) fn observer_gone(&mut self, conn: ConnId) -> bool {
+        let found = self.observer(conn).is_some();
+        if let Some(observers) = &mut self.observers {
+            observers.here.retain(|observer| observer.conn != conn);
+        }
+        found
+    }
+
+    /// The host was restarted: nobody is there any more.
+    pub(super) fn observers_lost(&mut self) {
+        if let Some(observers) = &mut self.observers {
+            observers.here.clear();
+        }
+    }
+
+    fn observer(&mut self, conn: ConnId) -> Option<&mut Observer> {
+        self.observers.as_mut()?.here.iter_mut().find(|observer| observer.conn == conn)
+    }
+}

@@ -1,0 +1,80 @@
+//! Observers look and do no harm: with them every carried scenario comes to what it came to without,
+//! the same seed gives the same transcript, and snapshots are compared far more often.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ahp_harness::host::engine::RefHost;
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::play::{Play, Recorder, Verdict};
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::{Entry, Suite};
+use ahp_harness::transcript::{Event, line};
+use ahp_harness::verdict::Status;
+
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+
+/// Keeps the transcript as a text.
+#[derive(Clone, Default)]
+struct Sheet(Arc<Mutex<String>>);
+
+impl Recorder for Sheet {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let mut text = self.0.lock().unwrap();
+        line::write(&mut text, None, at, client, event);
+        text.lines().count() as u64
+    }
+}
+
+fn play(entry: &Entry, observe: bool) -> (Verdict, String) {
+    let scenario = Arc::clone(&entry.scenario);
+    let config = sim::settings(&scenario, 1, EPOCH);
+    let version = config.versions[0];
+    let setup = Setup {
+        name: scenario.id.clone(),
+        scenario,
+        version,
+        offers: vec![version.to_string()],
+        seed: 1,
+        epoch: EPOCH,
+        limit: Duration::from_secs(2),
+        authenticate: Vec::new(),
+        observe,
+        agent: Default::default(),
+    };
+    let sheet = Sheet::default();
+    let play = Play::new(setup, false, Box::new(sheet.clone()));
+    let verdict = sim::play(play, &mut RefHost::new(config));
+    let text = sheet.0.lock().unwrap().clone();
+    (verdict, text)
+}
+
+fn compared(verdict: &Verdict) -> u64 {
+    let state = verdict.checks.iter().filter(|check| check.check == "state.snapshot-agrees");
+    state.map(|check| check.observations).sum()
+}
+
+#[test]
+fn observers_do_no_harm() {
+    let (mut with, mut without) = (0, 0);
+    for entry in &Suite::carried().entries {
+        let id = &entry.scenario.id;
+        let (plain, _) = play(entry, false);
+        let (observed, text) = play(entry, true);
+        assert_eq!(observed.status, plain.status, "{id}: {}", observed.reason);
+        let worst = |verdict: &Verdict| -> Vec<String> {
+            let findings = verdict.checks.iter().flat_map(|check| &check.findings);
+            let bad = findings.filter(|finding| finding.weight.broken() != Status::Note);
+            bad.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
+        };
+        assert_eq!(worst(&observed), worst(&plain), "{id}\n{text}");
+        assert!(text.contains("observing-1") || plain.status != Status::Pass, "{id}: nobody came");
+        let (_, again) = play(entry, true);
+        assert_eq!(text, again, "{id}: the same seed, another transcript");
+        with += compared(&observed);
+        without += compared(&plain);
+    }
+    assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
+}
