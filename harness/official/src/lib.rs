@@ -15,10 +15,6 @@ use std::io::{self, BufRead, Write};
 
 use wrapper::{Answer, Question};
 
-/// The versions whose crates are linked, as the line protocol's `--spec` spells them.
-pub const VERSIONS: [&str; 10] =
-    ["1", "0.2.0", "0.3.0", "0.4.0", "0.5.2", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "1.0.0"];
-
 /// Answers every line with the crate of a version, until the input ends.
 ///
 /// # Errors
@@ -26,22 +22,6 @@ pub const VERSIONS: [&str; 10] =
 /// Those of reading and writing. A version without a crate answers every line with an error.
 pub fn serve(version: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     wrapper::serve(|question| ask(version, question), input, output)
-}
-
-fn ask(version: &str, question: &Question<'_>) -> Answer {
-    match version {
-        "1" => v1::answer(question),
-        "0.2.0" => v0_2::answer(question),
-        "0.3.0" => v0_3::answer(question),
-        "0.4.0" => v0_4::answer(question),
-        "0.5.2" => v0_5_2::answer(question),
-        "0.6.0" => v0_6::answer(question),
-        "0.7.0" => v0_7::answer(question),
-        "0.8.0" => v0_8::answer(question),
-        "0.9.0" => v0_9::answer(question),
-        "1.0.0" => v1_0::answer(question),
-        other => Err(format!("no crate of {other}")),
-    }
 }
 
 macro_rules! types_0_1 {
@@ -91,16 +71,36 @@ macro_rules! reducers_1_0 {
     };
 }
 
-crate_of!(v1 ahp_0_1 reducers_1 types_0_1);
-crate_of!(v0_2 ahp_0_2 reducers_1 types_0_2);
-crate_of!(v0_3 ahp_0_3 reducers_1 types_0_2);
-crate_of!(v0_4 ahp_0_4 reducers_0_4 types_0_4);
-crate_of!(v0_5_2 ahp_0_5 reducers_0_4 types_0_5);
-crate_of!(v0_6 ahp_0_6 reducers_0_4 types_0_5);
-crate_of!(v0_7 ahp_0_7 reducers_0_4 types_0_7);
-crate_of!(v0_8 ahp_0_8 reducers_0_4 types_0_7);
-crate_of!(v0_9 ahp_0_9 reducers_0_9 types_0_9 ReduceOutcome::Invalid(_));
-crate_of!(v1_0 ahp_1_0 reducers_1_0 types_1_0 ReduceOutcome::Invalid(_));
+/// The table of crates: the version as `--spec` spells it, the module, the crate's name, what it has,
+/// and how it says that an action is unusable.
+macro_rules! crates {
+    ($($version:literal $module:ident $ahp:ident $reducers:ident $types:ident $($invalid:ident)?;)*) => {
+        /// The versions whose crates are linked, as the line protocol's `--spec` spells them.
+        pub const VERSIONS: &[&str] = &[$($version),*];
+
+        fn ask(version: &str, question: &Question<'_>) -> Answer {
+            match version {
+                $($version => $module::answer(question),)*
+                other => Err(format!("no crate of {other}")),
+            }
+        }
+
+        $(crate_of!($module $ahp $reducers $types $($invalid)?);)*
+    };
+}
+
+crates! {
+    "1" v1 ahp_0_1 reducers_1 types_0_1;
+    "0.2.0" v0_2 ahp_0_2 reducers_1 types_0_2;
+    "0.3.0" v0_3 ahp_0_3 reducers_1 types_0_2;
+    "0.4.0" v0_4 ahp_0_4 reducers_0_4 types_0_4;
+    "0.5.2" v0_5_2 ahp_0_5 reducers_0_4 types_0_5;
+    "0.6.0" v0_6 ahp_0_6 reducers_0_4 types_0_5;
+    "0.7.0" v0_7 ahp_0_7 reducers_0_4 types_0_7;
+    "0.8.0" v0_8 ahp_0_8 reducers_0_4 types_0_7;
+    "0.9.0" v0_9 ahp_0_9 reducers_0_9 types_0_9 Invalid;
+    "1.0.0" v1_0 ahp_1_0 reducers_1_0 types_1_0 Invalid;
+}
 
 #[cfg(test)]
 mod tests {

@@ -191,7 +191,7 @@ macro_rules! reducers_0_4 {
 /// The crate of one version: its name, what it has, and how it says that an action is unusable,
 /// which it does since 0.9.0.
 macro_rules! crate_of {
-    ($version:ident $ahp:ident $reducers:ident $types:ident $($invalid:pat)?) => {
+    ($version:ident $ahp:ident $reducers:ident $types:ident $($invalid:ident)?) => {
         mod $version {
             use $ahp::reducers::ReduceOutcome;
 
@@ -211,7 +211,7 @@ macro_rules! crate_of {
                     ReduceOutcome::Applied => "applied",
                     ReduceOutcome::NoOp => "noop",
                     ReduceOutcome::OutOfScope => "out-of-scope",
-                    $($invalid => "invalid",)?
+                    $(ReduceOutcome::$invalid(_) => "invalid",)?
                 }
             }
         }

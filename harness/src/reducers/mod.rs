@@ -3,7 +3,8 @@
 //! Served: a request a line in, an answer a line out ([`serve`], [`mod@line`]). Held: [`vector`] files
 //! and generated cases ([`generate`]) are asked of a [`exchange::Subject`], every answer is judged
 //! against ours ([`case`]), what differs is made as small as it gets ([`shrink`]) and reported once
-//! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way.
+//! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way; a [`baseline`]
+//! says what is known already, [`defects`] what is behind it.
 //!
 //! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`.
 //! Never knows: where the lines come from, processes, clocks.
