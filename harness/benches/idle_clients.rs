@@ -17,7 +17,7 @@ use ahp_harness::wire::message::{Decoded, Message, decode};
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::{host, runtime};
+use measure::{host, mib, resident, runtime};
 
 const CLIENTS: usize = 1_000;
 /// Says that the process shall be the host.
@@ -96,15 +96,4 @@ async fn ask(link: &mut Link, engine: &mut ClientEngine, request: &Message) {
 
 async fn next(link: &mut Link) -> LinkEvent {
     poll_fn(|cx| link.poll(cx)).await
-}
-
-/// Bytes of this process that are in memory.
-fn resident() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
-    let pages: u64 = text.split(' ').nth(1).and_then(|field| field.parse().ok()).expect("pages");
-    pages * rustix::param::page_size() as u64
-}
-
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }

@@ -128,6 +128,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         // Its requests, its list of sessions and the way its echoes travel are honest; whatever
         // needs an action to be refused or to have an effect is not.
         Liar::EchoEverything => &[
+            "dispatch.echo-first",
             "dispatch.in-order",
             "dispatch.no-forged-origin",
             "dispatch.payload-kept",
@@ -137,6 +138,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "dispatch/origins-cannot-be-forged",
             "dispatch/unknown-actions-do-no-harm",
             "dispatch/unknown-channels-are-ignored",
+            "fanout.after-removal",
             "fanout.after-snapshot",
             "fanout.complete",
             "fanout.known-actions",
@@ -163,6 +165,11 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "subscriptions/a-session-is-not-its-chats",
             "subscriptions/a-subscription-begins-with-the-state",
             "subscriptions/subscribing-changes-nothing",
+            "turns.after-ready",
+            "turns.explained",
+            "turns.times",
+            "turns.unique-ids",
+            "turns.unique-parts",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
@@ -173,6 +180,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "dispatch/origins-cannot-be-forged",
             "dispatch/unknown-actions-do-no-harm",
             "dispatch/unknown-channels-are-ignored",
+            "fanout.after-removal",
             "fanout.after-snapshot",
             "fanout.family",
             "fanout.known-actions",
@@ -190,10 +198,12 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect/numbers-go-on-after-a-restart",
             "reconnect/only-what-is-listed-comes-back",
             "reconnect/unknown-channels-spoil-nothing",
+            "sequence.causal",
             "sequence.grows",
             "sequence.one-envelope",
             "sequence.order-agreement",
             "sessions/a-creation-is-announced-once",
+            "sessions/a-disposed-session-falls-silent",
             "sessions/a-session-is-listed-until-disposed",
             "sessions/a-session-lives-at-the-uri-asked-for",
             "sessions/a-shell-message-counts-as-use",

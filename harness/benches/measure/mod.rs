@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 pub mod host;
+pub mod traffic;
 
 /// Whether the bench shall run: `cargo test --all-targets` starts benches too, without `--bench`.
 pub fn wanted() -> bool {
@@ -92,4 +93,16 @@ pub fn tempfile() -> File {
     let file = File::create(&path).expect("a file");
     let _ = std::fs::remove_file(path);
     file
+}
+
+/// Bytes of this process that are in memory.
+pub fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
+    let pages: u64 = text.split(' ').nth(1).and_then(|field| field.parse().ok()).expect("pages");
+    pages * rustix::param::page_size() as u64
+}
+
+/// Bytes as MiB.
+pub fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }

@@ -97,7 +97,7 @@ catalogue! {
         "One `serverSeq` is one action: same channel, action and origin wherever it is received, \
          otherwise clients diverge. Source: ActionEnvelope.serverSeq."
         open "Connections of other versions and connections that asked for merged delivery are \
-              not compared.";
+              not compared, nor are numbers beyond the horizon of 16,384 actions or 64 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
          diverge. Source: the reducers are not commutative.";
@@ -241,7 +241,9 @@ catalogue! {
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
         "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
-         order, and nothing else. Source: lifecycle.md, reconnection.";
+         order, and nothing else. Source: lifecycle.md, reconnection."
+        open "What was missed is known from what others received, within the horizon of 16,384 \
+              actions or 64 MiB; what lies before it is not asked for.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
         "When the range is no longer retained the answer is snapshots, never a replay that begins \
          later: the client cannot notice the loss. Source: lifecycle.md, reconnection.";

@@ -33,6 +33,9 @@ use super::step::Step;
 /// Clients whose negotiated version is remembered for a reconnect.
 const MAX_CLIENTS: usize = 16_384;
 
+/// Closed connections that are remembered, at least; with twice as many the older half goes.
+const MAX_CLOSED: usize = 1_024;
+
 /// Where the steps go.
 pub(super) type Emit<'e> = &'e mut dyn FnMut(&Context, &Step<'_>);
 
@@ -58,6 +61,10 @@ pub(super) struct Context {
     /// Channels with snapshots that wait for the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
+    /// What was dispatched on some connection is not known for certain.
+    pub unseen: bool,
+    /// Connections that are closed and remembered.
+    closed: usize,
 }
 
 impl Context {
@@ -71,6 +78,8 @@ impl Context {
             highest: None,
             waiting: Vec::new(),
             versions: HashMap::new(),
+            unseen: false,
+            closed: 0,
         }
     }
 
@@ -171,6 +180,25 @@ impl Context {
             last: conn.last,
             ..Conn::default()
         };
+        let conn = self.here();
+        self.unseen |= conn.is_some_and(|conn| {
+            conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none())
+        });
+        self.closed += 1;
+        if self.closed >= 2 * MAX_CLOSED {
+            self.forget_closed();
+        }
+    }
+
+    /// Forgets connections that were closed long ago.
+    fn forget_closed(&mut self) {
+        let mut old = self.closed - MAX_CLOSED;
+        self.conns.retain(|_, conn| {
+            let forgotten = conn.closed && old > 0;
+            old -= usize::from(forgotten);
+            !forgotten
+        });
+        self.closed = MAX_CLOSED;
     }
 
     // What the host sends

@@ -243,11 +243,15 @@ impl Dispatches {
         let own =
             |conn: &&super::connection::Conn| conn.client_id.as_deref() == Some(origin.client_id);
         let ours = cx.conns.values().any(|conn| own(&conn));
-        let unseen = cx
-            .conns
-            .values()
-            .any(|conn| conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none()));
-        if unseen || self.unclear || self.forgotten > 0 || (!ours && cx.options.foreign) {
+        let unseen = |conn: &super::connection::Conn| {
+            conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none())
+        };
+        if cx.unseen
+            || cx.conns.values().any(unseen)
+            || self.unclear
+            || self.forgotten > 0
+            || (!ours && cx.options.foreign)
+        {
             return;
         }
         out.seen(Rule::NoForgedOrigin);

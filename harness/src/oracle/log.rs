@@ -1,5 +1,10 @@
 //! The log of accepted actions, by number: what the connections together have received.
 //!
+//! It has a horizon, [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whatever is reached first.
+//! What lies before it is forgotten, and nobody is accused because of it: a number received again
+//! is not compared with the first time (A2), and a replay is only asked for the missed actions that
+//! are still there (M1, M5); the same holds for an action that some subscriber never got (A4).
+//!
 //! Knows: frames. Never knows: subscriptions, states.
 
 use std::borrow::Cow;

@@ -23,6 +23,8 @@ use super::subscriptions::uris;
 
 /// Notifications that are remembered.
 const MAX_NOTIFIED: usize = 512;
+/// Clients of which it is remembered when they left.
+const MAX_DROPPED: usize = 16_384;
 /// Missed actions that one finding names.
 const MAX_NAMED: usize = 4;
 /// Notifications that happen once in the life of what they are about.
@@ -89,7 +91,8 @@ impl Check for Reconnect {
             Step::Closed => {
                 self.returning.remove(&cx.now.conn);
                 self.ahead.remove(&cx.now.conn);
-                if let Some(client) = cx.here().and_then(|conn| conn.client_id.clone()) {
+                let client = cx.here().and_then(|conn| conn.client_id.clone());
+                if let Some(client) = client.filter(|_| self.dropped.len() < MAX_DROPPED) {
                     self.dropped.insert(client, cx.now.tick);
                 }
             }

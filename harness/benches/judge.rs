@@ -1,0 +1,152 @@
+//! What it costs to judge frames, from their text to what is wrong with them, against parsing the
+//! same frames with `serde_json` alone; that it does not grow; and what a large snapshot costs.
+//!
+//! `--instructions FRAMES TURNS` judges that many frames after that many turns of history, and
+//! nothing else, for a run under callgrind. `--only bare` parses them instead.
+
+#![expect(clippy::print_stdout, reason = "a bench prints")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::oracle::{Options, Oracle};
+use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
+use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::{Value, json};
+
+#[expect(dead_code, reason = "each bench uses its part")]
+mod measure;
+
+use measure::traffic::{Row, opening, stream};
+use measure::{asked_for, cpu, host, median, pin};
+
+const BASE: Row =
+    Row { name: "", turns: 10, channels: 0, clients: 1, deltas: 270, frames: 100_000 };
+
+const ROWS: &[Row] = &[
+    Row { name: "1,000 frames", frames: 1_000, ..BASE },
+    Row { name: "10,000 frames", frames: 10_000, ..BASE },
+    Row { name: "100,000 frames", ..BASE },
+    Row { name: "1,000,000 frames", frames: 1_000_000, ..BASE },
+    Row { name: "10,000 turns of history", turns: 10_000, ..BASE },
+    Row { name: "turns of 5 text envelopes", deltas: 5, ..BASE },
+];
+const ROUNDS: usize = 5;
+/// Turns of a chat whose snapshot has some 10 MB.
+const LARGE: u64 = 50_000;
+
+fn main() {
+    if !measure::wanted() {
+        return;
+    }
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--instructions") {
+        let number = |n: usize| arguments.get(at + n).and_then(|text| text.parse::<u64>().ok());
+        let (frames, turns) = number(1).zip(number(2)).expect("frames and turns");
+        let row = Row { frames, turns, ..BASE };
+        let frames = texts(&row);
+        match asked_for("bare") && !asked_for("ours") {
+            true => drop(parse(&frames)),
+            false => drop(judge(&row, &frames)),
+        }
+        return;
+    }
+    pin();
+    println!("{:>10}  {:>8}  {:>8}  {:>6}", "a second", "ns", "serde", "ratio");
+    for row in ROWS {
+        let frames = texts(row);
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            ours.push(judge(row, &frames));
+            bare.push(parse(&frames));
+        }
+        let (ours, bare) = (median(ours), median(bare));
+        let second = 1e9 / ours;
+        println!("{second:>10.0}  {ours:>8.0}  {bare:>8.0}  {:>6.2}  {}", ours / bare, row.name);
+    }
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (compared, parsed) = snapshot();
+        ours.push(compared);
+        bare.push(parsed);
+    }
+    let (ours, bare) = (median(ours), median(bare));
+    println!("a snapshot: parsed in {bare:.0} ms, judged in {ours:.0} ms ({:.2})", ours / bare);
+}
+
+/// The frames that are judged, as texts.
+fn texts(row: &Row) -> Vec<String> {
+    stream(row).take(row.frames as usize).collect()
+}
+
+/// Nanoseconds of CPU for one frame, from its text to the findings.
+fn judge(row: &Row, frames: &[String]) -> f64 {
+    let mut oracle = Oracle::new(Options::default());
+    let mut line = 0;
+    let mut next = move |conn, event| {
+        line += 1;
+        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
+    };
+    for entry in opening(row, &mut next) {
+        assert!(oracle.observe(&entry).is_empty());
+    }
+    let began = cpu();
+    let mut findings = 0;
+    for frame in frames {
+        let seen = Arc::new(Seen::new(Frame::Text(frame.clone())));
+        findings += oracle.observe(&next(0, Event::Received(seen))).len();
+    }
+    let took = cpu() - began;
+    assert_eq!(findings, 0);
+    drop(oracle.finish());
+    took.as_secs_f64() * 1e9 / frames.len() as f64
+}
+
+/// Nanoseconds of CPU for parsing one frame, and nothing else.
+fn parse(frames: &[String]) -> f64 {
+    let began = cpu();
+    let mut objects = 0;
+    for frame in frames {
+        let value: serde_json::Value = serde_json::from_str(frame).expect("JSON");
+        objects += usize::from(value.is_object());
+    }
+    let took = cpu() - began;
+    assert_eq!(objects, frames.len());
+    took.as_secs_f64() * 1e9 / frames.len() as f64
+}
+
+/// Milliseconds of CPU for judging a large snapshot that another one came before, and for parsing
+/// it.
+fn snapshot() -> (f64, f64) {
+    let mut oracle = Oracle::new(Options::default());
+    let mut line = 0;
+    let mut next = move |event| {
+        line += 1;
+        Entry { line, at: Duration::from_micros(line), conn: ConnId(0), event }
+    };
+    let sent = |value: Value| Event::Sent(Arc::new(Seen::new(Frame::json(&value))));
+    let row = Row { turns: LARGE, ..BASE };
+    for entry in opening(&row, &mut |_, event| next(event)) {
+        assert!(oracle.observe(&entry).is_empty());
+    }
+    let request = json!({"jsonrpc": "2.0", "id": 9, "method": "subscribe",
+        "params": {"channel": host::CHAT}});
+    oracle.observe(&next(sent(request)));
+    let state = host::chat(LARGE);
+    let snapshot = json!({"resource": host::CHAT, "fromSeq": 0, "state": state});
+    let answer = json!({"jsonrpc": "2.0", "id": 9, "result": {"snapshot": snapshot}}).to_string();
+    let began = cpu();
+    let value: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+    let parsed = cpu() - began;
+    drop(value);
+    let seen = Arc::new(Seen::new(Frame::Text(answer)));
+    let entry = next(Event::Received(seen));
+    let began = cpu();
+    let findings = oracle.observe(&entry);
+    let judged = cpu() - began;
+    assert!(findings.is_empty());
+    let reports = oracle.finish();
+    let compared = reports.iter().find(|report| report.check == "state.snapshot-agrees");
+    assert!(compared.is_some_and(|report| report.observations == 1));
+    (judged.as_secs_f64() * 1e3, parsed.as_secs_f64() * 1e3)
+}

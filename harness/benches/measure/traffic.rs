@@ -1,0 +1,75 @@
+//! Generated traffic of one chat: connections that are subscribed, and turns one after another.
+
+use std::sync::Arc;
+
+use ahp_harness::transcript::{Entry, Event, Seen};
+use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::{Value, json};
+
+use super::host;
+
+/// What is to be generated.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// What is different in it.
+    pub name: &'static str,
+    /// Turns in the history of the chat.
+    pub turns: u64,
+    /// Further channels that the client is subscribed to.
+    pub channels: u64,
+    /// Connections that are subscribed to the chat, all of which get every envelope.
+    pub clients: u32,
+    /// Text envelopes of a turn; then it ends and another begins.
+    pub deltas: u64,
+    /// Envelopes, over all connections.
+    pub frames: u64,
+}
+
+/// Handshakes and subscriptions.
+pub fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for conn in 0..row.clients {
+        entries.push(next(conn, Event::open(format!("C{conn}"))));
+        let mut ask = |id: u64, method: &str, params: Value, result: Value| {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            entries.push(next(conn, Event::Sent(Arc::new(Seen::new(Frame::json(&request))))));
+            entries.push(next(conn, Event::Received(Arc::new(Seen::new(Frame::json(&answer))))));
+        };
+        let hello = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"],
+            "clientId": format!("c{conn}")});
+        let welcome = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []});
+        ask(0, "initialize", hello, welcome);
+        let mut subscribe = |id: u64, channel: &str, state: Value| {
+            let snapshot = json!({"resource": channel, "fromSeq": 0, "state": state});
+            ask(id, "subscribe", json!({"channel": channel}), json!({"snapshot": snapshot}));
+        };
+        subscribe(1, host::CHAT, host::chat(row.turns));
+        for other in 0..row.channels {
+            subscribe(2 + other, &format!("ahp-session:/{other}"), host::session());
+        }
+    }
+    entries
+}
+
+/// Turns, one after another.
+pub fn stream(row: &Row) -> impl Iterator<Item = String> {
+    let length = row.deltas + 3;
+    (0..).map(move |index: u64| {
+        let (turn, place) = (index / length, index % length);
+        let id = format!("t{turn}");
+        let action = match place {
+            0 => json!({"type": "chat/turnStarted", "turnId": id,
+                "startedAt": "2026-01-01T00:00:00.000Z",
+                "message": {"text": "hello", "origin": {"kind": "agent"}}}),
+            1 => json!({"type": "chat/responsePart", "turnId": id,
+                "part": {"kind": "markdown", "id": "p1", "content": ""}}),
+            place if place == length - 1 => {
+                json!({"type": "chat/turnComplete", "turnId": id, "duration": 5})
+            }
+            _ => json!({"type": "chat/delta", "turnId": id, "partId": "p1",
+                "content": "lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do"}),
+        };
+        host::plain(&action.to_string(), index + 1)
+    })
+}
