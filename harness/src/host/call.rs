@@ -42,7 +42,10 @@ impl RefHost {
         });
         match &step.class {
             ToolClass::Client(name) => {
-                if let Some(client) = self.owner(uri, name) {
+                if let Some(mut client) = self.owner(uri, name) {
+                    if self.has(Fault::CallsTheAbsent) {
+                        client.push_str("-before");
+                    }
                     start["contributor"] = json!({"kind": "client", "clientId": client});
                 }
             }
@@ -144,13 +147,22 @@ impl RefHost {
             _ => return,
         };
         let Some(owner) = known["contributor"]["clientId"].as_str() else {
+            if self.has(Fault::AuthForOwnTools) {
+                let resource = json!({"resource": "https://tools.example"});
+                let auth = json!({"reason": "required", "resource": resource});
+                let action = json!({
+                    "type": "chat/toolCallAuthRequired", "turnId": turn, "toolCallId": call,
+                    "auth": auth,
+                });
+                self.emit(uri, action, None);
+            }
             let content = json!({
                 "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
                 "content": output(&known),
             });
             return self.say_or_force(uri, content, forced || known["status"] != "running");
         };
-        if !self.is_active(uri, owner) {
+        if !self.is_active(uri, owner) && !self.has(Fault::OrphansGoOn) {
             return self.say(uri, orphaned(turn, &call));
         }
         self.hold_up(uri, index, Wait::Call { call, status: "running" });
@@ -233,6 +245,9 @@ impl RefHost {
     /// Fails the running calls of clients that are no longer active in a session.
     /// Source: `disconnect.tool-calls-cancelled`, `disconnect.tool-call-form`.
     pub(super) fn fail_orphans(&mut self, session: &str) {
+        if self.has(Fault::OrphansGoOn) {
+            return;
+        }
         for uri in self.chats_of(session) {
             let turn = &self.state(&uri)["activeTurn"];
             let parts = turn["responseParts"].as_array();

@@ -145,6 +145,17 @@ impl RefHost {
         self.add_channel(uri, ChannelKind::Chat, state);
         let summary = self.chat_summary(uri);
         self.publish(session, json!({"type": "session/chatAdded", "summary": summary}));
+        let further = self.chats_of(session).len() > 1;
+        if further && self.has(Fault::DefaultChatUnknown) {
+            let chat = format!("{uri}-not");
+            self.publish(
+                session,
+                json!({"type": "session/defaultChatChanged", "defaultChat": chat}),
+            );
+        }
+        if further && self.has(Fault::ReorderIncomplete) {
+            self.emit(session, json!({"type": "session/chatsReordered", "chats": [uri]}), None);
+        }
     }
 
     /// Serves `disposeChat`.
@@ -168,6 +179,11 @@ impl RefHost {
         }
         if !self.has(Fault::ChatRemovedSilent) {
             self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
+        }
+        if self.has(Fault::UpdatesRemovedChat) {
+            let changes = json!({"title": "Gone"});
+            let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
+            self.emit(&chat.session, action, None);
         }
     }
 

@@ -379,6 +379,34 @@ faults! {
         "A session becomes ready a while after its chat is there to be used.";
     DurationTooLong = "duration-too-long",
         "Turns say that they took an hour more than they did.";
+    ReadyChangesOwner = "ready-changes-owner",
+        "A tool call that is ready belongs to a client that nobody had heard of.";
+    AuthForOwnTools = "auth-for-own-tools",
+        "The host's own tools wait for authentication before they run.";
+    CallsTheAbsent = "calls-the-absent",
+        "A client's tool call is given to a client that is not active.";
+    HistoryUnfinished = "history-unfinished",
+        "The tool calls of a cancelled turn stay running.";
+    OrphansGoOn = "orphans-go-on",
+        "The calls of a client that is no longer active stay running.";
+    WaitingUnseen = "waiting-unseen",
+        "A chat that asks a question does not say in its status that it waits.";
+    ActivitiesMixed = "activities-mixed",
+        "The catalog gives chats the activities Idle and Error at once.";
+    InputNeededStripped = "input-needed-stripped",
+        "A session repeats the questions of its chats without their text.";
+    DefaultChatUnknown = "default-chat-unknown",
+        "A further chat makes one that does not exist the default chat.";
+    ReorderIncomplete = "reorder-incomplete",
+        "A further chat comes with an order of the chats that has only itself.";
+    ChatListedTwice = "chat-listed-twice",
+        "Snapshots of sessions have their last chat twice.";
+    UpdatesRemovedChat = "updates-removed-chat",
+        "A disposed chat changes once more in the catalog that it has left.";
+    ActiveSessionsOneMore = "active-sessions-one-more",
+        "One session more is active than there are.";
+    DirectoriesOutlive = "directories-outlive",
+        "A chat keeps the directory that its session has lost.";
 }
 
 #[cfg(test)]

@@ -191,6 +191,11 @@ impl RefHost {
             members.remove("lifecycle");
             members.remove("turns");
         }
+        if self.has(Fault::ChatListedTwice)
+            && let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut)
+        {
+            chats.extend(chats.last().cloned());
+        }
         let wrong = self.has(Fault::SnapshotWrongResource);
         let ahead = if self.has(Fault::SnapshotFutureFromSeq) { 5 } else { 0 };
         let resource = if wrong { format!("{uri}/") } else { uri.to_owned() };

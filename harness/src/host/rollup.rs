@@ -113,7 +113,12 @@ impl RefHost {
         if self.has(Fault::InputNeededMissing) {
             return;
         }
-        for entry in wanted {
+        for mut entry in wanted {
+            if let Some(request) = entry.get_mut("request").and_then(Value::as_object_mut)
+                && self.has(Fault::InputNeededStripped)
+            {
+                request.remove("message");
+            }
             let current = self.state(session)["inputNeeded"].as_array();
             if !current.is_some_and(|entries| entries.contains(&entry)) {
                 self.publish(session, json!({"type": "session/inputNeededSet", "request": entry}));
@@ -232,6 +237,9 @@ impl RefHost {
 
     /// Keeps the directories of chats within those of their session.
     fn narrow_directories(&mut self, session: &str) {
+        if self.has(Fault::DirectoriesOutlive) {
+            return;
+        }
         let allowed = self.state(session)["workingDirectories"].clone();
         for chat in self.chats_of(session) {
             let own = self.state(&chat)["workingDirectories"].as_array().cloned();

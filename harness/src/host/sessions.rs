@@ -264,7 +264,7 @@ impl RefHost {
     }
 
     fn count_sessions(&mut self) {
-        let count = self.sessions.len();
+        let count = self.sessions.len() + usize::from(self.has(Fault::ActiveSessionsOneMore));
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": count});
         self.publish(ROOT, action);
     }

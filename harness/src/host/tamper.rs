@@ -62,6 +62,10 @@ pub(super) fn reduce(
                 state["status"] = json!(after & !IS_ARCHIVED);
             }
         }
+        "chat/turnCancelled" if faults.has(Fault::HistoryUnfinished) => keep_running(state),
+        "chat/inputRequested" if faults.has(Fault::WaitingUnseen) => {
+            state["status"] = json!(status);
+        }
         "chat/truncated" if faults.has(Fault::TruncationDropsOneMore) => {
             if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
                 turns.pop();
@@ -105,6 +109,14 @@ pub(super) fn action(faults: FaultSet, kind: &str, from_client: bool, action: &m
                 members.remove("duration");
             }
         }
+        "chat/toolCallReady" if faults.has(Fault::ReadyChangesOwner) => {
+            action["contributor"] = json!({"kind": "client", "clientId": "somebody-else"});
+        }
+        "session/chatUpdated" if faults.has(Fault::ActivitiesMixed) => {
+            if let Some(status) = action.pointer("/changes/status").and_then(Value::as_u64) {
+                action["changes"]["status"] = json!(status | 3);
+            }
+        }
         "chat/draftChanged" if from_client && faults.has(Fault::EchoChangesPayload) => {
             let text = action.pointer("/draft/text").and_then(Value::as_str);
             if let Some(text) = text.map(str::to_uppercase) {
@@ -131,6 +143,17 @@ pub(super) fn origin(faults: FaultSet, origin: Option<&Origin>) -> Option<Value>
         value["clientSeq"] = json!(origin.client_seq.as_i64().unwrap_or(0).saturating_add(1));
     }
     Some(value)
+}
+
+/// Brings the cancelled calls of the latest turn back to life.
+fn keep_running(state: &mut Value) {
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut);
+    let parts = turns.and_then(|turns| turns.last_mut()?.get_mut("responseParts")?.as_array_mut());
+    for call in parts.into_iter().flatten().filter_map(|part| part.get_mut("toolCall")) {
+        if call["status"] == "cancelled" {
+            call["status"] = json!("running");
+        }
+    }
 }
 
 /// Takes the reasons of denials out of the running turn.

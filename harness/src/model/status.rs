@@ -4,7 +4,9 @@
 //!
 //! Knows: the statuses of tool calls. Never knows: why a status changed.
 
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
+use crate::wire::version::Version;
 
 use super::NoOp;
 use super::dialect::{Context, Dialect, Questions};
@@ -46,6 +48,13 @@ pub fn recompute(chat_state: &Value) -> u64 {
         return IDLE;
     };
     with_activity(bits(chat), activity(Dialect::NEWEST, chat))
+}
+
+/// The activity that the parts of a chat's active turn call for, in a version; see [`recompute`].
+pub fn activity_of(version: Version, chat_state: &Value) -> u64 {
+    chat_state
+        .as_object()
+        .map_or(IDLE, |chat| activity(Dialect::of(version, ChannelKind::Chat), chat))
 }
 
 /// Whether a response part makes its turn wait for a person.

@@ -237,6 +237,159 @@ catalogue! {
         ["dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallConfirmed.opposite"]
         "A tool call is confirmed at most once per pending period, completed once, and its result \
          confirmed once. Source: chat-channel.md, validation.";
+    OwnerConstant "tools.owner-constant" Must "F3" ["chat.tool.ready-contributor"]
+        "A tool call belongs to the same client from its start on: `chat/toolCallReady` names no other \
+         one. Source: chat-channel.md, ownership."
+        open "Repeating the owner, and a call of the host's that turns out to be an MCP server's, are \
+              allowed.";
+    OwnerActs "tools.owner-acts" Should "F5"
+        ["dispatch.chat.toolCallComplete.non-owner", "dispatch.chat.toolCallContentChanged.non-owner"]
+        "Only its owner completes a client's tool call, or changes its content; hosts SHOULD reject \
+         others. Source: chat-channel.md, validation."
+        open "Anybody may fail a call that waits for authentication.";
+    AuthForMcp "tools.auth-for-mcp" Essential "F6" ["chat.tool.auth-required-mcp-only"]
+        "Only the calls of MCP servers wait for authentication. Reducers ignore it of others, so that \
+         the host waits while every client sees the call run. Source: chat-channel.md.";
+    OwnerActive "tools.owner-active" Note "F7"
+        ["chat.tool.client.inactive-owner", "reconnect.client-identity-for-tools"]
+        "A new call goes to a client that is active in the session: nobody else can run it. Implied."
+        open "Judged where the session is followed too.";
+    HistoryFinal "tools.history-final" Essential "F8"
+        ["reducer.chat.endTurn-force-cancel", "chat.turn.cancel-force-tools"]
+        "The turns of the history hold only completed and cancelled calls: nothing can change a call \
+         once its turn has ended. Source: the reducers."
+        open "Statuses of newer versions are not judged.";
+    RemovalEndsCalls "tools.removal-ends-calls" Should "F9"
+        ["session.activeClient.removal-cancels-calls", "disconnect.tool-calls-cancelled",
+         "disconnect.tool-calls-across-chats"]
+        "When an active client is removed, its running calls end as failed. Source: session-channel.md, \
+         SHOULD."
+        open "Judged when the host has been at rest for a second.";
+    ChatDerived "status.chat-derived" Essential "G1"
+        ["chat.turn.status-inprogress", "reducer.chat.status-derivation",
+         "chat.tool.pending-blocks-status"]
+        "A chat's activity follows its turn: waiting, active, failed or idle. Clients derive it from \
+         actions; another one in a snapshot makes them differ. Source: the reducers."
+        open "After a failed turn both Error and Idle are possible: a truncation clears the error.";
+    SessionAggregates "status.session-aggregates" Should "G2"
+        ["session.status.default-chat-base", "session.status.input-needed-any-chat",
+         "session.status.error-any-chat", "session.status.in-progress"]
+        "A session's activity is that of its default chat, or of the one changed last; any chat that \
+         waits, or has failed, comes first. Source: session-channel.md, SHOULD."
+        open "Which of waiting and failing wins is not said: either is taken.";
+    OneActivity "status.one-activity" Essential "G3" ["session.status.bits-valid"]
+        "The low five bits of a status are exactly one activity; others have no meaning to any client. \
+         Source: SessionStatus."
+        open "Bits above those that are known belong to newer versions.";
+    FlagsKept "status.flags-kept" Essential "G4"
+        ["session.status.flags-orthogonal", "session.isArchived.toggle", "session.isRead.toggle"]
+        "IsRead and IsArchived change by their own actions, and IsRead of a chat with a new turn or \
+         question; otherwise clients disagree about what was read. Source: SessionStatus."
+        open "Whether activity marks a session as unread is up to the host: only noted.";
+    InputNeededBits "status.input-needed-bits" Essential "G5" ["session.inputNeeded.status-bit"]
+        "A session with an entry in `inputNeeded` for a person says so in its status; otherwise nobody \
+         who only lists sessions looks. Source: SessionState.inputNeeded, the reducers."
+        open "From 0.8.0 on a client's own tool is not for a person.";
+    OpenRequests "input.open-requests" Should "H1"
+        ["chat.input.late-answer", "chat.input.stable-ids"]
+        "Only open requests are answered and completed; hosts SHOULD reject others, and a response is \
+         given once. Source: chat-channel.md, validation.";
+    RollupComplete "input.rollup-complete" Essential "H2"
+        ["session.inputNeeded.set", "chat.tool.auth-inputNeeded"]
+        "Whatever a chat waits for has an entry in its session's `inputNeeded`. Clients that see only \
+         the session never answer otherwise, and the turn hangs. Source: session-channel.md."
+        open "Judged when the host has been at rest for a second; whether a client's own tool has an \
+              entry is up to the host.";
+    RollupMirrors "input.rollup-mirrors" Essential "H2"
+        ["session.inputNeeded.payload-mirror", "session.inputNeeded.tool-status-kind",
+         "session.inputNeeded.ids-unique"]
+        "An entry of `inputNeeded` repeats the chat's request or tool call as it is, in a status that \
+         fits its kind, once; people decide by what they read. Source: SessionInputRequest."
+        open "Compared when the host has been at rest for a second.";
+    RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
+        "No entry of `inputNeeded` outlives what it was about: its request or call, turn, chat. People \
+         would be asked for nothing. Source: session-channel.md."
+        open "Judged when the host has been at rest for a second.";
+    CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
+        "A session's entry of a chat equals what the chat says of itself. Source: chat-channel.md."
+        open "Judged when the host has been at rest for a second. Updates cannot clear a member, so a \
+              member that the chat lost may stay; times and change counts are only noted.";
+    DefaultChat "catalog.default-chat" Essential "I2"
+        ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
+        "The default chat is in the catalogue, otherwise a client opens nothing; from 1.0.0 on it MUST \
+         NOT be movable. Source: session-channel.md.";
+    ReorderPermutes "catalog.reorder-permutes" Must "I3" ["session.catalog.reordered-complete"]
+        "`session/chatsReordered` lists every chat of the session exactly once. Source: \
+         session-channel.md.";
+    OneOwner "catalog.one-owner" Essential "I4"
+        ["session.catalog.one-owner", "session.catalog.unique"]
+        "A chat is in one catalogue, once; else what it waits for is asked twice, and its deletion \
+         leaves it behind. Source: session-channel.md."
+        open "Between sessions judged when the host has been at rest for a second; adding a chat that \
+              is there replaces its entry, and is only noted.";
+    UpdatedKnown "catalog.updated-known" Essential "I4" ["session.catalog.chatUpdated-known"]
+        "`session/chatUpdated` names a chat of the catalogue; of others reducers drop it, and the \
+         change is lost. Source: the reducers.";
+    ListedOnce "sessions.listed-once" Essential "I5" ["root.listSessions.no-duplicates"]
+        "A list has every session once; clients key it by the URI. Source: listSessions."
+        open "Judged within one page.";
+    ListAgrees "sessions.list-agrees" Essential "I5"
+        ["root.summaryChanged.values-current", "root.listSessions.contains-created",
+         "root.sessionAdded.emitted", "root.sessionRemoved.emitted"]
+        "A list with what was announced after it equals the next list; otherwise clients that listen \
+         show sessions that are gone, or miss some. Source: root-channel.md."
+        open "Judged of complete lists on one connection, when the host has been at rest for a second \
+              before; times, change counts and what a partial update cannot clear are left out.";
+    AnnouncedOnce "sessions.announced-once" Essential "I5"
+        ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
+         "root.sessionRemoved.no-further-summary"]
+        "A session is added once and removed once, and after that nothing is said about it: a late \
+         change brings it back to life in clients. Source: root-channel.md.";
+    SummaryAgrees "sessions.summary-agrees" Essential "I6"
+        ["root.listSessions.summary-equals-state", "root.listSessions.chats-catalog",
+         "root.summaryChanged.chat-status-projection"]
+        "A summary agrees with the session's own state; two writers have updated them otherwise. \
+         Source: SessionSummary."
+        open "Judged when the host has been at rest for a second, of members that both have.";
+    ActiveCount "sessions.active-count" Note "I7" ["root.state.active-sessions"]
+        "`activeSessions` counts the listed sessions. What counts as active is not defined: only noted.";
+    LifecycleOnce "session.lifecycle-once" Essential "I8"
+        ["session.lifecycle.monotone", "session.lifecycle.ready"]
+        "A session is created once: it becomes ready, or fails, and neither again. Clients wait for it \
+         to begin. Source: SessionLifecycle.";
+    IdentityKept "identity.kept" Must "I9"
+        ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
+         "chat.state.origin-immutable"]
+        "Resource, provider, time of creation and origin never change, and partial updates leave them \
+         out. Source: PartialSessionSummary, ChatState.origin.";
+    Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
+        "A chat's working directories are among its session's, each once; an agent would work where the \
+         session does not allow it. Source: chat-channel.md."
+        open "Judged when the host has been at rest for a second: what becomes of a chat's directory \
+              that the session loses is not said.";
+    OwnEntry "clients.own-entry" Essential "I11"
+        ["dispatch.session.activeClientSet.other-client",
+         "dispatch.session.activeClientRemoved.other-client", "session.activeClient.upsert"]
+        "A client registers and removes itself only, and is active once; one that speaks for another \
+         one gets its tool calls. Source: the threat model.";
+    QueueOnce "queue.once" Essential "J1"
+        ["chat.queue.no-double-consume", "chat.queue.two-step"]
+        "A queued message becomes one turn, as it was queued, and none after it was taken back: an \
+         agent would do something twice, or what nobody wants any more. Source: chat-channel.md.";
+    QueueOrder "queue.order" Essential "J1" ["chat.queue.fifo", "chat.queue.reorder-honoured"]
+        "The host takes the first message of the queue, whose order people see and change. Source: \
+         chat-channel.md."
+        open "A turn from a message that is still in the queue weighs a warning: SHOULD take it out \
+              first.";
+    QueueDrains "queue.drains" Should "J2"
+        ["chat.queue.consume-after-turn", "chat.queue.idle-autostart"]
+        "An idle chat takes its queued messages. Source: chat-channel.md, SHOULD."
+        open "Judged when the host has been at rest for a second, after a turn that completed; what a \
+              cancelled or failed one means for the queue is open.";
+    SteeringStartsNothing "steering.starts-nothing" Essential "J3" ["chat.steering.idle-stored"]
+        "A steering message starts no turn: it is for the turn that runs. In an idle chat an agent \
+         would begin unasked. Source: chat-channel.md."
+        open "Judged of messages that came while nothing ran; left-over ones may be turned into a turn.";
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]

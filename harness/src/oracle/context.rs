@@ -26,6 +26,7 @@ use super::asking::replaced;
 use super::channel::{Channel, ChannelId, Channels};
 use super::connection::{Conn, Request};
 use super::envelope::target;
+use super::family::Families;
 use super::judge::Options;
 use super::log::Log;
 use super::step::Step;
@@ -35,6 +36,10 @@ const MAX_CLIENTS: usize = 16_384;
 
 /// Closed connections that are remembered, at least; with twice as many the older half goes.
 const MAX_CLOSED: usize = 1_024;
+
+/// How long nothing may have happened for the host to be at rest. The text gives no figure; a host
+/// that holds summaries back for longer is not judged by what it has not sent yet.
+const REST: Duration = Duration::from_secs(1);
 
 /// Where the steps go.
 pub(super) type Emit<'e> = &'e mut dyn FnMut(&Context, &Step<'_>);
@@ -65,6 +70,7 @@ pub(super) struct Context {
     pub unseen: bool,
     /// Connections that are closed and remembered.
     closed: usize,
+    pub families: Families,
 }
 
 impl Context {
@@ -80,11 +86,16 @@ impl Context {
             versions: HashMap::new(),
             unseen: false,
             closed: 0,
+            families: Families::default(),
         }
     }
 
     /// Takes one entry in and tells what it means.
     pub(super) fn observe(&mut self, entry: &Entry, emit: Emit<'_>) {
+        if entry.at.saturating_sub(self.now.at) >= REST && self.answered_all(entry.at) {
+            let touched = self.families.take_touched();
+            emit(self, &Step::Rest { touched: &touched });
+        }
         self.now =
             Now { line: entry.line, at: entry.at, conn: entry.conn, tick: self.now.tick + 1 };
         match &entry.event {
@@ -105,6 +116,14 @@ impl Context {
             self.now.conn = conn;
             self.fenced(emit);
         }
+    }
+
+    /// Whether every request was answered, but for those that never will be.
+    fn answered_all(&self, now: Duration) -> bool {
+        let patience = self.options.deadline;
+        let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
+        let mut waiting = open.flat_map(|(_, conn)| conn.open_requests());
+        waiting.all(|request| now.saturating_sub(request.at) >= patience)
     }
 
     /// The connection of the entry at hand.
@@ -150,6 +169,7 @@ impl Context {
         self.log = Log::default();
         self.highest = None;
         self.waiting.clear();
+        self.families = Families::default();
         self.channels.iter_mut().for_each(Channel::reset);
         for (_, conn) in &mut self.conns {
             conn.stale = true;

@@ -79,6 +79,7 @@ impl Context {
         let (Some(protocol), Some(kind)) = (protocol, kind) else {
             return;
         };
+        self.families.snapshot(id, &channel.uri, kind, state);
         if channel.kind != Some(kind) {
             channel.kind = Some(kind);
             channel.kind_line = waiting.line;
@@ -231,6 +232,10 @@ impl Context {
         });
         fold.seq = seq;
         fold.last_line = line;
+        if let Some(channel) = self.channels.get(id) {
+            let (action, action_type) = (envelope.action, envelope.action_type);
+            self.families.folded(id, &channel.uri, action, action_type);
+        }
         emit(self, &Step::Folded { folding, outcome: &outcome });
         let lost = matches!(outcome, Outcome::OutOfScope) && !extension;
         if lost || matches!(outcome, Outcome::Invalid { .. }) {
@@ -291,6 +296,13 @@ impl Context {
             return false;
         };
         from.is_some_and(|from| from <= fold.seq.max(fold.known_to))
+    }
+
+    /// The state of a channel that somebody listens to, so that it is up to date.
+    pub(super) fn followed(&self, id: ChannelId) -> Option<&Fold> {
+        let channel = self.channels.get(id)?;
+        let listens = channel.subscribers.iter().any(|conn| self.covers(id, *conn));
+        channel.fold.as_ref().filter(|_| listens)
     }
 
     /// Every action of the channel up to this number is in the fold. 0 where there is no fold.

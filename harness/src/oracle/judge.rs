@@ -12,6 +12,7 @@ use crate::wire::version::Version;
 
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::{catalog, identity, owners, pending, rollup, sessions, status};
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape, tools,
     turn_ids, turn_starts, turns,
@@ -63,6 +64,13 @@ impl Oracle {
                 Box::new(turn_ids::TurnIds::default()),
                 Box::new(turn_starts::TurnStarts::default()),
                 Box::new(tools::Tools::default()),
+                Box::new(owners::Owners::default()),
+                Box::new(status::Statuses),
+                Box::new(rollup::Rollup),
+                Box::new(catalog::Catalog),
+                Box::new(sessions::Sessions::default()),
+                Box::new(identity::Identity),
+                Box::new(pending::Pending::default()),
                 Box::new(reconnect::Reconnect::default()),
             ],
             sink: Sink::new(),

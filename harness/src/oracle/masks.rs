@@ -341,7 +341,7 @@ fn summaries(value: &Value) -> (Value, Value) {
 }
 
 /// A value without what makes no difference; `None` where nothing is left.
-fn plain(value: &Value) -> Option<Value> {
+pub(super) fn plain(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
         Value::Array(items) if items.is_empty() => None,

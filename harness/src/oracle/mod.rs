@@ -14,6 +14,7 @@
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 
 mod asking;
+mod catalog;
 pub mod catalogue;
 mod causality;
 mod channel;
@@ -25,17 +26,25 @@ mod delivery;
 mod difference;
 mod dispatch;
 mod envelope;
+mod family;
 mod fanout;
 mod folding;
+mod identity;
 mod jsonrpc;
 pub mod judge;
 mod log;
 mod masks;
+mod members;
+mod owners;
+mod pending;
 mod reconnect;
 mod removal;
+mod rollup;
 mod same;
 mod sequence;
+mod sessions;
 mod shape;
+mod status;
 mod step;
 mod subscriptions;
 mod tools;

@@ -62,6 +62,10 @@ pub(super) enum Step<'a> {
     Folded { folding: Folding<'a>, outcome: &'a Outcome },
     /// A snapshot can be compared with the fold.
     Compared(Comparison<'a>),
+    /// For a while nothing had crossed any connection, and nothing was left to answer: what a host
+    /// does later has been done.
+    /// `touched` are the sessions that something happened in since the last time.
+    Rest { touched: &'a [ChannelId] },
     /// A connection ended.
     Closed,
     /// The host was restarted.

@@ -28,11 +28,6 @@ impl Said {
         checks.retain(|it| it.check != "shape.harness");
         checks.into_iter().map(|it| it.check).collect()
     }
-
-    pub(super) fn observations(&self, check: &str) -> u64 {
-        let report = self.reports.iter().find(|report| report.check == check);
-        report.map_or(0, |report| report.observations)
-    }
 }
 
 struct Player {

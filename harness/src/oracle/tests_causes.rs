@@ -136,8 +136,9 @@ fn turns_take_their_time() {
     let end = |duration: i64| {
         format!(
             r#"A got chat 1 start t1
+            A got session 2 {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":8,"modifiedAt":"2026-01-01T00:00:01.000Z"}}}}
             wait 2
-            A got chat 2 {{"type":"chat/turnComplete","turnId":"t1","duration":{duration}}}"#
+            A got chat 3 {{"type":"chat/turnComplete","turnId":"t1","duration":{duration}}}"#
         )
     };
     play(&end(2_000), &[]);

@@ -15,6 +15,7 @@ use super::catalogue::Rule;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::members::{given, list, text};
 use super::step::{Folding, Step};
 
 /// Decisions that are remembered over all chats.
@@ -57,6 +58,12 @@ impl Check for Tools {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Snapshot { channel, state, .. } => {
+                finished(cx, *channel, list(state, "turns"), out);
+            }
+            Step::Folded { folding, .. } if folding.envelope.action_type == "chat/turnsLoaded" => {
+                finished(cx, folding.channel, list(folding.envelope.action, "turns"), out);
+            }
             Step::Restarted => {
                 self.taken.clear();
                 self.count = 0;
@@ -177,8 +184,32 @@ impl Tools {
     }
 }
 
+/// F8. A status that the table does not know is of a newer version.
+fn finished(cx: &Context, channel: ChannelId, turns: &[Value], out: &mut Sink) {
+    for turn in turns {
+        for call in list(turn, "responseParts").iter().filter_map(|part| given(part, "toolCall")) {
+            let status = text(call, "status").and_then(ToolCallStatus::from_name);
+            let Some(status) = status else {
+                continue;
+            };
+            out.seen(Rule::HistoryFinal);
+            if !matches!(status, ToolCallStatus::Completed | ToolCallStatus::Cancelled) {
+                let message = format!(
+                    "expected the tool calls of the finished turn `{}` of `{}` to be completed or \
+                     cancelled, found `{}` as `{}`",
+                    text(turn, "id").unwrap_or_default(),
+                    cx.uri(channel),
+                    text(call, "toolCallId").unwrap_or_default(),
+                    status.name()
+                );
+                out.broken(Rule::HistoryFinal, message, &[cx.now.line]);
+            }
+        }
+    }
+}
+
 /// The newest tool call of that id.
-fn find<'a>(turn: &'a Value, id: &str) -> Option<&'a Value> {
+pub(super) fn find<'a>(turn: &'a Value, id: &str) -> Option<&'a Value> {
     let parts = turn.get("responseParts")?.as_array()?;
     let calls = parts.iter().rev().filter_map(|part| part.get("toolCall"));
     calls.into_iter().find(|call| call.get("toolCallId").and_then(Value::as_str) == Some(id))

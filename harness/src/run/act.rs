@@ -142,6 +142,7 @@ impl Case {
                 self.outputs.push_back(Output::Release(hold));
                 Progress::Done
             }
+            Act::Rest => Progress::Wait(Wait::Rested),
         }
     }
 

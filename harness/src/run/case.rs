@@ -120,6 +120,8 @@ pub(super) enum Wait {
     NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
     Closed(PeerId),
     Restarted,
+    // Nothing: its time has to pass.
+    Rested,
     Observers,
 }
 

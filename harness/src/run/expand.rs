@@ -114,6 +114,10 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Closed => peers(case, step, "at").into_iter().map(Act::AwaitClosed).collect(),
         Verb::Release => release(case, step),
         Verb::Restart => vec![Act::Restart],
+        Verb::Rest => {
+            let act = Act::Rest;
+            return vec![Task { step: Some(index), within: step.duration("for"), act }];
+        }
         // The loader has put the fragment's steps in its place.
         Verb::Include => Vec::new(),
     };

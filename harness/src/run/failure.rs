@@ -59,6 +59,7 @@ impl Case {
             Wait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
             Wait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
             Wait::Restarted => (0, "the host to come back".to_owned()),
+            Wait::Rested => return Progress::Done,
         };
         let name = self.name(peer);
         if let Some((line, miss)) = self.near.take() {

@@ -260,6 +260,8 @@ pub enum Act {
     Restart,
     /// Lets the agent go on from a hold, behind the host's back.
     Release(String),
+    /// Does nothing until its time is over.
+    Rest,
 }
 
 /// A frame that the scenario writes itself.

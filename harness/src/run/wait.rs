@@ -75,7 +75,7 @@ impl Case {
                 }
                 None => Progress::Wait(wait),
             },
-            Wait::Restarted => Progress::Wait(wait),
+            Wait::Restarted | Wait::Rested => Progress::Wait(wait),
             Wait::Observers => self.check_observers(),
         }
     }

@@ -93,6 +93,8 @@ pub enum Verb {
     Release,
     /// Restarts the host.
     Restart,
+    /// Does nothing for a while.
+    Rest,
     /// Plays the steps of another file.
     Include,
 }
@@ -510,6 +512,14 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         fields: &[WITHIN, RULE],
         doc: "restarts the host; every connection ends",
+    },
+    VerbRow {
+        verb: Verb::Rest,
+        name: "rest",
+        short: Some("for"),
+        asserts: false,
+        fields: &[needed("for", Form::Duration, "how long")],
+        doc: "does nothing for a while, so that the host gets done what it holds back; the always-on checks then compare what repeats the state of other channels",
     },
     VerbRow {
         verb: Verb::Include,

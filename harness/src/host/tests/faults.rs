@@ -38,6 +38,30 @@ fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
     (pair, a, chat)
 }
 
+/// A client's tool whose owner leaves, a cancelled call, a directory that goes.
+fn owners(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let active = json!({"clientId": "c1", "tools": [{"name": "lint"}]});
+    pair.dispatch(a, SESSION, json!({"type": "session/activeClientSet", "activeClient": active}));
+    pair.start(a, &chat, "t1", "tool client lint x");
+    pair.run();
+    pair.dispatch(a, SESSION, json!({"type": "session/activeClientRemoved", "clientId": "c1"}));
+    pair.run();
+    pair.start(a, &chat, "t2", "tool shell x confirm");
+    pair.run();
+    pair.dispatch(a, &chat, json!({"type": "chat/turnCancelled", "turnId": "t2", "duration": 1}));
+    for (channel, kind) in [
+        (SESSION, "session/workingDirectorySet"),
+        (chat.as_str(), "chat/workingDirectorySet"),
+        (SESSION, "session/workingDirectoryRemoved"),
+    ] {
+        pair.dispatch(a, channel, json!({"type": kind, "directory": "file:///d"}));
+    }
+    pair.run();
+    pair.subscribe(a, &chat);
+    text(&pair)
+}
+
 fn requests(host: Box<dyn Host>) -> String {
     let mut pair = Pair::over(host, false);
     let early = pair.open(1);
@@ -286,6 +310,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         sessions(host(1_000)),
         chats(host(1_000)),
         tools(host(1_000)),
+        owners(host(1_000)),
         queue(host(1_000)),
         oddities(host(1_000)),
         reconnects(host(1_000), false),

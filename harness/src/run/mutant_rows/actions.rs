@@ -130,6 +130,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ClientSeqRenumbered,
         &[
+            "sessions/the-list-agrees-at-rest",
             "dispatch.no-forged-origin",
             "dispatch.payload-kept",
             "dispatch.settled-once",
@@ -199,6 +200,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::RejectionSilent,
         &[
+            "metadata/a-chats-directories-are-its-sessions",
             "dispatch.settled-once",
             "dispatch/a-rejection-changes-nothing",
             "metadata/host-configuration-is-shared-and-checked",
@@ -225,6 +227,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::RejectionWithoutOrigin,
         &[
+            "metadata/a-chats-directories-are-its-sessions",
             "dispatch.settled-once",
             "fanout.subscribed-only",
             "dispatch/a-rejection-changes-nothing",
@@ -239,6 +242,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::AcceptsHostOnly,
         &[
             "dispatch.accepted-effect",
+            "session.lifecycle-once",
             "dispatch.client-dispatchable-only",
             "turns.active-only",
             "dispatch/clients-cannot-speak-for-a-chat",
@@ -306,10 +310,14 @@ pub(super) const ROWS: &[Row] = &[
             "tools/confirmation-needs-an-active-turn",
         ],
     ),
-    row(Fault::AcceptsForeignCompletion, &["tools/client-tool-is-completed-by-its-owner"]),
+    row(
+        Fault::AcceptsForeignCompletion,
+        &["tools.owner-acts", "tools/client-tool-is-completed-by-its-owner"],
+    ),
     row(
         Fault::RunsBeforeApproval,
         &[
+            "order/everything-agrees-at-rest",
             "state.dead-host-action",
             "tools.legal-transitions",
             "reconnect/turn-waits-for-its-only-client",
@@ -429,17 +437,27 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::QueueNotConsumed,
-        &["queue/same-id-changes-the-message-in-place", "queue/survives-its-sender", "queue/*"],
+        &[
+            "order/everything-agrees-at-rest",
+            "queue.drains",
+            "queue/same-id-changes-the-message-in-place",
+            "queue/survives-its-sender",
+            "queue/*",
+        ],
     ),
     row(
         Fault::QueueWrongOrder,
-        &["queue/consumed-after-the-turn", "queue/reordered-messages-go-in-the-new-order"],
+        &[
+            "queue.order",
+            "queue/consumed-after-the-turn",
+            "queue/reordered-messages-go-in-the-new-order",
+        ],
     ),
-    row(Fault::QueueDeliversRemoved, &["queue/removed-message-is-never-delivered"]),
+    row(Fault::QueueDeliversRemoved, &["queue.once", "queue/removed-message-is-never-delivered"]),
     row(
         Fault::QueueDeliversTwice,
-        &["queue/consumed-after-the-turn", "queue/idle-chat-takes-it-at-once"],
+        &["queue.once", "queue/consumed-after-the-turn", "queue/idle-chat-takes-it-at-once"],
     ),
-    row(Fault::SteeringStartsTurn, &["steering/idle-chat-keeps-it"]),
+    row(Fault::SteeringStartsTurn, &["steering.starts-nothing", "steering/idle-chat-keeps-it"]),
     row(Fault::SteeringNotConsumed, &["steering/taken-by-the-running-turn"]),
 ];

@@ -13,11 +13,12 @@ use crate::host::fault::Fault;
 use super::mutants::Row;
 
 mod actions;
+mod invariants;
 mod state;
 
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    actions::ROWS.iter().chain(state::ROWS)
+    actions::ROWS.iter().chain(invariants::ROWS).chain(state::ROWS)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

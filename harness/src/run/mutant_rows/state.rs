@@ -10,6 +10,9 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SnapshotStale,
         &[
+            "sessions.summary-agrees",
+            "status.flags-kept",
+            "status.input-needed-bits",
             "state.dead-host-action",
             "state.snapshot-agrees",
             "turns.part-before-append",
@@ -188,13 +191,18 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ListMissesCreated,
         &[
+            "sessions.active-count",
+            "sessions/the-list-agrees-at-rest",
             "metadata/a-title-is-shared",
             "sessions/a-session-is-listed-until-disposed",
             "sessions/a-shell-message-counts-as-use",
             "sessions/the-list-comes-in-pages",
         ],
     ),
-    row(Fault::ListRepeats, &["sessions/the-list-comes-in-pages"]),
+    row(
+        Fault::ListRepeats,
+        &["sessions.active-count", "sessions.listed-once", "sessions/the-list-comes-in-pages"],
+    ),
     row(
         Fault::ListCursorStuck,
         &["sessions/the-list-comes-in-pages", "sessions/unknown-cursors-are-refused"],
@@ -203,6 +211,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SessionAddedNotAnnounced,
         &[
+            "sessions.list-agrees",
             "handshake/nothing-comes-unasked",
             "metadata/a-title-is-shared",
             "reconnect/news-are-not-replayed",
@@ -212,27 +221,41 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::SessionAddedTwice,
-        &["sessions/a-creation-is-announced-once", "sessions/new-sessions-are-announced-once"],
+        &[
+            "sessions.announced-once",
+            "sessions/a-creation-is-announced-once",
+            "sessions/new-sessions-are-announced-once",
+        ],
     ),
     row(
         Fault::SessionRemovedNotAnnounced,
         &[
+            "sessions.list-agrees",
             "handshake/nothing-comes-unasked",
             "reconnect/news-are-not-replayed",
             "sessions/disposing-ends-everything",
             "subscriptions/root-news-go-to-root-subscribers",
         ],
     ),
-    row(Fault::SummaryChangesSilent, &["metadata/a-title-is-shared"]),
-    row(Fault::SummaryCarriesIdentity, &["metadata/a-title-is-shared"]),
+    row(
+        Fault::SummaryChangesSilent,
+        &["sessions.list-agrees", "sessions.summary-agrees", "metadata/a-title-is-shared"],
+    ),
+    row(Fault::SummaryCarriesIdentity, &["identity.kept", "metadata/a-title-is-shared"]),
     row(Fault::DuplicateSessionAccepted, &["sessions/a-uri-in-use-is-refused"]),
     row(Fault::UnknownProviderAccepted, &["sessions/unknown-providers-are-refused"]),
-    row(Fault::ForeignActiveClientAccepted, &["sessions/clients-join-as-themselves"]),
+    row(
+        Fault::ForeignActiveClientAccepted,
+        &["clients.own-entry", "sessions/clients-join-as-themselves"],
+    ),
     row(Fault::SessionNeverReady, &["sessions/ready-is-said-once"]),
-    row(Fault::SessionReadyTwice, &["sessions/ready-is-said-once"]),
+    row(Fault::SessionReadyTwice, &["session.lifecycle-once", "sessions/ready-is-said-once"]),
     row(
         Fault::LeaksSessionAfterDispose,
         &[
+            "sessions.announced-once",
+            "sessions.list-agrees",
+            "sessions/the-list-agrees-at-rest",
             "reconnect.missing",
             "dispatch/disposed-channels-are-ignored",
             "reconnect/what-is-gone-is-missing",
@@ -258,16 +281,26 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SummaryDrift,
         &[
+            "status.input-needed-bits",
+            "catalog.mirrors-chats",
             "input/asked-and-answered",
             "metadata/flags-of-a-chat-are-its-own",
             "turns/error-ends-the-turn",
             "turns/status-follows-the-turn",
         ],
     ),
-    row(Fault::SessionStatusStuck, &["turns/error-ends-the-turn", "turns/status-follows-the-turn"]),
+    row(
+        Fault::SessionStatusStuck,
+        &[
+            "status.session-aggregates",
+            "turns/error-ends-the-turn",
+            "turns/status-follows-the-turn",
+        ],
+    ),
     row(
         Fault::InputNeededStale,
         &[
+            "input.rollup-stale",
             "input/asked-and-answered",
             "input/late-answer-resumes-nothing",
             "tools/confirmation-needs-an-active-turn",
@@ -277,18 +310,27 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::InputNeededMissing,
-        &["input/asked-and-answered", "input/late-answer-resumes-nothing", "tools/*"],
+        &[
+            "input.rollup-complete",
+            "input/asked-and-answered",
+            "input/late-answer-resumes-nothing",
+            "tools/*",
+        ],
     ),
     row(
         Fault::InputUnknownRequestAccepted,
         &[
             "dispatch.accepted-effect",
+            "input.open-requests",
             "turns.active-only",
             "input/completed-once",
             "input/late-answer-resumes-nothing",
         ],
     ),
-    row(Fault::InputCompletedTwice, &["dispatch.accepted-effect", "input/completed-once"]),
+    row(
+        Fault::InputCompletedTwice,
+        &["dispatch.accepted-effect", "input.open-requests", "input/completed-once"],
+    ),
     row(
         Fault::InputIncompleteAccepted,
         &["input/required-answers-are-required", "order/rejected-action-is-rolled-back"],
@@ -296,6 +338,8 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::FlagsNotStored,
         &[
+            "sessions.summary-agrees",
+            "status.flags-kept",
             "state.snapshot-agrees",
             "dispatch/one-clients-order-is-kept",
             "metadata/a-turn-leaves-the-archive-alone",
@@ -308,6 +352,8 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::TitleNotApplied,
         &[
+            "sessions.summary-agrees",
+            "sessions/the-list-agrees-at-rest",
             "state.snapshot-agrees",
             "dispatch/an-accepted-action-comes-back-as-sent",
             "dispatch/two-writers-end-with-one-state",
@@ -345,9 +391,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::ArchivedLostOnTurn,
-        &["state.snapshot-agrees", "metadata/a-turn-leaves-the-archive-alone"],
+        &["status.flags-kept", "state.snapshot-agrees", "metadata/a-turn-leaves-the-archive-alone"],
     ),
-    row(Fault::UnreadNotSet, &["state.snapshot-agrees", "turns/new-turn-is-unread"]),
+    row(
+        Fault::UnreadNotSet,
+        &["status.flags-kept", "state.snapshot-agrees", "turns/new-turn-is-unread"],
+    ),
     row(
         Fault::TruncationKeepsTurns,
         &[
@@ -492,6 +541,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SubscribeJoins,
         &[
+            "clients.own-entry",
             "state.snapshot-agrees",
             "sessions/clients-join-as-themselves",
             "subscriptions/subscribing-changes-nothing",
@@ -500,6 +550,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::DisposeTakesAll,
         &[
+            "sessions.list-agrees",
             "dispatch.settled-once",
             "reconnect/what-is-gone-is-missing",
             "sessions/disposing-one-leaves-the-others",

@@ -1,0 +1,268 @@
+//! A session's catalogue of chats: entries that equal the chats, one default, one owner.
+//!
+//! What a catalogue repeats of a chat follows the chat with another action: the two are compared
+//! when the host is at rest.
+//!
+//! Knows: folded sessions and chats. Never knows: lists of sessions.
+//!
+//! Start at [`Catalog`].
+
+use crate::model::{NoOp, Outcome};
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Map, Value, json};
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::difference::difference;
+use super::family::Family;
+use super::masks::plain;
+use super::members::{given, list, repeated, text};
+use super::step::{Folding, Step};
+
+/// The members that an entry repeats, and the action that changes each in a chat's own state;
+/// without one, only a snapshot of the chat tells what it is.
+const REPEATED: &[(&str, Option<&str>)] = &[
+    ("title", None),
+    ("status", Some("chat/turnStarted")),
+    ("activity", Some("chat/activityChanged")),
+    ("modifiedAt", Some("chat/turnStarted")),
+    ("changes", None),
+    ("origin", None),
+    ("movable", Some("chat/movableChanged")),
+    ("interactivity", None),
+    ("workingDirectories", Some("chat/workingDirectorySet")),
+];
+/// Those of them that hosts may hold back.
+const LAGGING: &[&str] = &["modifiedAt", "changes"];
+
+/// Everything needed is in the context.
+pub(super) struct Catalog;
+
+impl Check for Catalog {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Folding(folding) => folding_in(cx, folding, out),
+            Step::Folded { folding, outcome } => folded(cx, folding, outcome, out),
+            Step::Rest { touched } => {
+                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| at_rest(cx, &family, out));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// I2 and I4, of a snapshot.
+fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let chats = list(state, "chats");
+    if chats.is_empty() {
+        return;
+    }
+    let uri = cx.uri(channel);
+    out.seen(Rule::OneOwner);
+    if let Some(chat) = repeated(chats, "resource") {
+        let message = format!("expected every chat once in `{uri}`, found `{chat}` twice");
+        out.broken(Rule::OneOwner, message, &[cx.now.line]);
+    }
+    let lines = [cx.now.line, 0];
+    default_known(uri, chats, text(state, "defaultChat"), lines, out);
+}
+
+/// I2: the default chat is in the catalogue. Without a catalogue nothing is known.
+fn default_known(
+    session: &str,
+    chats: &[Value],
+    default: Option<&str>,
+    lines: [u64; 2],
+    out: &mut Sink,
+) {
+    let Some(default) = default else {
+        return;
+    };
+    out.seen(Rule::DefaultChat);
+    if !chats.iter().any(|chat| text(chat, "resource") == Some(default)) {
+        let message = format!(
+            "expected `defaultChat` of `{session}` to be one of its chats, found `{default}`"
+        );
+        out.broken(Rule::DefaultChat, message, &lines);
+    }
+}
+
+/// I4: what an action meets.
+fn folding_in(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    if folding.envelope.action_type != "session/chatAdded" {
+        return;
+    }
+    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let summary = given(folding.envelope.action, "summary");
+    let (Some(fold), Some(chat)) = (fold, summary.and_then(|summary| text(summary, "resource")))
+    else {
+        return;
+    };
+    out.seen(Rule::OneOwner);
+    if list(&fold.state, "chats").iter().any(|entry| text(entry, "resource") == Some(chat)) {
+        let uri = cx.uri(folding.channel);
+        let message = format!("expected `{chat}` to be new in `{uri}`, found it there already");
+        // The reducer replaces the entry: nobody's state suffers.
+        out.weaker(Rule::OneOwner, Weight::Note, message, &[fold.base_line, folding.line]);
+    }
+}
+
+/// I2, I3 and I4: what came of an action.
+fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
+    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let Some(fold) = fold else {
+        return;
+    };
+    let uri = cx.uri(folding.channel);
+    let action = folding.envelope.action;
+    let lines = [fold.base_line, folding.line];
+    match folding.envelope.action_type {
+        "session/chatsReordered" => {
+            out.seen(Rule::ReorderPermutes);
+            if *outcome == Outcome::NoOp(NoOp::NotAPermutation) {
+                let message = format!(
+                    "expected `session/chatsReordered` to list every chat of `{uri}` once, found \
+                     {} of {} chats or others",
+                    list(action, "chats").len(),
+                    list(&fold.state, "chats").len()
+                );
+                out.broken(Rule::ReorderPermutes, message, &lines);
+            }
+        }
+        "session/chatUpdated" => {
+            out.seen(Rule::UpdatedKnown);
+            if *outcome == Outcome::NoOp(NoOp::UnknownChat) {
+                let chat = text(action, "chat").unwrap_or_default();
+                let message = format!(
+                    "expected `session/chatUpdated` to name a chat of `{uri}`, found `{chat}`"
+                );
+                out.broken(Rule::UpdatedKnown, message, &lines);
+            }
+        }
+        "session/defaultChatChanged" => {
+            let chats = list(&fold.state, "chats");
+            default_known(uri, chats, text(action, "defaultChat"), lines, out);
+        }
+        _ => {}
+    }
+}
+
+fn at_rest(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+    let [base, last] = family.lines();
+    owners(cx, family, out);
+    let default = text(&family.fold.state, "defaultChat");
+    for entry in family.entries() {
+        let Some(uri) = text(entry, "resource") else {
+            continue;
+        };
+        if Some(uri) == default && family.fold.protocol.has(Feature::ChatMoves) {
+            out.seen(Rule::DefaultChat);
+            if entry.get("movable").and_then(Value::as_bool) == Some(true) {
+                let message = format!(
+                    "expected the default chat of `{}` not to be movable, `{uri}` is",
+                    family.uri
+                );
+                let lines = [base, last, cx.now.line];
+                out.weaker(Rule::DefaultChat, Weight::Must, message, &lines);
+            }
+        }
+    }
+    for (uri, chat) in family.chats(cx) {
+        let entry = family.entries().iter().find(|entry| text(entry, "resource") == Some(uri));
+        if let Some(entry) = entry {
+            mirrors(cx, family, uri, chat, entry, out);
+        }
+    }
+}
+
+/// I4: nobody else has the session's chats.
+fn owners(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+    for uri in family.entries().iter().filter_map(|entry| text(entry, "resource")) {
+        let Some(other) = cx.families.session_of(uri).filter(|other| *other != family.id) else {
+            continue;
+        };
+        let Some(other) = Family::of(cx, other) else {
+            continue;
+        };
+        out.seen(Rule::OneOwner);
+        if other.entries().iter().any(|entry| text(entry, "resource") == Some(uri)) {
+            let message = format!(
+                "expected `{uri}` to belong to one session, found it in `{}` and `{}`",
+                family.uri, other.uri
+            );
+            let [base, last] = family.lines();
+            let [other_base, other_last] = other.lines();
+            let lines = [base, last, other_base, other_last, cx.now.line];
+            out.broken(Rule::OneOwner, message, &lines);
+        }
+    }
+}
+
+/// I1. Partial updates cannot clear a member: one that the chat lacks is not compared, but for
+/// those whose absence has a meaning.
+fn mirrors(
+    cx: &Context,
+    family: &Family<'_>,
+    uri: &str,
+    chat: &Fold,
+    entry: &Value,
+    out: &mut Sink,
+) {
+    let protocol = chat.protocol;
+    let fresh = chat.base_line > family.fold.base_line.max(family.fold.last_line);
+    let mut differs = [Map::new(), Map::new(), Map::new(), Map::new()];
+    out.seen(Rule::CatalogMirrors);
+    for (name, by) in REPEATED {
+        let changed_by_actions = by.is_some_and(|by| protocol.action(by).is_some());
+        let timed = *name != "modifiedAt" || protocol.has(Feature::DeterministicTimes);
+        if !(fresh || changed_by_actions) || !timed {
+            continue;
+        }
+        let (own, copy) = (given(&chat.state, name), given(entry, name));
+        let equal = match (own.and_then(plain), copy.and_then(plain)) {
+            (None, Some(copy)) => absence(name).is_none_or(|default| copy == default),
+            (Some(own), None) => absence(name) == Some(own),
+            (own, copy) => own == copy,
+        };
+        if equal {
+            continue;
+        }
+        let [hard_own, hard_copy, soft_own, soft_copy] = &mut differs;
+        let (into_own, into_copy) = match LAGGING.contains(name) {
+            true => (soft_own, soft_copy),
+            false => (hard_own, hard_copy),
+        };
+        into_own.extend(own.map(|value| (*name, value.clone())));
+        into_copy.extend(copy.map(|value| (*name, value.clone())));
+    }
+    let [hard_own, hard_copy, soft_own, soft_copy] = differs.map(Value::Object);
+    let none = json!({});
+    let [base, last] = family.lines();
+    let lines = [base, last, chat.base_line, chat.last_line, cx.now.line];
+    for (own, copy, weight) in
+        [(hard_own, hard_copy, Weight::Must), (soft_own, soft_copy, Weight::Note)]
+    {
+        if own != none || copy != none {
+            let message = format!(
+                "expected the entry of `{uri}` in `{}` to equal the chat, found differences",
+                family.uri
+            );
+            let diff = Some(difference(&own, &copy));
+            out.with_diff(Rule::CatalogMirrors, weight, message, &lines, diff);
+        }
+    }
+}
+
+/// What the absence of a member means; `None` where an entry may go on having what a chat has lost.
+fn absence(name: &str) -> Option<Value> {
+    match name {
+        "movable" => Some(Value::from(false)),
+        "interactivity" => Some(Value::from("full")),
+        _ => None,
+    }
+}

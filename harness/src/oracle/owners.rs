@@ -1,0 +1,232 @@
+//! Who may act on a tool call: the client that contributed it, for as long as it is active.
+//!
+//! Knows: folded chats and sessions. Never knows: what a tool does.
+//!
+//! Start at [`Owners`].
+
+use std::collections::HashMap;
+
+use crate::model::tool_call::ToolCallStatus;
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::family::Family;
+use super::members::{given, list, text};
+use super::step::{Folding, Step};
+use super::tools::find;
+
+/// Departures of active clients that are remembered.
+const MAX_GONE: usize = 1_024;
+
+/// Remembers which clients left which sessions.
+#[derive(Default)]
+pub(super) struct Owners {
+    /// The number and line of a client's last departure, by session and client.
+    gone: HashMap<(ChannelId, String), (u64, u64)>,
+}
+
+impl Check for Owners {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Restarted => self.gone.clear(),
+            Step::Rest { touched } => {
+                for session in *touched {
+                    if let Some(family) = Family::of(cx, *session) {
+                        self.orphans(cx, *session, &family, out);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Owners {
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        match folding.envelope.action_type {
+            "session/activeClientRemoved" => {
+                let client = text(action, "clientId");
+                if let Some(client) = client.filter(|_| self.gone.len() < MAX_GONE) {
+                    let key = (folding.channel, client.to_owned());
+                    self.gone.insert(key, (folding.envelope.seq, folding.line));
+                }
+            }
+            "chat/toolCallStart" => self.started(cx, folding, out),
+            "chat/toolCallReady" => ready(cx, folding, out),
+            "chat/toolCallAuthRequired" => auth_required(cx, folding, out),
+            "chat/toolCallComplete" | "chat/toolCallContentChanged" => {
+                acts(cx, folding, out);
+                self.ended(cx, folding, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// F7. The session is looked at by its own fold, which may be ahead of the chat's: a client
+    /// that left after the start was still there.
+    fn started(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let Some(client) = owner(folding.envelope.action) else {
+            return;
+        };
+        let session = cx.families.session_of(cx.uri(folding.channel));
+        let Some((session, fold)) = session.and_then(|id| Some((id, cx.followed(id)?))) else {
+            return;
+        };
+        let seq = folding.envelope.seq;
+        let gone = self.gone.get(&(session, client.to_owned()));
+        if cx.known_to(session) < seq || gone.is_some_and(|(left, _)| *left > seq) {
+            return;
+        }
+        out.seen(Rule::OwnerActive);
+        if !active(&fold.state, client) {
+            let call = text(folding.envelope.action, "toolCallId").unwrap_or_default();
+            let message = format!(
+                "expected the owner of the new tool call `{call}` to be an active client of `{}`, \
+                 found `{client}`",
+                cx.uri(session)
+            );
+            let left = gone.map_or(0, |(_, line)| *line);
+            out.broken(Rule::OwnerActive, message, &[fold.base_line, left, folding.line]);
+        }
+    }
+
+    /// F9, where it holds: the host ends the call of a client that has left.
+    fn ended(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let session = cx.families.session_of(cx.uri(folding.channel));
+        let owner = named(cx, folding).and_then(|(call, _)| owner(call));
+        if let (Some(session), Some(owner), None) = (session, owner, folding.envelope.origin)
+            && self.gone.contains_key(&(session, owner.to_owned()))
+        {
+            out.seen(Rule::RemovalEndsCalls);
+        }
+    }
+
+    /// F9.
+    fn orphans(&self, cx: &Context, session: ChannelId, family: &Family<'_>, out: &mut Sink) {
+        for (chat, fold) in family.chats(cx) {
+            for call in calls(&fold.state) {
+                let running = text(call, "status") == Some(ToolCallStatus::Running.name());
+                let Some(client) = owner(call).filter(|_| running) else {
+                    continue;
+                };
+                out.seen(Rule::RemovalEndsCalls);
+                let gone = self.gone.get(&(session, client.to_owned()));
+                let Some((_, left)) = gone.filter(|_| !active(&family.fold.state, client)) else {
+                    continue;
+                };
+                let id = text(call, "toolCallId").unwrap_or_default();
+                let message = format!(
+                    "expected the tool call `{id}` of `{chat}` to end as failed after its owner \
+                     `{client}` was removed, found it running"
+                );
+                out.broken(Rule::RemovalEndsCalls, message, &[*left, fold.last_line, cx.now.line]);
+            }
+        }
+    }
+}
+
+/// F3.
+fn ready(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let Some((call, line)) = named(cx, folding) else {
+        return;
+    };
+    if !folding.protocol.has(Feature::FlatSession) {
+        return;
+    }
+    out.seen(Rule::OwnerConstant);
+    let Some(client) = owner(folding.envelope.action) else {
+        return;
+    };
+    let before = owner(call);
+    if before != Some(client) {
+        let message = format!(
+            "expected `chat/toolCallReady` to leave the tool call `{}` to {}, found the client \
+             `{client}` as its owner",
+            text(call, "toolCallId").unwrap_or_default(),
+            before.map_or("the host".to_owned(), |client| format!("the client `{client}`")),
+        );
+        out.broken(Rule::OwnerConstant, message, &[line, folding.line]);
+    }
+}
+
+/// F6.
+fn auth_required(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let Some((call, line)) = named(cx, folding) else {
+        return;
+    };
+    out.seen(Rule::AuthForMcp);
+    let kind = given(call, "contributor").and_then(|contributor| text(contributor, "kind"));
+    if kind != Some("mcp") {
+        let message = format!(
+            "expected only the tool call of an MCP server to wait for authentication, `{}` belongs \
+             to {}",
+            text(call, "toolCallId").unwrap_or_default(),
+            kind.map_or("the host".to_owned(), |kind| format!("a `{kind}`")),
+        );
+        out.broken(Rule::AuthForMcp, message, &[line, folding.line]);
+    }
+}
+
+/// F5.
+fn acts(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
+        return;
+    };
+    let action = folding.envelope.action;
+    let failed = given(action, "result").and_then(|result| result.get("success"));
+    let waits = text(call, "status") == Some(ToolCallStatus::AuthRequired.name());
+    if waits && failed.and_then(Value::as_bool) == Some(false) {
+        return;
+    }
+    out.seen(Rule::OwnerActs);
+    let owner = owner(call);
+    if owner != Some(origin.client_id) {
+        let message = format!(
+            "expected `{}` for the tool call `{}` to be accepted from its owner only, {}, found \
+             one of `{}`",
+            folding.envelope.action_type,
+            text(call, "toolCallId").unwrap_or_default(),
+            owner.map_or("the host".to_owned(), |client| format!("`{client}`")),
+            origin.client_id
+        );
+        out.weaker(Rule::OwnerActs, Weight::Should, message, &[line, folding.line]);
+    }
+}
+
+/// The tool call that an action names, in the active turn, with the line its chat was read from.
+fn named<'a>(cx: &'a Context, folding: &Folding<'_>) -> Option<(&'a Value, u64)> {
+    let fold = cx.channel(folding.channel)?.fold.as_ref()?;
+    let turn = given(&fold.state, "activeTurn")?;
+    let call = find(turn, text(folding.envelope.action, "toolCallId")?)?;
+    Some((call, fold.base_line))
+}
+
+/// The client that a call belongs to: the one its contributor names, or up to 0.3.0 its
+/// `toolClientId`.
+fn owner(call: &Value) -> Option<&str> {
+    match given(call, "contributor") {
+        Some(contributor) if text(contributor, "kind") == Some("client") => {
+            text(contributor, "clientId")
+        }
+        Some(_) => None,
+        None => text(call, "toolClientId"),
+    }
+}
+
+fn active(session: &Value, client: &str) -> bool {
+    list(session, "activeClients").iter().any(|entry| text(entry, "clientId") == Some(client))
+}
+
+/// The tool calls of the active turn.
+fn calls(chat: &Value) -> impl Iterator<Item = &Value> {
+    let turn = given(chat, "activeTurn");
+    let parts = turn.map_or(&[][..], |turn| list(turn, "responseParts"));
+    parts.iter().filter_map(|part| given(part, "toolCall"))
+}

@@ -1,0 +1,276 @@
+//! Messages that wait for their turn: the queue, in its order and once; steering, which starts
+//! nothing.
+//!
+//! Knows: folded chats. Never knows: what an agent does with a message.
+//!
+//! Start at [`Pending`].
+
+use litemap::LiteMap;
+
+use crate::model::status::{ACTIVITY_MASK, IDLE, IS_ARCHIVED};
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::family::Family;
+use super::masks::plain;
+use super::members::{given, list, text};
+use super::step::{Folding, Step};
+
+/// Chats whose messages are remembered.
+const MAX_CHATS: usize = 4_096;
+/// Messages of one chat that are remembered.
+const MAX_MESSAGES: usize = 64;
+
+/// What became of the messages of each chat.
+#[derive(Default)]
+pub(super) struct Pending {
+    chats: LiteMap<ChannelId, Chat>,
+}
+
+#[derive(Default)]
+struct Chat {
+    /// Queued messages that were delivered or taken back, oldest first.
+    past: Vec<Past>,
+    /// The message that the host took from the queue last.
+    taken: Option<Taken>,
+    /// A steering message that came while nothing ran, and its line.
+    idle_steering: Option<(Value, u64)>,
+}
+
+struct Taken {
+    id: String,
+    message: Value,
+    /// The first message of the queue, where that was another one.
+    head: Option<String>,
+    line: u64,
+}
+
+struct Past {
+    id: String,
+    line: u64,
+    how: How,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum How {
+    Delivered,
+    TakenBack,
+}
+
+impl Check for Pending {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => self.fold(cx, folding, out),
+            Step::Rest { touched } => {
+                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| drains(cx, &family, out));
+            }
+            Step::Restarted => self.chats.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl Pending {
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        if !matches!(name, "turnStarted" | "pendingMessageSet" | "pendingMessageRemoved") {
+            return;
+        }
+        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+        let Some(fold) = fold else {
+            return;
+        };
+        if !self.chats.contains_key(&folding.channel) && self.chats.len() >= MAX_CHATS {
+            return;
+        }
+        let chat = self.chats.entry(folding.channel).or_default();
+        match name {
+            "turnStarted" => chat.started(cx, folding, fold, out),
+            "pendingMessageSet" => chat.set(folding, fold),
+            _ => chat.removed(folding, fold, out),
+        }
+    }
+}
+
+impl Chat {
+    fn set(&mut self, folding: &Folding<'_>, fold: &Fold) {
+        let action = folding.envelope.action;
+        match (text(action, "kind"), text(action, "id")) {
+            (Some("queued"), Some(id)) => self.past.retain(|past| past.id != id),
+            (Some("steering"), _) => {
+                let idle = given(&fold.state, "activeTurn").is_none();
+                let message = message_of(action);
+                self.idle_steering =
+                    message.filter(|_| idle).map(|message| (message.clone(), folding.line));
+            }
+            _ => {}
+        }
+    }
+
+    fn removed(&mut self, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        let action = folding.envelope.action;
+        if text(action, "kind") == Some("steering") {
+            if self.idle_steering.take().is_some() {
+                out.seen(Rule::SteeringStartsNothing);
+            }
+            return;
+        }
+        let Some(id) = text(action, "id") else {
+            return;
+        };
+        let queue = list(&fold.state, "queuedMessages");
+        let place = queue.iter().position(|message| text(message, "id") == Some(id));
+        let Some(message) = place.and_then(|place| queue.get(place)) else {
+            return;
+        };
+        if folding.envelope.origin.is_some() {
+            self.past(id, folding.line, How::TakenBack);
+            return;
+        }
+        let head = queue.first().and_then(|message| text(message, "id"));
+        self.taken = Some(Taken {
+            id: id.to_owned(),
+            message: message.clone(),
+            head: head.filter(|head| *head != id).map(str::to_owned),
+            line: folding.line,
+        });
+    }
+
+    fn started(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+        let action = folding.envelope.action;
+        let taken = self.taken.take();
+        let steering = self.idle_steering.take();
+        let message = message_of(action);
+        let by_host = folding.envelope.origin.is_none();
+        match text(action, "queuedMessageId") {
+            Some(id) => {
+                self.delivered(cx, folding, id, out);
+                if by_host {
+                    consumed(cx, folding, fold, id, taken.as_ref(), out);
+                }
+                self.past(id, folding.line, How::Delivered);
+            }
+            None if by_host => {
+                let Some((steered, line)) = steering else {
+                    return;
+                };
+                out.seen(Rule::SteeringStartsNothing);
+                if message.and_then(|it| text(it, "text")) == text(&steered, "text") {
+                    let uri = cx.uri(folding.channel);
+                    let message = format!(
+                        "expected a steering message to wait in the idle `{uri}`, found a turn of \
+                         the host's with it"
+                    );
+                    out.broken(Rule::SteeringStartsNothing, message, &[line, folding.line]);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// J1: once, and not after it was taken back.
+    fn delivered(&self, cx: &Context, folding: &Folding<'_>, id: &str, out: &mut Sink) {
+        out.seen(Rule::QueueOnce);
+        let Some(past) = self.past.iter().rev().find(|past| past.id == id) else {
+            return;
+        };
+        let uri = cx.uri(folding.channel);
+        let message = match past.how {
+            How::Delivered => {
+                format!("expected the queued message `{id}` of `{uri}` once, found it again")
+            }
+            How::TakenBack => {
+                format!("expected no turn from the removed message `{id}` of `{uri}`, found one")
+            }
+        };
+        out.broken(Rule::QueueOnce, message, &[past.line, folding.line]);
+    }
+
+    fn past(&mut self, id: &str, line: u64, how: How) {
+        if self.past.len() >= MAX_MESSAGES {
+            self.past.remove(0);
+        }
+        self.past.push(Past { id: id.to_owned(), line, how });
+    }
+}
+
+/// J1: the two steps, with one message.
+fn consumed(
+    cx: &Context,
+    folding: &Folding<'_>,
+    fold: &Fold,
+    id: &str,
+    taken: Option<&Taken>,
+    out: &mut Sink,
+) {
+    let uri = cx.uri(folding.channel);
+    let queue = list(&fold.state, "queuedMessages");
+    let waits = queue.iter().any(|message| text(message, "id") == Some(id));
+    match taken.filter(|taken| taken.id == id) {
+        Some(taken) => {
+            out.seen(Rule::QueueOnce);
+            out.seen(Rule::QueueOrder);
+            out.seen(Rule::QueueDrains);
+            if let Some(head) = &taken.head {
+                let message = format!(
+                    "expected the host to take the first queued message of `{uri}`, `{head}`, \
+                     found `{id}`"
+                );
+                out.broken(Rule::QueueOrder, message, &[fold.base_line, taken.line, folding.line]);
+            }
+            if message_of(&taken.message).and_then(plain)
+                != message_of(folding.envelope.action).and_then(plain)
+            {
+                let message = format!(
+                    "expected the turn from the queued message `{id}` of `{uri}` to have its \
+                     content, found another message"
+                );
+                out.broken(Rule::QueueOnce, message, &[taken.line, folding.line]);
+            }
+        }
+        None if waits => {
+            out.seen(Rule::QueueOrder);
+            let message = format!(
+                "expected `chat/pendingMessageRemoved` for `{id}` of `{uri}` before the turn made \
+                 from it, found none"
+            );
+            let lines = [fold.base_line, fold.last_line, folding.line];
+            out.weaker(Rule::QueueOrder, Weight::Should, message, &lines);
+        }
+        None => {}
+    }
+}
+
+/// What a person wrote, which was called `userMessage` before 0.4.0.
+fn message_of(holder: &Value) -> Option<&Value> {
+    given(holder, "message").or_else(|| given(holder, "userMessage"))
+}
+
+/// J2. What a cancelled or failed turn means for the queue is open, as is a session that waits for
+/// its creation, or is put away.
+fn drains(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+    if text(&family.fold.state, "lifecycle") != Some("ready") {
+        return;
+    }
+    for (uri, chat) in family.chats(cx) {
+        let state = &chat.state;
+        let last = list(state, "turns").last().and_then(|turn| text(turn, "state"));
+        let bits = state.get("status").and_then(Value::as_u64).unwrap_or_default();
+        let idle = given(state, "activeTurn").is_none() && bits & ACTIVITY_MASK == IDLE;
+        let open = bits & IS_ARCHIVED == 0 && last.is_none_or(|state| state == "complete");
+        let Some(first) = list(state, "queuedMessages").first().filter(|_| idle && open) else {
+            continue;
+        };
+        let id = text(first, "id").unwrap_or_default();
+        let message = format!(
+            "expected the idle `{uri}` to take its queued messages, found `{id}` still waiting"
+        );
+        let lines = [chat.base_line, chat.last_line, cx.now.line];
+        out.broken(Rule::QueueDrains, message, &lines);
+    }
+}

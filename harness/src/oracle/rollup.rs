@@ -1,0 +1,293 @@
+//! What people are asked: questions live in chats, and sessions collect what their chats wait for.
+//!
+//! A session's `inputNeeded` follows its chats with other actions, so that the two are compared
+//! when the host is at rest.
+//!
+//! Knows: folded sessions and chats. Never knows: who answers.
+//!
+//! Start at [`Rollup`].
+
+use crate::model::tool_call::ToolCallStatus;
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::Fold;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::difference::difference;
+use super::family::Family;
+use super::masks::plain;
+use super::members::{given, list, repeated, text};
+use super::step::{Folding, Step};
+
+/// Everything needed is in the context.
+pub(super) struct Rollup;
+
+impl Check for Rollup {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => fold(cx, folding, out),
+            Step::Snapshot { channel, state, .. } => {
+                if let Some(id) = repeated(list(state, "inputNeeded"), "id") {
+                    let uri = cx.uri(*channel);
+                    let message = format!(
+                        "expected the ids in `inputNeeded` of `{uri}` to differ, found `{id}` twice"
+                    );
+                    out.broken(Rule::RollupMirrors, message, &[cx.now.line]);
+                }
+                list(state, "inputNeeded").iter().for_each(|entry| fits(cx, entry, out));
+            }
+            Step::Rest { touched } => {
+                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| compare(cx, &family, out));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let action = folding.envelope.action;
+    match folding.envelope.action_type {
+        "session/inputNeededSet" => {
+            if let Some(entry) = given(action, "request") {
+                fits(cx, entry, out);
+            }
+        }
+        "chat/inputAnswerChanged" | "chat/inputCompleted" => open_only(cx, folding, out),
+        _ => {}
+    }
+}
+
+/// H1. That a request needs an active turn is another check's to say.
+fn open_only(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let (Some(fold), Some(id)) = (fold, text(folding.envelope.action, "requestId")) else {
+        return;
+    };
+    out.seen(Rule::OpenRequests);
+    if requests(&fold.state).any(|request| text(request, "id") == Some(id)) {
+        return;
+    }
+    let message = format!(
+        "expected `{}` on `{}` for an open request, `{id}` is not open",
+        folding.envelope.action_type,
+        cx.uri(folding.channel)
+    );
+    let lines = [fold.base_line, fold.last_line, folding.line];
+    out.broken(Rule::OpenRequests, message, &lines);
+}
+
+/// H2, of one entry: its kind fits what it holds.
+fn fits(cx: &Context, entry: &Value, out: &mut Sink) {
+    use ToolCallStatus::{AuthRequired, PendingConfirmation, PendingResultConfirmation, Running};
+    let allowed: &[ToolCallStatus] = match text(entry, "kind") {
+        Some("toolConfirmation") => &[PendingConfirmation, PendingResultConfirmation],
+        Some("toolClientExecution") => &[Running],
+        Some("toolAuthentication") => &[AuthRequired],
+        _ => return,
+    };
+    let Some(call) = given(entry, "toolCall") else {
+        return;
+    };
+    let Some(status) = text(call, "status").and_then(ToolCallStatus::from_name) else {
+        return;
+    };
+    out.seen(Rule::RollupMirrors);
+    let id = text(entry, "id").unwrap_or_default();
+    let kind = text(entry, "kind").unwrap_or_default();
+    if !allowed.contains(&status) {
+        let message = format!(
+            "expected the entry `{id}` of kind `{kind}` to hold a tool call as `{}`, found `{}`",
+            allowed.iter().map(|it| it.name()).collect::<Vec<_>>().join("` or `"),
+            status.name()
+        );
+        out.weaker(Rule::RollupMirrors, Weight::Essential, message, &[cx.now.line]);
+    }
+    let owner = given(call, "contributor").and_then(|contributor| text(contributor, "clientId"));
+    let client = text(entry, "clientId");
+    if kind == "toolClientExecution" && client != owner {
+        let message = format!(
+            "expected the entry `{id}` to name the owner of its tool call, `{}`, found `{}`",
+            owner.unwrap_or("nobody"),
+            client.unwrap_or("nobody")
+        );
+        out.broken(Rule::RollupMirrors, message, &[cx.now.line]);
+    }
+}
+
+/// Something that a chat waits for.
+struct Block<'a> {
+    kind: &'static str,
+    /// The turn, and the tool call or the request.
+    turn: &'a str,
+    id: &'a str,
+    /// What the session's entry repeats.
+    value: &'a Value,
+    /// Whether the session has to say so.
+    required: bool,
+}
+
+impl Block<'_> {
+    /// Whether an entry is about this block.
+    fn is(&self, entry: &Value) -> bool {
+        let (turn, id) = match text(entry, "kind") {
+            Some("chatInput") => ("", given(entry, "request").and_then(|it| text(it, "id"))),
+            _ => {
+                let call = given(entry, "toolCall");
+                let id = call.and_then(|call| text(call, "toolCallId"));
+                (text(entry, "turnId").unwrap_or_default(), id)
+            }
+        };
+        text(entry, "kind") == Some(self.kind) && turn == self.turn && id == Some(self.id)
+    }
+}
+
+/// H2 and H3.
+fn compare(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+    if !family.fold.protocol.has(Feature::InputNeeded) {
+        return;
+    }
+    let entries = list(&family.fold.state, "inputNeeded");
+    for (uri, chat) in family.chats(cx) {
+        let of_chat = |entry: &&Value| text(entry, "chat") == Some(uri);
+        let blocks = blocks(&chat.state);
+        for block in &blocks {
+            let mut about = entries.iter().filter(of_chat).filter(|entry| block.is(entry));
+            let found = about.next();
+            if found.is_some() || block.required {
+                out.seen(Rule::RollupComplete);
+            }
+            match found {
+                Some(entry) => mirrors(cx, family, uri, chat, block, entry, out),
+                None if block.required => {
+                    let message = format!(
+                        "expected `inputNeeded` of `{}` to have the {} `{}` that `{uri}` waits \
+                         for, found no entry",
+                        family.uri, block.kind, block.id
+                    );
+                    out.broken(Rule::RollupComplete, message, &lines(cx, family, chat));
+                }
+                None => {}
+            }
+            if about.next().is_some() {
+                let message = format!(
+                    "expected one entry in `inputNeeded` of `{}` for `{}`, found two",
+                    family.uri, block.id
+                );
+                out.broken(Rule::RollupMirrors, message, &lines(cx, family, chat));
+            }
+        }
+        for entry in entries.iter().filter(of_chat) {
+            out.seen(Rule::RollupStale);
+            let known = KINDS.contains(&text(entry, "kind").unwrap_or_default());
+            if known && !blocks.iter().any(|block| block.is(entry)) {
+                let message = format!(
+                    "expected the entry `{}` to leave `inputNeeded` of `{}` with what it was \
+                     about, `{uri}` waits for no such thing",
+                    text(entry, "id").unwrap_or_default(),
+                    family.uri
+                );
+                out.broken(Rule::RollupStale, message, &lines(cx, family, chat));
+            }
+        }
+    }
+    gone(cx, family, entries, out);
+}
+
+/// H3: entries whose chat was in the catalogue and has left it.
+fn gone(cx: &Context, family: &Family<'_>, entries: &[Value], out: &mut Sink) {
+    let catalogue: Vec<&str> =
+        family.entries().iter().filter_map(|chat| text(chat, "resource")).collect();
+    for entry in entries {
+        let Some(chat) = text(entry, "chat").filter(|chat| !catalogue.contains(chat)) else {
+            continue;
+        };
+        if cx.families.session_of(chat) == Some(family.id) {
+            let message = format!(
+                "expected the entry `{}` to leave `inputNeeded` of `{}` with its chat, found it \
+                 there without `{chat}`",
+                text(entry, "id").unwrap_or_default(),
+                family.uri
+            );
+            let [base, last] = family.lines();
+            out.broken(Rule::RollupStale, message, &[base, last, cx.now.line]);
+        }
+    }
+}
+
+/// The kinds of entries that are compared; those of newer versions are not.
+const KINDS: [&str; 4] =
+    ["chatInput", "toolConfirmation", "toolClientExecution", "toolAuthentication"];
+
+fn mirrors(
+    cx: &Context,
+    family: &Family<'_>,
+    uri: &str,
+    chat: &Fold,
+    block: &Block<'_>,
+    entry: &Value,
+    out: &mut Sink,
+) {
+    let member = if block.kind == "chatInput" { "request" } else { "toolCall" };
+    let found = given(entry, member).and_then(plain);
+    let expected = plain(block.value);
+    out.seen(Rule::RollupMirrors);
+    if found != expected {
+        let message = format!(
+            "expected `{member}` of the entry `{}` of `{}` to equal the one in `{uri}`, found \
+             differences",
+            text(entry, "id").unwrap_or_default(),
+            family.uri
+        );
+        let null = Value::Null;
+        let diff = difference(expected.as_ref().unwrap_or(&null), found.as_ref().unwrap_or(&null));
+        let lines = lines(cx, family, chat);
+        out.with_diff(Rule::RollupMirrors, Weight::Essential, message, &lines, Some(diff));
+    }
+}
+
+fn lines(cx: &Context, family: &Family<'_>, chat: &Fold) -> [u64; 5] {
+    let [base, last] = family.lines();
+    [base, last, chat.base_line, chat.last_line, cx.now.line]
+}
+
+/// Everything that a chat waits for. Whether a client's own tool is put on the list is up to the
+/// host.
+fn blocks(chat: &Value) -> Vec<Block<'_>> {
+    let asked = requests(chat).filter_map(|request| {
+        let id = text(request, "id")?;
+        Some(Block { kind: "chatInput", turn: "", id, value: request, required: true })
+    });
+    let turn = given(chat, "activeTurn");
+    let parts = turn.map_or(&[][..], |turn| list(turn, "responseParts"));
+    let turn = turn.and_then(|turn| text(turn, "id")).unwrap_or_default();
+    let calls = parts.iter().filter_map(|part| given(part, "toolCall"));
+    let waiting = calls.filter_map(|call| {
+        let id = text(call, "toolCallId")?;
+        let contributor = given(call, "contributor");
+        let client = contributor.and_then(|it| text(it, "kind")) == Some("client");
+        let (kind, required) = match ToolCallStatus::from_name(text(call, "status")?)? {
+            ToolCallStatus::PendingConfirmation | ToolCallStatus::PendingResultConfirmation => {
+                ("toolConfirmation", true)
+            }
+            ToolCallStatus::AuthRequired => ("toolAuthentication", true),
+            ToolCallStatus::Running if client => ("toolClientExecution", false),
+            _ => return None,
+        };
+        Some(Block { kind, turn, id, value: call, required })
+    });
+    asked.chain(waiting).collect()
+}
+
+/// The open requests of a chat, which were a list up to 0.5.2 and are parts of the active turn.
+fn requests(chat: &Value) -> impl Iterator<Item = &Value> {
+    let parts = given(chat, "activeTurn").map_or(&[][..], |turn| list(turn, "responseParts"));
+    let open = |part: &&Value| {
+        text(part, "kind") == Some("inputRequest") && given(part, "response").is_none()
+    };
+    let parts = parts.iter().rev().filter(open).filter_map(|part| given(part, "request"));
+    list(chat, "inputRequests").iter().chain(parts)
+}

@@ -1,0 +1,354 @@
+//! Lists of sessions: one answer and the notifications after it come to the same as the next answer.
+//!
+//! Each connection has its own list, since notifications are for those that are subscribed. A list
+//! is compared with the next one, and a summary with its session, only where the host was at rest
+//! when somebody asked: hosts may hold summaries back.
+//!
+//! Knows: lists, notifications, folded sessions. Never knows: catalogues of chats.
+//!
+//! Start at [`Sessions`].
+
+use std::collections::HashMap;
+
+use litemap::LiteMap;
+
+use crate::model::status::IS_ARCHIVED;
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
+use crate::wire::json::{Map, Value, json};
+use crate::wire::message::Message;
+use crate::wire::validate::Sender;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::difference::difference;
+use super::family::Family;
+use super::masks::plain;
+use super::members::{given, list, repeated, text};
+use super::step::Step;
+
+/// Sessions that are remembered of one list.
+const MAX_LISTED: usize = 4_096;
+/// Lists that are remembered, one a connection.
+const MAX_LISTS: usize = 256;
+/// Requests that change nothing: after them the host is still at rest.
+const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
+/// Members of a summary that may lag behind, or that a partial update cannot clear.
+const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
+
+/// The list of each connection that asked for one.
+#[derive(Default)]
+pub(super) struct Sessions {
+    lists: LiteMap<ConnId, List>,
+    /// Since the host was at rest, nothing has happened that could change a list.
+    at_rest: bool,
+}
+
+#[derive(Default)]
+struct List {
+    known: HashMap<String, Known>,
+    /// The answer that the list begins with; 0 before there was a complete one.
+    line: u64,
+}
+
+struct Known {
+    /// The summary; null for a session that was removed, or was announced before any list.
+    summary: Value,
+    /// The line of its last announcement or change.
+    line: u64,
+    announced: bool,
+    removed: bool,
+}
+
+impl Check for Sessions {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender, .. } => {
+                if let Some(method) = seen.message().and_then(Message::method) {
+                    self.at_rest &= *sender == Sender::Client && READING.contains(&method);
+                }
+            }
+            Step::Rest { touched } => {
+                self.at_rest = true;
+                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| self.followed(cx, &family, out));
+            }
+            Step::Snapshot { channel, state, .. } if self.at_rest => {
+                self.snapshot(cx, *channel, state, out);
+            }
+            Step::Answered { request, message } if request.method == "listSessions" => {
+                self.listed(cx, request, message, out);
+            }
+            Step::Notified { seen, method, .. } => {
+                if let Some(message) = seen.message() {
+                    self.notified(cx, method, message.params(), out);
+                }
+            }
+            Step::Ending { conn, channel } if cx.uri(*channel) == ROOT => {
+                self.lists.remove(conn);
+            }
+            Step::Closed => drop(self.lists.remove(&cx.now.conn)),
+            Step::Restarted => *self = Sessions::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Sessions {
+    /// I5: an answer, against itself and against what was known.
+    fn listed(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+        let Some(items) = message.result().map(|result| list(result, "items")) else {
+            return;
+        };
+        out.seen(Rule::ListedOnce);
+        if let Some(uri) = repeated(items, "resource") {
+            let message = format!("expected every session once in a list, found `{uri}` twice");
+            out.broken(Rule::ListedOnce, message, &[cx.now.line]);
+        }
+        let more = message.result().and_then(|result| given(result, "nextCursor")).is_some();
+        let page = given(request.params(), "cursor").is_some();
+        let room = self.lists.len() < MAX_LISTS || self.lists.contains_key(&cx.now.conn);
+        if more || page || !subscribed(cx) || items.len() > MAX_LISTED || !room {
+            return;
+        }
+        let before = self.lists.get(&cx.now.conn).filter(|before| before.line > 0);
+        if let Some(before) = before.filter(|_| self.at_rest) {
+            before.compare(cx, items, out);
+        }
+        if self.at_rest {
+            active_count(cx, items.len(), out);
+        }
+        let line = cx.now.line;
+        let known = |summary: &Value| {
+            let uri = text(summary, "resource")?.to_owned();
+            let known = Known { summary: summary.clone(), line, announced: false, removed: false };
+            Some((uri, known))
+        };
+        let known = items.iter().filter_map(known).collect();
+        self.lists.insert(cx.now.conn, List { known, line });
+    }
+
+    /// I5: what is announced happens once, and in order.
+    fn notified(&mut self, cx: &Context, method: &str, params: &Value, out: &mut Sink) {
+        let summary = given(params, "summary");
+        let uri = text(params, "session").or_else(|| text(summary?, "resource"));
+        let Some(uri) = uri else {
+            return;
+        };
+        let room = self.lists.len() < MAX_LISTS;
+        if !self.lists.contains_key(&cx.now.conn) && !room {
+            return;
+        }
+        let list = self.lists.entry(cx.now.conn).or_default();
+        let line = cx.now.line;
+        let fits = list.known.len() < MAX_LISTED;
+        let known = list.known.get_mut(uri);
+        match (method, known) {
+            ("root/sessionAdded", known) => {
+                out.seen(Rule::AnnouncedOnce);
+                if let Some(known) = known.as_ref().filter(|it| it.announced && !it.removed) {
+                    let message = format!(
+                        "expected `root/sessionAdded` once for `{uri}`, found another without a \
+                         removal"
+                    );
+                    out.broken(Rule::AnnouncedOnce, message, &[known.line, line]);
+                }
+                if fits || known.is_some() {
+                    let summary = summary.cloned().unwrap_or_default();
+                    let known = Known { summary, line, announced: true, removed: false };
+                    list.known.insert(uri.to_owned(), known);
+                }
+            }
+            ("root/sessionRemoved" | "root/sessionSummaryChanged", Some(known)) => {
+                out.seen(Rule::AnnouncedOnce);
+                if known.removed {
+                    let message = format!(
+                        "expected nothing about `{uri}` after its removal, found `{method}`"
+                    );
+                    out.broken(Rule::AnnouncedOnce, message, &[known.line, line]);
+                }
+                if method == "root/sessionRemoved" {
+                    known.removed = true;
+                    known.summary = Value::Null;
+                } else if let Some(changes) = given(params, "changes").and_then(Value::as_object) {
+                    known.merge(changes);
+                }
+                known.line = line;
+            }
+            ("root/sessionRemoved", None) if fits => {
+                let known = Known { summary: Value::Null, line, announced: false, removed: true };
+                list.known.insert(uri.to_owned(), known);
+            }
+            _ => {}
+        }
+    }
+
+    /// I6: a session's snapshot, taken while nothing happened.
+    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        let uri = cx.uri(channel);
+        let kind = protocol.and_then(|protocol| folded_kind(uri, state, protocol));
+        let flat = protocol.is_some_and(|protocol| protocol.has(Feature::FlatSession));
+        if kind == Some(ChannelKind::Session) && flat {
+            self.agrees(cx, uri, state, true, &[cx.now.line], out);
+        }
+    }
+
+    /// I6: a session that is followed, when the host is at rest.
+    fn followed(&self, cx: &Context, family: &Family<'_>, out: &mut Sink) {
+        if family.fold.protocol.has(Feature::FlatSession) {
+            self.agrees(cx, family.uri, &family.fold.state, false, &family.lines(), out);
+        }
+    }
+
+    /// I6, for every list that has the session. A followed state knows the activity of its session
+    /// only from its last snapshot, and may miss what a host marks as read by itself.
+    fn agrees(
+        &self,
+        cx: &Context,
+        uri: &str,
+        state: &Value,
+        fresh: bool,
+        lines: &[u64],
+        out: &mut Sink,
+    ) {
+        for (_, list) in &self.lists {
+            let Some(known) = list.known.get(uri).filter(|known| !known.removed) else {
+                continue;
+            };
+            if known.summary.is_null() {
+                continue;
+            }
+            out.seen(Rule::SummaryAgrees);
+            let [mut expected, mut found] = [Map::new(), Map::new()];
+            for name in ["provider", "title", "status", "workingDirectories", "defaultChat"] {
+                let (Some(own), Some(copy)) = (given(state, name), given(&known.summary, name))
+                else {
+                    continue;
+                };
+                let seen = |value: &Value| match (name, value.as_u64()) {
+                    ("status", Some(bits)) if !fresh => Some(Value::from(bits & IS_ARCHIVED)),
+                    _ => plain(value),
+                };
+                if seen(own) != seen(copy) {
+                    expected.insert(name, own.clone());
+                    found.insert(name, copy.clone());
+                }
+            }
+            if let Some(chats) = known.summary.get("chats") {
+                let [own, copy] = [given(state, "chats").unwrap_or(chats), chats].map(projected);
+                if own != copy {
+                    expected.insert("chats", own);
+                    found.insert("chats", copy);
+                }
+            }
+            if expected.is_empty() {
+                continue;
+            }
+            let message = format!(
+                "expected the summary of `{uri}` to agree with the session, found differences"
+            );
+            let diff = Some(difference(&Value::Object(expected), &Value::Object(found)));
+            let lines: Vec<u64> =
+                lines.iter().copied().chain([list.line, known.line, cx.now.line]).collect();
+            out.with_diff(Rule::SummaryAgrees, Weight::Essential, message, &lines, diff);
+        }
+    }
+}
+
+impl Known {
+    fn merge(&mut self, changes: &Map) {
+        let Some(summary) = self.summary.as_object_mut() else {
+            return;
+        };
+        for (name, value) in changes.iter().filter(|(_, value)| !value.is_null()) {
+            summary.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+impl List {
+    /// I5: the list as it was, with what was announced since, against a new answer.
+    fn compare(&self, cx: &Context, items: &[Value], out: &mut Sink) {
+        out.seen(Rule::ListAgrees);
+        let live = self.known.iter().filter(|(_, known)| !known.removed);
+        let mut expected: LiteMap<&str, Value> = LiteMap::new();
+        expected.extend(live.map(|(uri, known)| (uri.as_str(), steady(&known.summary))));
+        let listed = items.iter().filter_map(|item| Some((text(item, "resource")?, steady(item))));
+        let mut found: LiteMap<&str, Value> = LiteMap::new();
+        found.extend(listed);
+        let mut differs = [Map::new(), Map::new()];
+        let [differs_expected, differs_found] = &mut differs;
+        for (uri, summary) in &expected {
+            match found.get(uri) {
+                None => drop(differs_expected.insert(*uri, json!("listed"))),
+                Some(other) if other != summary => {
+                    differs_expected.insert(*uri, summary.clone());
+                    differs_found.insert(*uri, other.clone());
+                }
+                Some(_) => {}
+            }
+        }
+        for (uri, _) in found.iter().filter(|(uri, _)| !expected.contains_key(*uri)) {
+            differs_found.insert(*uri, json!("listed"));
+        }
+        if differs.iter().any(|side| !side.is_empty()) {
+            let message = "expected the list of sessions to be the earlier one with what was \
+                           announced since, found differences";
+            let changed = differs.iter().flat_map(Map::keys);
+            let lines = changed.filter_map(|uri| self.known.get(uri.as_str()));
+            let mut lines: Vec<u64> = lines.map(|known| known.line).collect();
+            lines.extend([self.line, cx.now.line]);
+            let [expected, found] = differs.map(Value::Object);
+            let diff = Some(difference(&expected, &found));
+            out.with_diff(Rule::ListAgrees, Weight::Essential, message.to_owned(), &lines, diff);
+        }
+    }
+}
+
+/// A summary without what may lag behind.
+fn steady(summary: &Value) -> Value {
+    let members = summary.as_object().into_iter().flatten();
+    let kept = members.filter(|(name, _)| !LAGGING.contains(&name.as_str()));
+    kept.filter_map(|(name, value)| Some((name.clone(), plain(value)?))).collect()
+}
+
+/// What a compact catalogue and a whole one have in common.
+fn projected(chats: &Value) -> Value {
+    let entry = |chat: &Value| {
+        let names = ["resource", "title"].iter();
+        let members = names.filter_map(|name| Some((*name, given(chat, name)?.clone())));
+        Value::Object(members.collect())
+    };
+    chats.as_array().into_iter().flatten().map(entry).collect()
+}
+
+/// I7. What counts as active is not defined.
+fn active_count(cx: &Context, listed: usize, out: &mut Sink) {
+    let root = cx.channels.find(ROOT).and_then(|root| cx.followed(root));
+    let Some(root) = root else {
+        return;
+    };
+    let Some(active) = root.state.get("activeSessions").and_then(Value::as_u64) else {
+        return;
+    };
+    out.seen(Rule::ActiveCount);
+    if active != listed as u64 {
+        let message = format!(
+            "expected `activeSessions` to count the listed sessions, {listed}, found {active}"
+        );
+        out.broken(Rule::ActiveCount, message, &[root.base_line, root.last_line, cx.now.line]);
+    }
+}
+
+/// Whether the connection at hand gets every notification of the root channel.
+fn subscribed(cx: &Context) -> bool {
+    let root = cx.channels.find(ROOT);
+    let sub = root.and_then(|root| cx.here()?.subs.get(&root));
+    sub.is_some_and(|sub| sub.certain && sub.ending.is_none())
+}

@@ -1,0 +1,241 @@
+//! The `status` of chats and sessions: one activity, which follows the content, and flags, which
+//! do not.
+//!
+//! The reducers derive a chat's activity themselves; what is judged is what hosts write into
+//! snapshots, catalogues and lists. A snapshot is held against itself: it was taken at one moment.
+//!
+//! Knows: the bits, snapshots, folded states. Never knows: who changed them.
+//!
+//! Start at [`Statuses`].
+
+use crate::model::status::{ACTIVITY_MASK, ERROR, IDLE, IN_PROGRESS, INPUT_NEEDED};
+use crate::model::status::{IS_ARCHIVED, IS_READ, activity_of};
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::members::{given, list, text};
+use super::step::{Comparison, Step};
+
+/// Everything needed is in the context.
+pub(super) struct Statuses;
+
+impl Check for Statuses {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+                let action = delivery.envelope.action;
+                match delivery.envelope.action_type {
+                    "session/chatAdded" => {
+                        one_activity(cx, given(action, "summary"), out);
+                    }
+                    "session/chatUpdated" => {
+                        one_activity(cx, given(action, "changes"), out);
+                    }
+                    _ => {}
+                }
+            }
+            Step::Notified { seen, method, .. } => {
+                let params = seen.message().map(Message::params);
+                let member = match *method {
+                    "root/sessionAdded" => "summary",
+                    "root/sessionSummaryChanged" => "changes",
+                    _ => return,
+                };
+                let summary = params.and_then(|params| given(params, member));
+                one_activity(cx, summary, out);
+                chats(cx, summary, out);
+            }
+            Step::Answered { request, message } => listed(cx, request, message, out),
+            Step::Compared(comparison) => flags(cx, comparison, out),
+            _ => {}
+        }
+    }
+}
+
+fn listed(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    if request.method == "listSessions" {
+        for summary in message.result().map_or(&[][..], |result| list(result, "items")) {
+            one_activity(cx, Some(summary), out);
+            chats(cx, Some(summary), out);
+        }
+    }
+}
+
+fn chats(cx: &Context, summary: Option<&Value>, out: &mut Sink) {
+    for chat in summary.map_or(&[][..], |summary| list(summary, "chats")) {
+        one_activity(cx, Some(chat), out);
+    }
+}
+
+/// G3. Bits above the flags are of newer versions.
+fn one_activity(cx: &Context, holder: Option<&Value>, out: &mut Sink) {
+    let status = holder.and_then(|holder| holder.get("status")).and_then(Value::as_u64);
+    let (Some(holder), Some(status)) = (holder, status) else {
+        return;
+    };
+    out.seen(Rule::OneActivity);
+    if !matches!(status & ACTIVITY_MASK, IDLE | ERROR | IN_PROGRESS | INPUT_NEEDED) {
+        let whose = text(holder, "resource").map_or(String::new(), |uri| format!(" of `{uri}`"));
+        let message = format!(
+            "expected one activity (1, 2, 8 or 24) in the low five bits of the status{whose}, \
+             found {} in {status}",
+            status & ACTIVITY_MASK
+        );
+        out.broken(Rule::OneActivity, message, &[cx.now.line]);
+    }
+}
+
+fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
+        return;
+    };
+    let kind = folded_kind(cx.uri(channel), state, protocol);
+    // Up to 0.4.0 the title and the status of a session are in its `summary`.
+    let holder = given(state, "summary").unwrap_or(state);
+    if matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat)) {
+        one_activity(cx, Some(holder), out);
+    }
+    match kind {
+        Some(ChannelKind::Chat) => derived(cx, channel, protocol, state, out),
+        Some(ChannelKind::Session) => {
+            for entry in list(state, "chats") {
+                one_activity(cx, Some(entry), out);
+            }
+            aggregated(cx, channel, state, out);
+            waits(cx, channel, protocol, state, out);
+        }
+        _ => {}
+    }
+}
+
+fn activity(holder: &Value) -> Option<u64> {
+    Some(holder.get("status")?.as_u64()? & ACTIVITY_MASK)
+}
+
+/// G1. Without an active turn an error stays until the next change of the turns, so that Idle and
+/// Error are both possible after a turn that failed.
+fn derived(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value, out: &mut Sink) {
+    let Some(found) = activity(state) else {
+        return;
+    };
+    let expected = activity_of(protocol.version(), state);
+    let turns = list(state, "turns");
+    // The turn that failed may be outside of the window.
+    let unseen = turns.is_empty() && given(state, "turnsNextCursor").is_some();
+    let failed = turns.last().is_some_and(|turn| text(turn, "state") == Some("error")) || unseen;
+    out.seen(Rule::ChatDerived);
+    if found != expected && !(failed && found == ERROR && expected == IDLE) {
+        let uri = cx.uri(channel);
+        let message = format!(
+            "expected the activity of `{uri}` to follow its turn, {expected}, found {found}"
+        );
+        out.broken(Rule::ChatDerived, message, &[cx.now.line]);
+    }
+}
+
+/// G2. Which of waiting and failing comes first is not said: either is taken.
+fn aggregated(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let chats = list(state, "chats");
+    let (Some(found), false) = (activity(state), chats.is_empty()) else {
+        return;
+    };
+    let default = text(state, "defaultChat");
+    let default = chats.iter().find(|chat| default.is_some() && text(chat, "resource") == default);
+    let latest = || chats.iter().max_by_key(|chat| text(chat, "modifiedAt").unwrap_or_default());
+    let base = default.or_else(latest).and_then(activity).unwrap_or(IDLE);
+    let any = |wanted: u64| chats.iter().any(|chat| activity(chat) == Some(wanted));
+    let mut expected: Vec<u64> =
+        [INPUT_NEEDED, ERROR].into_iter().filter(|wanted| any(*wanted)).collect();
+    if expected.is_empty() {
+        expected.push(base);
+    }
+    // The session may know of a need that its chats do not show: a client's tool, up to 0.7.0.
+    if !list(state, "inputNeeded").is_empty() {
+        expected.push(INPUT_NEEDED);
+    }
+    out.seen(Rule::SessionAggregates);
+    if !expected.contains(&found) {
+        let uri = cx.uri(channel);
+        let message = format!(
+            "expected the activity of `{uri}` to follow its chats, {}, found {found}",
+            expected.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
+        );
+        out.broken(Rule::SessionAggregates, message, &[cx.now.line]);
+    }
+}
+
+/// G5. Entries of kinds that nobody knows may or may not be for people.
+fn waits(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value, out: &mut Sink) {
+    const FOR_PEOPLE: [&str; 3] = ["chatInput", "toolConfirmation", "toolAuthentication"];
+    let clients = protocol.has(Feature::ClientToolsRaiseInputNeeded);
+    let person = |entry: &&Value| {
+        let kind = text(entry, "kind").unwrap_or_default();
+        FOR_PEOPLE.contains(&kind) || (clients && kind == "toolClientExecution")
+    };
+    let (Some(entry), Some(found)) =
+        (list(state, "inputNeeded").iter().find(person), activity(state))
+    else {
+        return;
+    };
+    out.seen(Rule::InputNeededBits);
+    if found != INPUT_NEEDED {
+        let message = format!(
+            "expected the activity of `{}` to be 24 while `inputNeeded` has `{}`, found {found}",
+            cx.uri(channel),
+            text(entry, "id").unwrap_or_default()
+        );
+        out.broken(Rule::InputNeededBits, message, &[cx.now.line]);
+    }
+}
+
+/// G4. The flags of the fold were changed by actions only.
+fn flags(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+    let read = match comparison.kind {
+        ChannelKind::Chat => "chat/isReadChanged",
+        ChannelKind::Session => "session/isReadChanged",
+        _ => return,
+    };
+    let bits = |state: &Value| {
+        let holder = given(state, "summary").unwrap_or(state);
+        holder.get("status").and_then(Value::as_u64)
+    };
+    let (Some(folded), Some(found)) = (bits(comparison.folded), bits(comparison.snapshot)) else {
+        return;
+    };
+    // A host that also speaks a newer version changes flags that this one has no action for.
+    let flags = [
+        ("IsArchived", IS_ARCHIVED, read.replace("Read", "Archived"), Weight::Essential),
+        (
+            "IsRead",
+            IS_READ,
+            read.to_owned(),
+            if comparison.kind == ChannelKind::Chat { Weight::Essential } else { Weight::Note },
+        ),
+    ];
+    for (name, bit, action, weight) in flags {
+        if comparison.protocol.action(&action).is_none() {
+            continue;
+        }
+        out.seen(Rule::FlagsKept);
+        if folded & bit != found & bit {
+            let [word_folded, word_found] =
+                [folded, found].map(|bits| if bits & bit == 0 { "cleared" } else { "set" });
+            let message = format!(
+                "expected {name} of `{}` to be {word_folded} as the actions left it, found it \
+                 {word_found}",
+                cx.uri(comparison.channel)
+            );
+            out.weaker(Rule::FlagsKept, weight, message, &comparison.lines);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What the faults must trip that the invariants brought: ownership of tool calls, statuses,
+//! catalogues, what sessions repeat of their chats.
+
+use crate::host::fault::Fault;
+
+use super::super::mutants::Row;
+use super::row;
+
+pub(super) const ROWS: &[Row] = &[
+    row(Fault::ReadyChangesOwner, &["tools.owner-constant"]),
+    row(Fault::AuthForOwnTools, &["state.dead-host-action", "tools.auth-for-mcp"]),
+    row(
+        Fault::CallsTheAbsent,
+        &["tools.owner-active", "tools/client-tool-is-completed-by-its-owner"],
+    ),
+    row(Fault::HistoryUnfinished, &["state.snapshot-agrees", "tools.history-final"]),
+    row(Fault::OrphansGoOn, &["tools.removal-ends-calls", "tools/owner-leaves-and-its-call-fails"]),
+    row(
+        Fault::WaitingUnseen,
+        &[
+            "catalog.mirrors-chats",
+            "state.snapshot-agrees",
+            "status.chat-derived",
+            "input/asked-and-answered",
+        ],
+    ),
+    row(Fault::ActivitiesMixed, &["status.one-activity"]),
+    row(Fault::InputNeededStripped, &["input.rollup-mirrors"]),
+    row(Fault::DefaultChatUnknown, &["catalog.default-chat", "sessions/further-chats-come-and-go"]),
+    row(Fault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
+    row(Fault::ChatListedTwice, &["catalog.one-owner", "state.snapshot-agrees"]),
+    row(Fault::UpdatesRemovedChat, &["catalog.updated-known"]),
+    row(Fault::ActiveSessionsOneMore, &["sessions.active-count"]),
+    row(
+        Fault::DirectoriesOutlive,
+        &["directories.within-session", "metadata/a-chats-directories-are-its-sessions"],
+    ),
+];
