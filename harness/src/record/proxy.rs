@@ -154,7 +154,7 @@ impl Proxy {
                 let _ = notes.send(noted);
             }
         }
-        if relay.is_tangled() {
+        if relay.has_stirred() {
             let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
             wakes.values().flat_map(|lanes| lanes.iter()).for_each(Notify::notify_one);
         }

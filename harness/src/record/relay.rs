@@ -77,8 +77,9 @@ pub struct Relay {
     rules: Vec<(Rule, bool)>,
     wires: LiteMap<ConnId, Wire>,
     notes: Vec<Note>,
-    /// Lanes wait for one another.
+    /// Lanes wait for one another, and something has passed since the last look.
     behind: bool,
+    passed: bool,
 }
 
 /// One connection.
@@ -239,6 +240,7 @@ impl Relay {
     /// The connection is over, whoever ended it; nothing more is taken from its lanes.
     pub fn close(&mut self, conn: ConnId, by: Side, reason: &str) {
         self.note(conn, What::Event(Event::Closed { by, code: None, reason: reason.to_owned() }));
+        self.passed = true;
         self.wires.remove(&conn);
     }
 
@@ -283,9 +285,10 @@ impl Relay {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
-    /// Whether lanes of one connection wait for those of another.
-    pub fn is_tangled(&self) -> bool {
-        self.behind
+    /// Whether lanes of one connection may wait for those of another, and something has passed since
+    /// the last time that this was asked: then all of them have to be looked at.
+    pub fn has_stirred(&mut self) -> bool {
+        std::mem::take(&mut self.passed) && self.behind
     }
 
     /// What is to be recorded since the last time, in order.
@@ -490,6 +493,7 @@ impl Relay {
         };
         lane.held = lane.held.saturating_sub(held.bytes.len());
         lane.passed += u64::from(held.message);
+        self.passed |= held.message;
         Some(held)
     }
 }

@@ -169,11 +169,11 @@ mod tests {
 
     #[test]
     fn breaks_what_is_long() {
-        let long = Tree::text(&"x".repeat(90));
+        let long = Tree::text(&"x".repeat(95));
         let value = Tree::map(vec![("a", long.clone()), ("b", Tree::List(vec![long]))]);
         let mut out = String::new();
         member(&mut out, 2, "k", &value);
-        let x = "x".repeat(90);
+        let x = "x".repeat(95);
         assert_eq!(out, format!("  k:\n    a: {x}\n    b:\n      - {x}\n"));
     }
 }
