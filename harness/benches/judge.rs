@@ -18,7 +18,7 @@ use ahp_harness::wire::json::{Value, json};
 mod measure;
 
 use measure::traffic::{Row, opening, stream};
-use measure::{asked_for, cpu, host, median, pin};
+use measure::{asked_for, cpu, host, instructions, median, pin};
 
 const BASE: Row =
     Row { name: "", turns: 10, channels: 0, clients: 1, deltas: 270, frames: 100_000 };
@@ -39,10 +39,7 @@ fn main() {
     if !measure::wanted() {
         return;
     }
-    let arguments: Vec<String> = std::env::args().collect();
-    if let Some(at) = arguments.iter().position(|argument| argument == "--instructions") {
-        let number = |n: usize| arguments.get(at + n).and_then(|text| text.parse::<u64>().ok());
-        let (frames, turns) = number(1).zip(number(2)).expect("frames and turns");
+    if let Some((frames, turns)) = instructions() {
         let row = Row { frames, turns, ..BASE };
         let frames = texts(&row);
         match asked_for("bare") && !asked_for("ours") {

@@ -16,7 +16,7 @@ use ahp_harness::wire::frame::Frame;
 mod measure;
 
 use measure::traffic::{Row, opening, stream};
-use measure::{cpu, median, pin};
+use measure::{cpu, instructions, median, pin};
 
 const BASE: Row = Row {
     name: "10 turns of history",
@@ -44,12 +44,9 @@ fn main() {
     if !measure::wanted() {
         return;
     }
-    let arguments: Vec<String> = std::env::args().collect();
-    if let Some(at) = arguments.iter().position(|argument| argument == "--instructions") {
-        let number = |n: usize| arguments.get(at + n).and_then(|text| text.parse::<u64>().ok());
-        let row =
-            number(1).and_then(|index| ROWS.get(index as usize)).expect("the number of a row");
-        judge(&Row { frames: number(2).expect("a number of frames"), ..*row });
+    if let Some((row, frames)) = instructions() {
+        let row = ROWS.get(row as usize).expect("the number of a row");
+        judge(&Row { frames, ..*row });
         return;
     }
     pin();

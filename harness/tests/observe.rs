@@ -3,30 +3,21 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
-use std::sync::{Arc, Mutex};
+#[path = "common/sheet.rs"]
+mod sheet;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::host::engine::RefHost;
 use ahp_harness::run::case::Setup;
-use ahp_harness::run::play::{Play, Recorder, Verdict};
+use ahp_harness::run::play::{Play, Verdict};
 use ahp_harness::run::sim;
 use ahp_harness::run::suite::{Entry, Suite};
-use ahp_harness::transcript::{Event, line};
 use ahp_harness::verdict::Status;
+use sheet::Sheet;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-
-/// Keeps the transcript as a text.
-#[derive(Clone, Default)]
-struct Sheet(Arc<Mutex<String>>);
-
-impl Recorder for Sheet {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
-        let mut text = self.0.lock().unwrap();
-        line::write(&mut text, None, at, client, event);
-        text.lines().count() as u64
-    }
-}
 
 fn play(entry: &Entry, observe: bool) -> (Verdict, String) {
     let scenario = Arc::clone(&entry.scenario);
@@ -47,8 +38,7 @@ fn play(entry: &Entry, observe: bool) -> (Verdict, String) {
     let sheet = Sheet::default();
     let play = Play::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));
-    let text = sheet.0.lock().unwrap().clone();
-    (verdict, text)
+    (verdict, sheet.lines().join("\n"))
 }
 
 fn compared(verdict: &Verdict) -> u64 {

@@ -3,6 +3,9 @@
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
+#[path = "common/sheet.rs"]
+mod sheet;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,28 +15,13 @@ use ahp_harness::record::journal::Journal;
 use ahp_harness::record::proxy::{Noted, Proxy};
 use ahp_harness::record::relay::Relay;
 use ahp_harness::report::redact::Redactor;
-use ahp_harness::run::play::Recorder;
-use ahp_harness::transcript::{Event, line};
-use std::sync::Mutex;
-use std::time::Duration;
+use sheet::Sheet;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 const ANSWER: &str = "HTTP/1.1 101 Switching Protocols\r\nX-Odd:   spaces \r\nSec-WebSocket-Protocol: p\r\nUpgrade: websocket\r\n\r\n";
 const ASK: &str = "GET /a?b HTTP/1.1\r\nHost: us\r\nUpgrade: websocket\r\nX-Mine: yes\r\nSec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: p, q\r\nAuthorization: Bearer t0ken\r\n\r\n";
-
-/// Keeps the lines of a capture.
-#[derive(Clone, Default)]
-struct Sheet(Arc<Mutex<String>>);
-
-impl Recorder for Sheet {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
-        let mut text = self.0.lock().unwrap();
-        line::write(&mut text, None, at, client, event);
-        text.lines().count() as u64
-    }
-}
 
 /// A proxy in front of a host at this address.
 async fn proxied(
@@ -58,8 +46,7 @@ fn recorded(proxy: &Proxy, mut noted: UnboundedReceiver<Noted>) -> Vec<String> {
     while let Ok(next) = noted.try_recv() {
         journal.take(next.at, next.note);
     }
-    let text = sheet.0.lock().unwrap().clone();
-    text.lines().map(str::to_owned).collect()
+    sheet.lines()
 }
 
 async fn head(stream: &mut TcpStream) -> String {

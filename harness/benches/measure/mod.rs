@@ -28,6 +28,14 @@ pub fn asked_for(side: &str) -> bool {
     arguments.nth(1).is_none_or(|only| only == side)
 }
 
+/// The two numbers behind `--instructions`: what is to be done alone, for a run under callgrind.
+pub fn instructions() -> Option<(u64, u64)> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--instructions");
+    arguments.next()?;
+    let mut number = || arguments.next()?.parse().ok();
+    number().zip(number())
+}
+
 /// CPU time, user and system, that this process has used.
 pub fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);

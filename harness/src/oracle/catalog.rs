@@ -97,7 +97,7 @@ fn folding_in(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
     if folding.envelope.action_type != "session/chatAdded" {
         return;
     }
-    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let fold = cx.folded(folding.channel);
     let summary = given(folding.envelope.action, "summary");
     let (Some(fold), Some(chat)) = (fold, summary.and_then(|summary| text(summary, "resource")))
     else {
@@ -114,8 +114,7 @@ fn folding_in(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 
 /// I2, I3 and I4: what came of an action.
 fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
-    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
-    let Some(fold) = fold else {
+    let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
     let uri = cx.uri(folding.channel);

@@ -58,7 +58,7 @@ impl Causality {
             return;
         };
         // A turn that is there already has consequences of its own.
-        let fold = cx.channel(channel).and_then(|channel| channel.fold.as_ref());
+        let fold = cx.folded(channel);
         let active = fold.and_then(|fold| fold.state.get("activeTurn")?.get("id")?.as_str());
         if active != Some(turn) && self.asked.len() < MAX_WAITING {
             let asked = Asked { conn: cx.now.conn, tick: cx.now.tick, line: cx.now.line };
@@ -90,7 +90,7 @@ impl Causality {
         }
         self.asked.remove(&key);
         // The id may be that of an earlier turn, which still says something.
-        let fold = cx.channel(delivery.channel).and_then(|channel| channel.fold.as_ref());
+        let fold = cx.folded(delivery.channel);
         let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
         let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
         if turns.is_none_or(|turns| turns.iter().any(id)) {

@@ -23,7 +23,7 @@ use crate::wire::validate::Sender;
 use crate::wire::version::Version;
 
 use super::asking::replaced;
-use super::channel::{Channel, ChannelId, Channels};
+use super::channel::{Channel, ChannelId, Channels, Fold};
 use super::connection::{Conn, Request};
 use super::envelope::target;
 use super::family::Families;
@@ -142,6 +142,12 @@ impl Context {
     #[inline]
     pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
         self.channels.get(id)
+    }
+
+    /// The folded state of a channel, where there is one.
+    #[inline]
+    pub(super) fn folded(&self, id: ChannelId) -> Option<&Fold> {
+        self.channel(id)?.fold.as_ref()
     }
 
     /// The URI of a channel, for messages.

@@ -149,7 +149,7 @@ fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) 
         "expected {whose} `{name}` on `{uri}` to have an effect, found none: {}",
         why.reason()
     );
-    let base = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let base = cx.folded(folding.channel);
     let base = base.map_or(0, |fold| fold.base_line);
     out.broken(rule, message, &[base, folding.line]);
 }

@@ -15,6 +15,8 @@ pub(super) struct Envelope<'a> {
     pub action: &'a Value,
     /// The `type` of the action.
     pub action_type: &'a str,
+    /// The type without the channel that it begins with: turns belonged to sessions once.
+    pub name: &'a str,
     /// The `serverSeq`.
     pub seq: u64,
     /// The client and number of the dispatch that it answers.
@@ -43,6 +45,7 @@ impl<'a> Envelope<'a> {
             channel: channel_of(value, action)?,
             action,
             action_type,
+            name: action_type.split_once('/').map_or("", |(_, name)| name),
             seq: value.get("serverSeq")?.as_u64()?,
             origin: value.get("origin").and_then(Origin::read),
             rejected: value.get("rejectionReason").is_some_and(|reason| !reason.is_null()),

@@ -273,7 +273,7 @@ impl Context {
             });
             due.sort_by_key(|waiting| waiting.from_seq);
             for waiting in due {
-                let fold = self.channels.get(id).and_then(|channel| channel.fold.as_ref());
+                let fold = self.folded(id);
                 let behind = fold.is_some_and(|fold| waiting.from_seq < fold.seq);
                 match waiting.place.state(&waiting.seen) {
                     // The fold went on from a later snapshot while this one waited.
@@ -292,7 +292,7 @@ impl Context {
     pub(super) fn covers(&self, id: ChannelId, conn: ConnId) -> bool {
         let sub = self.conns.get(&conn).and_then(|conn| conn.subs.get(&id));
         let from = sub.and_then(|sub| sub.complete_from());
-        let Some(fold) = self.channels.get(id).and_then(|channel| channel.fold.as_ref()) else {
+        let Some(fold) = self.folded(id) else {
             return false;
         };
         from.is_some_and(|from| from <= fold.seq.max(fold.known_to))

@@ -65,7 +65,7 @@ fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
     if !directories.is_empty() {
         out.seen(Rule::Directories);
     }
-    let twice = repeated_text(directories.iter().filter_map(Value::as_str).collect());
+    let twice = repeated_text(directories.iter().filter_map(Value::as_str));
     if let Some(directory) = twice {
         let message =
             format!("expected working directories once in `{uri}`, found `{directory}` twice");
@@ -98,7 +98,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 
 /// I8.
 fn once(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-    let Some(fold) = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref()) else {
+    let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
     let Some(stage) = text(&fold.state, "lifecycle") else {

@@ -22,13 +22,11 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 
 /// The first text that occurs twice among the members `name` of a list's items.
 pub(super) fn repeated<'a>(items: &'a [Value], name: &str) -> Option<&'a str> {
-    let texts = items.iter().filter_map(|item| text(item, name)).collect();
-    repeated_text(texts)
+    repeated_text(items.iter().filter_map(|item| text(item, name)))
 }
 
-/// The first text that occurs twice, in the order of texts.
-pub(super) fn repeated_text(mut texts: Vec<&str>) -> Option<&str> {
-    texts.sort_unstable();
-    let twice = texts.windows(2).find(|pair| matches!(pair, [one, other] if one == other))?;
-    twice.first().copied()
+/// The first text that comes a second time.
+pub(super) fn repeated_text<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut known = foldhash::HashSet::default();
+    texts.find(|text| !known.insert(*text))
 }

@@ -35,6 +35,7 @@ pub mod judge;
 mod log;
 mod masks;
 mod members;
+mod memory;
 mod owners;
 mod pending;
 mod reconnect;

@@ -202,7 +202,7 @@ fn acts(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 
 /// The tool call that an action names, in the active turn, with the line its chat was read from.
 fn named<'a>(cx: &'a Context, folding: &Folding<'_>) -> Option<(&'a Value, u64)> {
-    let fold = cx.channel(folding.channel)?.fold.as_ref()?;
+    let fold = cx.folded(folding.channel)?;
     let turn = given(&fold.state, "activeTurn")?;
     let call = find(turn, text(folding.envelope.action, "toolCallId")?)?;
     Some((call, fold.base_line))

@@ -5,30 +5,27 @@
 //!
 //! Start at [`Pending`].
 
-use litemap::LiteMap;
-
 use crate::model::status::{ACTIVITY_MASK, IDLE, IS_ARCHIVED};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
+use super::channel::Fold;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::family::Family;
 use super::masks::plain;
 use super::members::{given, list, text};
+use super::memory::Memory;
 use super::step::{Folding, Step};
 
-/// Chats whose messages are remembered.
-const MAX_CHATS: usize = 4_096;
 /// Messages of one chat that are remembered.
 const MAX_MESSAGES: usize = 64;
 
 /// What became of the messages of each chat.
 #[derive(Default)]
 pub(super) struct Pending {
-    chats: LiteMap<ChannelId, Chat>,
+    chats: Memory<Chat>,
 }
 
 #[derive(Default)]
@@ -77,18 +74,16 @@ impl Check for Pending {
 
 impl Pending {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        let name = folding.envelope.name;
         if !matches!(name, "turnStarted" | "pendingMessageSet" | "pendingMessageRemoved") {
             return;
         }
-        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
-        let Some(fold) = fold else {
+        let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        if !self.chats.contains_key(&folding.channel) && self.chats.len() >= MAX_CHATS {
+        let Some(chat) = self.chats.of(folding.channel) else {
             return;
-        }
-        let chat = self.chats.entry(folding.channel).or_default();
+        };
         match name {
             "turnStarted" => chat.started(cx, folding, fold, out),
             "pendingMessageSet" => chat.set(folding, fold),

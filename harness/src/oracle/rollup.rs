@@ -63,7 +63,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 
 /// H1. That a request needs an active turn is another check's to say.
 fn open_only(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let fold = cx.folded(folding.channel);
     let (Some(fold), Some(id)) = (fold, text(folding.envelope.action, "requestId")) else {
         return;
     };

@@ -88,8 +88,7 @@ impl Tools {
         let (Some(call), Some(turn)) = (text("toolCallId"), text("turnId")) else {
             return;
         };
-        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
-        let Some(fold) = fold else {
+        let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
         // A wrong turn is another check's to report.

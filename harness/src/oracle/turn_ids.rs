@@ -6,8 +6,6 @@
 //!
 //! Knows: folded chats, snapshots. Never knows: who sent an action.
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Text, Value};
 
 use crate::verdict::Weight;
@@ -17,15 +15,14 @@ use super::catalogue::Rule;
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::members::{list, repeated_text, text};
+use super::memory::Memory;
 use super::step::{Folding, Step};
-
-/// Chats whose ids are remembered.
-const MAX_CHATS: usize = 4_096;
 
 /// The ids of every folded chat.
 #[derive(Default)]
 pub(super) struct TurnIds {
-    chats: LiteMap<ChannelId, Chat>,
+    chats: Memory<Chat>,
 }
 
 #[derive(Default)]
@@ -53,7 +50,7 @@ impl Check for TurnIds {
 impl TurnIds {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         let action = folding.envelope.action;
-        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        let name = folding.envelope.name;
         if !matches!(
             name,
             "turnStarted"
@@ -65,14 +62,12 @@ impl TurnIds {
         ) {
             return;
         }
-        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
-        let Some(fold) = fold else {
+        let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        if !self.chats.contains_key(&folding.channel) && self.chats.len() >= MAX_CHATS {
+        let Some(chat) = self.chats.of(folding.channel) else {
             return;
-        }
-        let chat = self.chats.entry(folding.channel).or_default();
+        };
         match name {
             "turnStarted" => chat.start(cx, folding, fold, out),
             "turnResume" => chat.active = None,
@@ -86,13 +81,13 @@ impl TurnIds {
 impl Chat {
     /// E4.
     fn start(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
-        let Some(turn) = folding.envelope.action.get("turnId").and_then(Value::as_str) else {
+        let Some(turn) = text(folding.envelope.action, "turnId") else {
             return;
         };
         let active = fold.state.get("activeTurn").and_then(id);
         if self.base != fold.base_line {
             self.base = fold.base_line;
-            self.turns = turns(&fold.state).filter_map(id).map(Text::from).collect();
+            self.turns = list(&fold.state, "turns").iter().filter_map(id).map(Text::from).collect();
         }
         // What starting the active turn again means is another check's question.
         if active == Some(turn) {
@@ -117,8 +112,11 @@ impl Chat {
         let turn = id(active).map(|turn| (Text::from(turn), fold.base_line));
         if self.active != turn {
             self.active = turn;
-            self.parts =
-                parts(active).filter_map(named).map(|(id, call)| (id.into(), call)).collect();
+            self.parts = list(active, "responseParts")
+                .iter()
+                .filter_map(named)
+                .map(|(id, call)| (id.into(), call))
+                .collect();
         }
     }
 
@@ -136,7 +134,7 @@ impl Chat {
         };
         if folding.protocol.has(Feature::ErrorPart) {
             out.seen(Rule::ErrorParts);
-            if part.get("kind").and_then(Value::as_str) == Some("error") {
+            if text(part, "kind") == Some("error") {
                 let uri = cx.uri(folding.channel);
                 let message = format!(
                     "expected an error on `{uri}` as `chat/error`, found it in \
@@ -154,7 +152,7 @@ impl Chat {
     /// E5 for a tool call. That no call has the id of another is the business of the transitions.
     fn call(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
         self.know_parts(fold);
-        let call = folding.envelope.action.get("toolCallId").and_then(Value::as_str);
+        let call = text(folding.envelope.action, "toolCallId");
         if let Some(call) = call.filter(|call| self.parts.get(*call) != Some(&true)) {
             self.add(cx, folding, fold, call, true, out);
         }
@@ -190,22 +188,21 @@ fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
     }
     out.seen(Rule::UniqueTurns);
     out.seen(Rule::UniqueParts);
-    let all = || turns(state).chain(state.get("activeTurn"));
-    if let Some(turn) = repeated(all().filter_map(id)) {
+    let all = || list(state, "turns").iter().chain(state.get("activeTurn"));
+    if let Some(turn) = repeated_text(all().filter_map(id)) {
         let message =
             format!("expected turns of `{uri}` with ids of their own, found `{turn}` twice");
         out.broken(Rule::UniqueTurns, message, &lines);
     }
     for turn in all() {
-        let text = parts(turn).filter_map(named);
-        if let Some(part) = repeated(text.filter(|(_, call)| !call).map(|(id, _)| id)) {
+        let named = list(turn, "responseParts").iter().filter_map(named);
+        if let Some(part) = repeated_text(named.filter(|(_, call)| !call).map(|(id, _)| id)) {
             let message =
                 format!("expected parts of `{uri}` with ids of their own, found `{part}` twice");
             out.broken(Rule::UniqueParts, message, &lines);
         }
     }
-    let work = state.get("backgroundWork").and_then(Value::as_array);
-    if let Some(work) = repeated(work.into_iter().flatten().filter_map(id)) {
+    if let Some(work) = repeated_text(list(state, "backgroundWork").iter().filter_map(id)) {
         let message = format!(
             "expected background work of `{uri}` with ids of its own, found `{work}` twice"
         );
@@ -213,35 +210,20 @@ fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
     }
 }
 
-/// The first text that comes a second time.
-fn repeated<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut known = foldhash::HashSet::default();
-    let mut texts = texts;
-    texts.find(|text| !known.insert(*text))
-}
-
 /// That a text part and a tool call differ in their ids is only inferred.
 fn weight(call: bool, other: bool) -> Weight {
     if call == other { Weight::Essential } else { Weight::Note }
 }
 
-fn turns(state: &Value) -> impl Iterator<Item = &Value> {
-    state.get("turns").and_then(Value::as_array).into_iter().flatten()
-}
-
-fn parts(turn: &Value) -> impl Iterator<Item = &Value> {
-    turn.get("responseParts").and_then(Value::as_array).into_iter().flatten()
-}
-
 fn id(value: &Value) -> Option<&str> {
-    value.get("id")?.as_str()
+    text(value, "id")
 }
 
 /// The id of a part that text is appended to, or of a tool call, and whether it is a tool call.
 fn named(part: &Value) -> Option<(&str, bool)> {
     if let Some(call) = part.get("toolCall") {
-        return Some((call.get("toolCallId")?.as_str()?, true));
+        return Some((text(call, "toolCallId")?, true));
     }
-    let text = matches!(part.get("kind")?.as_str()?, "markdown" | "reasoning");
-    Some((id(part).filter(|_| text)?, false))
+    let takes = matches!(text(part, "kind")?, "markdown" | "reasoning");
+    Some((id(part).filter(|_| takes)?, false))
 }

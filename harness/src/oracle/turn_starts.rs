@@ -65,12 +65,12 @@ impl TurnStarts {
     }
 
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        let name = folding.envelope.name;
         let known = matches!(
             name,
             "turnStarted" | "turnResume" | "turnComplete" | "turnCancelled" | "error"
         );
-        let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+        let fold = cx.folded(folding.channel);
         let Some(fold) = fold.filter(|_| known) else {
             return;
         };

@@ -4,8 +4,6 @@
 //!
 //! Knows: folded chats. Never knows: who sent an action.
 
-use litemap::LiteMap;
-
 use crate::wire::json::Value;
 
 use crate::verdict::Weight;
@@ -15,12 +13,11 @@ use super::catalogue::Rule;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::memory::Memory;
 use super::step::{Comparison, Folding, Step};
 
 /// Ended turns of one chat that are remembered.
 const MAX_ENDED: usize = 256;
-/// Chats whose turns are remembered.
-const MAX_CHATS: usize = 4_096;
 
 /// What an action means for turns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,7 +64,7 @@ const ROLES: &[(&str, Role)] = &[
 /// The turns of every folded chat.
 #[derive(Default)]
 pub(super) struct Turns {
-    chats: LiteMap<ChannelId, Chat>,
+    chats: Memory<Chat>,
 }
 
 #[derive(Default)]
@@ -93,7 +90,7 @@ impl Check for Turns {
 
 impl Turns {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-        let name = folding.envelope.action_type.split_once('/').map_or("", |(_, name)| name);
+        let name = folding.envelope.name;
         let Some((_, role)) = ROLES.iter().find(|(known, _)| *known == name) else {
             return;
         };
@@ -102,10 +99,9 @@ impl Turns {
         };
         let active = active_turn(state);
         let turn = folding.envelope.action.get("turnId").and_then(Value::as_str);
-        if !self.chats.contains_key(&folding.channel) && self.chats.len() >= MAX_CHATS {
+        let Some(chat) = self.chats.of(folding.channel) else {
             return;
-        }
-        let chat = self.chats.entry(folding.channel).or_default();
+        };
         match (role, turn) {
             (Role::Start | Role::Resume, Some(turn)) => {
                 chat.start(cx, folding, *role, active, turn, out);
@@ -133,7 +129,7 @@ impl Turns {
 
     /// The second half of E3: a turn that was replaced is in the history all the same.
     fn compare(&mut self, cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
-        let Some(chat) = self.chats.get_mut(&comparison.channel) else {
+        let Some(chat) = self.chats.known(comparison.channel) else {
             return;
         };
         if comparison.windowed || chat.replaced.is_empty() {
@@ -255,7 +251,7 @@ fn inactive(cx: &Context, folding: &Folding<'_>, expected: &str, lines: &[u64], 
     let found = turn.map_or("none".to_owned(), |turn| format!("`{turn}`"));
     let message = format!("expected {expected} for `{name}` on `{uri}`, found {found}");
     let mut lines = lines.to_vec();
-    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let fold = cx.folded(folding.channel);
     lines.push(fold.map_or(0, |fold| fold.base_line));
     lines.push(folding.line);
     out.broken(Rule::ActiveOnly, message, &lines);
@@ -281,13 +277,13 @@ fn append(cx: &Context, folding: &Folding<'_>, state: &Value, kind: &str, out: &
     let name = folding.envelope.action_type;
     let message =
         format!("expected `{name}` on `{uri}` to append to a {kind} part, `{id}` is {found}");
-    let fold = cx.channel(folding.channel).and_then(|channel| channel.fold.as_ref());
+    let fold = cx.folded(folding.channel);
     let base = fold.map_or(0, |fold| fold.base_line);
     out.broken(Rule::PartBeforeAppend, message, &[base, folding.line]);
 }
 
 fn state(cx: &Context, channel: ChannelId) -> Option<&Value> {
-    Some(&cx.channel(channel)?.fold.as_ref()?.state)
+    Some(&cx.folded(channel)?.state)
 }
 
 fn active_turn(state: &Value) -> Option<&str> {

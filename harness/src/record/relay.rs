@@ -305,17 +305,22 @@ impl Relay {
         self.notes.push(Note { conn, what });
     }
 
-    /// Puts bytes at the end of their lane. What the host sent is recorded as it comes, what the
-    /// client sent as it goes on to the host.
-    fn put(&mut self, conn: ConnId, from: Side, mut held: Held) {
+    /// The lane that bytes belong to, with room taken for them. What the host sent is recorded as it
+    /// comes, what the client sent as it goes on to the host.
+    fn take_in(&mut self, conn: ConnId, from: Side, held: &mut Held) -> Option<&mut Lane> {
         if from == Side::Host {
             for what in std::mem::take(&mut held.notes) {
                 self.note(conn, what);
             }
         }
-        if let Some(wire) = self.wires.get_mut(&conn) {
-            let lane = &mut wire.lanes[index(from)];
-            lane.held += held.bytes.len();
+        let lane = &mut self.wires.get_mut(&conn)?.lanes[index(from)];
+        lane.held += held.bytes.len();
+        Some(lane)
+    }
+
+    /// Puts bytes at the end of their lane.
+    fn put(&mut self, conn: ConnId, from: Side, mut held: Held) {
+        if let Some(lane) = self.take_in(conn, from, &mut held) {
             lane.queue.push_back(held);
         }
     }
@@ -431,14 +436,7 @@ impl Relay {
                 self.put(conn, from, again);
             }
             Fault::Swap => {
-                if from == Side::Host {
-                    for what in std::mem::take(&mut held.notes) {
-                        self.note(conn, what);
-                    }
-                }
-                if let Some(wire) = self.wires.get_mut(&conn) {
-                    let lane = &mut wire.lanes[index(from)];
-                    lane.held += held.bytes.len();
+                if let Some(lane) = self.take_in(conn, from, &mut held) {
                     // One that is swapped already is behind this one, which is swapped itself.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
