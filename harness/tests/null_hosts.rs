@@ -275,6 +275,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "steering.*",
             "steering/*",
             "subscriptions/*",
+            "terminal.*",
+            "terminals/*",
             "tools.*",
             "tools/*",
             "turns.*",

@@ -109,6 +109,8 @@ const REQUESTS: &[Row] = &[
     row("disposeChat", RefHost::dispose_chat),
     row("moveChat", RefHost::move_chat),
     row("fetchTurns", RefHost::fetch_turns),
+    row("createTerminal", RefHost::create_terminal),
+    row("disposeTerminal", RefHost::dispose_terminal),
     row("completions", RefHost::completions),
     root("resolveSessionConfig", RefHost::resolve_session_config),
     root("sessionConfigCompletions", RefHost::session_config_completions),

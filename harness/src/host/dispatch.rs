@@ -153,6 +153,10 @@ impl RefHost {
                 self.consequence(uri, action);
             }
             Outcome::NoOp(NoOp::Unchanged) => self.emit(uri, action.clone(), Some(origin)),
+            Outcome::NoOp(NoOp::RequestOnly) => {
+                self.emit(uri, action.clone(), Some(origin));
+                self.consequence(uri, action);
+            }
             outcome => match self.lenient(uri, action, &outcome) {
                 true => self.emit(uri, action.clone(), Some(origin)),
                 false => self.reject(uri, action, origin, &reason(&outcome)),
@@ -249,6 +253,7 @@ impl RefHost {
                 }
             }
             "chat/pendingMessageSet" => self.drain_queue(uri),
+            "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             _ => self.wake(uri),
         }
     }

@@ -14,7 +14,9 @@
 //! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
 //! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
 //! - After a crash sessions, chats, known clients and the number are as before, as a host keeps
-//!   them that writes everything down; the replay buffer is gone, and turns end in an error.
+//!   them that writes everything down; the replay buffer is gone, turns end in an error, and the
+//!   processes of terminals have exited.
+//! - What is typed into a terminal is echoed to everybody who is subscribed to it.
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
 //!
@@ -33,6 +35,7 @@ use super::connection::{Call, Failure, Reply};
 use super::fault::{Fault, FaultSet};
 use super::log::Log;
 use super::sessions::{Chat, Session};
+use super::terminals::Terminal;
 use super::{Host, Output, timestamp};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -145,6 +148,7 @@ pub struct RefHost {
     pub(super) channels: LiteMap<String, Channel>,
     pub(super) sessions: LiteMap<String, Session>,
     pub(super) chats: LiteMap<String, Chat>,
+    pub(super) terminals: LiteMap<String, Terminal>,
     pub(super) runs: LiteMap<String, Run>,
     /// Which sessions each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
@@ -187,6 +191,7 @@ impl RefHost {
             channels: LiteMap::new(),
             sessions: LiteMap::new(),
             chats: LiteMap::new(),
+            terminals: LiteMap::new(),
             runs: LiteMap::new(),
             active: LiteMap::new(),
             creating: HashSet::new(),
@@ -426,6 +431,7 @@ impl Host for RefHost {
         if !self.has(Fault::RestartKeepsTurns) {
             self.fail_turns();
         }
+        self.end_terminals();
         self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
         self.log.forget();
         if self.has(Fault::RestartForgetsSequence) {

@@ -407,6 +407,18 @@ faults! {
         "One session more is active than there are.";
     DirectoriesOutlive = "directories-outlive",
         "A chat keeps the directory that its session has lost.";
+    CommandFinishesTwice = "command-finishes-twice",
+        "Every command of a terminal finishes twice.";
+    CommandsOverlap = "commands-overlap",
+        "Lines that are typed at once begin all their commands before the first one finishes.";
+    ExitsTwice = "exits-twice",
+        "The process of a terminal exits twice.";
+    TerminalListStale = "terminal-list-stale",
+        "The root's list does not follow what happens to a terminal.";
+    CharactersCut = "characters-cut",
+        "Output of a terminal has U+FFFD for everything that is not ASCII.";
+    ShellMarkersSent = "shell-markers-sent",
+        "Output of a terminal has the escape sequence that a command's output begins with.";
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod rollup;
 mod rules;
 mod sessions;
 mod tamper;
+mod terminals;
 mod timestamp;
 
 #[cfg(test)]

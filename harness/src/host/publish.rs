@@ -176,6 +176,7 @@ impl RefHost {
         match self.channels.get(uri).map(|channel| channel.kind) {
             Some(ChannelKind::Chat) => self.chat_changed(uri, action_type),
             Some(ChannelKind::Session) => self.session_changed(uri, action_type),
+            Some(ChannelKind::Terminal) => self.terminal_changed(action_type),
             _ => {}
         }
     }

@@ -100,6 +100,10 @@ pub(super) const RULES: &[Rule] = &[
         "dispatch.session.workingDirectoryReplaced.primary-no-capability",
     ),
     rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
+    rule("terminal/claimed", own_claim, "dispatch.terminal.claimed.non-holder"),
+    rule("terminal/claimed", new_holder, "dispatch.terminal.claimed.for-other"),
+    rule("terminal/input", own_claim, "dispatch.terminal.input.non-holder"),
+    rule("terminal/input", running, "dispatch.terminal.exited"),
 ];
 
 fn require(holds: bool, otherwise: &str) -> Result<(), String> {
@@ -339,6 +343,21 @@ fn session_config(facts: &Facts) -> Result<(), String> {
 
 fn root_config(facts: &Facts) -> Result<(), String> {
     configuration::check_change(facts.state, facts.action, Frozen::ReadOnly)
+}
+
+fn own_claim(facts: &Facts) -> Result<(), String> {
+    let claim = &facts.state["claim"];
+    let own = claim["kind"] != "client" || claim["clientId"] == facts.client;
+    require(own, "another client holds the terminal")
+}
+
+fn new_holder(facts: &Facts) -> Result<(), String> {
+    require(facts.host.can_hold(&facts.action["claim"]), "nobody like that can hold a terminal")
+}
+
+fn running(facts: &Facts) -> Result<(), String> {
+    let exited = facts.state["lifecycle"]["status"] == "exited";
+    require(!exited, "the terminal's process has exited")
 }
 
 fn not_primary(facts: &Facts) -> Result<(), String> {

@@ -390,6 +390,38 @@ catalogue! {
         "A steering message starts no turn: it is for the turn that runs. In an idle chat an agent \
          would begin unasked. Source: chat-channel.md."
         open "Judged of messages that came while nothing ran; left-over ones may be turned into a turn.";
+    CommandPairs "terminal.command-pairs" Essential "K1"
+        ["terminal.command.pairing", "terminal.command.flag"]
+        "A command begins under an id of its own and finishes once, on a terminal that says that it \
+         tells commands apart; otherwise clients show the output and the exit code of another one. \
+         Source: terminal-channel.md, command detection."
+        open "The end of a command that may have scrolled away is only noted.";
+    OneCommand "terminal.one-command" Note "K2" ["terminal.command.no-nesting"]
+        "A terminal runs one command at a time. Implied by the parts of its output, so only noted."
+        open "A shell that does not tell when a command ends leaves its part open.";
+    ExitFinal "terminal.exit-final" Essential "K3"
+        ["terminal.exited", "terminal.exited.no-data-after"]
+        "A terminal exits once: the second exit would give its process another end. Source: \
+         terminal-channel.md, control."
+        open "Output and commands after the exit are only noted: a pipe may be read late.";
+    TerminalsListed "terminal.listed" Essential "K4"
+        ["root.action.terminalsChanged", "root.action.terminalsChanged-lifecycle",
+         "root.state.terminals-live", "terminal.dispose.success", "terminal.claim.always-owned"]
+        "The root's list has every terminal that was made and none that was disposed of, with its \
+         title, claim and lifecycle; clients find terminals nowhere else. Source: root-channel.md, \
+         terminal-channel.md."
+        open "Judged when the host has been at rest for a second, of terminals that somebody made or \
+              follows. That a claim is there and well-formed is for the shapes.";
+    WholeCharacters "terminal.whole-characters" Note "K5" ["terminal.data.utf8-boundaries"]
+        "Output has no U+FFFD, which stands for characters that were cut in two. Only noted: a \
+         program may print it. Source: TerminalDataAction.data."
+        open "That all observers have the same output is `state.snapshot-agrees`, which lets either \
+              side trim what scrolled away.";
+    NoShellMarkers "terminal.no-shell-markers" Must "K6" ["terminal.data.strip-integration"]
+        "Output MUST NOT have the escape sequences that shells tell editors about commands with: \
+         OSC 133, 633, and those of 1337 that are about a prompt. Source: terminal-channel.md, \
+         command detection."
+        open "A program that prints them itself cannot be told apart from its shell.";
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]

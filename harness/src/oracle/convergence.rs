@@ -18,12 +18,14 @@ use super::masks::{self, Comparable};
 use super::step::{Comparison, Folding, Step};
 
 /// Reasons for which an action of the host may have no effect: repetitions, entries that went away
-/// in between, and actions that never change a state.
+/// in between, actions that never change a state, and ends of commands, which may have been cleared
+/// away while they ran: whether one had begun is for `terminal.command-pairs` to judge.
 const HARMLESS: &[NoOp] = &[
     NoOp::Unchanged,
     NoOp::UnknownRequest,
     NoOp::UnknownChat,
     NoOp::UnknownMcpServer,
+    NoOp::UnknownCommand,
     NoOp::RequestOnly,
     NoOp::EventOnly,
 ];

@@ -14,8 +14,8 @@ use super::check::{Check, Sink};
 use super::context::Context;
 use super::{catalog, identity, owners, pending, rollup, sessions, status};
 use super::{
-    causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape, tools,
-    turn_ids, turn_starts, turns,
+    causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
+    terminals, tools, turn_ids, turn_starts, turns,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -71,6 +71,7 @@ impl Oracle {
                 Box::new(sessions::Sessions::default()),
                 Box::new(identity::Identity),
                 Box::new(pending::Pending::default()),
+                Box::new(terminals::Terminals::default()),
                 Box::new(reconnect::Reconnect::default()),
             ],
             sink: Sink::new(),

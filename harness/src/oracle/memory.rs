@@ -1,4 +1,4 @@
-//! What a check remembers of each chat, with a bound.
+//! What a check remembers of each channel of a kind, chats mostly, with a bound.
 //!
 //! Knows: numbers of channels. Never knows: what is remembered.
 
@@ -30,6 +30,11 @@ impl<T: Default> Memory<T> {
     /// What is remembered of a chat, where something is.
     pub(super) fn known(&mut self, chat: ChannelId) -> Option<&mut T> {
         self.chats.get_mut(&chat)
+    }
+
+    /// Forgets a chat.
+    pub(super) fn forget(&mut self, chat: ChannelId) {
+        self.chats.remove(&chat);
     }
 
     /// Forgets everything.

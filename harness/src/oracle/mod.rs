@@ -48,6 +48,7 @@ mod shape;
 mod status;
 mod step;
 mod subscriptions;
+mod terminals;
 mod tools;
 mod turn_ids;
 mod turn_starts;

@@ -303,6 +303,21 @@ fn oddities(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
+/// A terminal that two lines are typed into, that is renamed and exits.
+fn terminals(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let uri = "ahp-terminal:/1";
+    let claim = json!({"kind": "client", "clientId": "c1"});
+    pair.ask(a, "createTerminal", json!({"channel": uri, "claim": claim}));
+    pair.subscribe(a, uri);
+    pair.dispatch(a, uri, json!({"type": "terminal/titleChanged", "title": "T"}));
+    for data in ["grüße\rls\r", "exit\r"] {
+        pair.dispatch(a, uri, json!({"type": "terminal/input", "data": data}));
+    }
+    pair.ask(a, "disposeTerminal", json!({"channel": uri}));
+    text(&pair)
+}
+
 /// Everything that is ever said to a host here.
 fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
     vec![
@@ -313,6 +328,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         owners(host(1_000)),
         queue(host(1_000)),
         oddities(host(1_000)),
+        terminals(host(1_000)),
         reconnects(host(1_000), false),
         reconnects(host(3), false),
         reconnects(host(1_000), true),

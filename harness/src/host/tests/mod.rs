@@ -6,4 +6,5 @@ mod random;
 mod reconnects;
 mod requests;
 mod state;
+mod terminals;
 mod turns;

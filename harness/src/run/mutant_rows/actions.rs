@@ -45,6 +45,7 @@ pub(super) const ROWS: &[Row] = &[
             "tools/asked-again-while-running",
             "tools/*",
             "turns/*",
+            "terminals/*",
         ],
     ),
     row(
@@ -124,6 +125,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/*",
             "tools/*",
             "turns/*",
+            "terminals/*",
         ],
     ),
     row(Fault::ForgedOrigin, &["dispatch.no-forged-origin"]),
@@ -151,6 +153,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/*",
             "tools/*",
             "turns/*",
+            "terminals/*",
         ],
     ),
     row(
@@ -195,6 +198,7 @@ pub(super) const ROWS: &[Row] = &[
             "tools/owner-cannot-skip-the-confirmation",
             "tools/*",
             "turns/*",
+            "terminals/commands-come-in-pairs",
         ],
     ),
     row(
@@ -211,6 +215,7 @@ pub(super) const ROWS: &[Row] = &[
             "turns/resume-goes-on-with-the-same-turn",
             "turns/resume-of-what-cannot-be-resumed-is-refused",
             "turns/*",
+            "terminals/commands-come-in-pairs",
         ],
     ),
     row(
@@ -235,6 +240,7 @@ pub(super) const ROWS: &[Row] = &[
             "order/rejected-action-is-rolled-back",
             "tools/*",
             "turns/*",
+            "terminals/commands-come-in-pairs",
         ],
     ),
     row(Fault::RejectsLegal, &["dispatch/an-accepted-action-comes-back-as-sent"]),

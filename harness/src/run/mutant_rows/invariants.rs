@@ -1,5 +1,5 @@
 //! What the faults must trip that the invariants brought: ownership of tool calls, statuses,
-//! catalogues, what sessions repeat of their chats.
+//! catalogues, what sessions repeat of their chats, terminals.
 
 use crate::host::fault::Fault;
 
@@ -34,5 +34,14 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::DirectoriesOutlive,
         &["directories.within-session", "metadata/a-chats-directories-are-its-sessions"],
+    ),
+    row(Fault::CommandFinishesTwice, &["terminal.command-pairs"]),
+    row(Fault::CommandsOverlap, &["terminal.one-command", "terminals/commands-come-in-pairs"]),
+    row(Fault::ExitsTwice, &["terminal.exit-final"]),
+    row(Fault::TerminalListStale, &["terminal.listed", "terminals/made-listed-and-disposed"]),
+    row(Fault::CharactersCut, &["terminal.whole-characters", "terminals/commands-come-in-pairs"]),
+    row(
+        Fault::ShellMarkersSent,
+        &["terminal.no-shell-markers", "terminals/commands-come-in-pairs"],
     ),
 ];

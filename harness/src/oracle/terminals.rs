@@ -1,0 +1,446 @@
+//! Terminals: commands in pairs, one exit, clean text, and a list that says what they are.
+//!
+//! What is remembered of a terminal begins with its state and goes on with its actions, so that no
+//! frame costs more because of what was printed before it. That all observers have the same output
+//! is for the comparison of snapshots to say, which lets either side trim what scrolled away.
+//!
+//! Knows: folded terminals and the root. Never knows: what a program prints.
+//!
+//! Start at [`Terminals`].
+
+use crate::verdict::Weight;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::json::Value;
+
+use super::asking::replaced;
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::envelope::target;
+use super::members::{given, list, repeated_text, text};
+use super::memory::Memory;
+use super::same::same;
+use super::step::{Folding, Step};
+
+/// Commands that are remembered of one terminal; with more, the finished ones are forgotten.
+const MAX_COMMANDS: usize = 1_024;
+/// Terminals that wait for the host to be at rest.
+const MAX_WAITING: usize = 1_024;
+/// How an operating system command begins: as two characters, and as one.
+const BEGINNINGS: [&str; 2] = ["\u{1b}]", "\u{9d}"];
+/// What shells say to editors about themselves, after that beginning. The numbers 133 and 633 say
+/// nothing else; 1337 is also for pictures and the like.
+const MARKERS: [&str; 6] = [
+    "133;",
+    "633;",
+    "1337;CurrentDir=",
+    "1337;RemoteHost=",
+    "1337;SetMark",
+    "1337;ShellIntegrationVersion=",
+];
+/// What stands for bytes that are no text.
+const REPLACEMENT: char = '\u{fffd}';
+/// The members of a terminal that the list repeats; `exitCode` before there was a lifecycle.
+const LISTED: [&str; 4] = ["title", "claim", "lifecycle", "exitCode"];
+
+/// What became of each terminal.
+#[derive(Default)]
+pub(super) struct Terminals {
+    shells: Memory<Shell>,
+    /// Something happened to a terminal, or to their list, since the host was at rest.
+    touched: bool,
+    /// Terminals that somebody made since then, with the line of the answer.
+    made: Vec<(ChannelId, u64)>,
+    /// Subscriptions to terminals that were refused since then, with the line of the refusal.
+    refused: Vec<(ChannelId, u64)>,
+}
+
+/// What is remembered of one terminal.
+#[derive(Default)]
+struct Shell {
+    /// The snapshot that this begins with, by its line.
+    base: u64,
+    /// Commands, with the lines of their ends; 0 for those that run.
+    commands: foldhash::HashMap<String, u64>,
+    /// The command that began last and has not finished.
+    open: Option<String>,
+    /// There are commands that are not remembered.
+    forgets: bool,
+    /// The line that proves its exit.
+    exited: Option<u64>,
+    /// The end of its output, where it may be the beginning of a marker.
+    tail: String,
+}
+
+impl Check for Terminals {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) => match folding.envelope.action_type {
+                "root/terminalsChanged" => self.touched = true,
+                other if other.starts_with("terminal/") => self.fold(cx, folding, out),
+                _ => {}
+            },
+            Step::Snapshot { channel, state, .. } => flagged(cx, *channel, state, out),
+            Step::Answered { request, message } => match request.method.as_str() {
+                "subscribe" => self.subscribed(cx, request.params(), message.error_code()),
+                "createTerminal" if message.result().is_some() => {
+                    self.made(cx, request.params());
+                }
+                _ => {}
+            },
+            Step::Rest { .. } => self.rest(cx, out),
+            Step::Restarted => *self = Terminals::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Terminals {
+    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let name = folding.envelope.name;
+        self.touched |= !matches!(name, "data" | "input");
+        let Some(fold) = cx.folded(folding.channel) else {
+            return;
+        };
+        let Some(shell) = self.shells.of(folding.channel) else {
+            return;
+        };
+        if shell.base != fold.base_line {
+            shell.begin(fold);
+        }
+        let seen = Seen { uri: cx.uri(folding.channel), folding, fold };
+        shell.after_exit(&seen, out);
+        match name {
+            "data" => shell.printed(&seen, out),
+            "commandExecuted" => shell.executed(&seen, out),
+            "commandFinished" => shell.finished(&seen, out),
+            "exited" => shell.exited = Some(folding.line),
+            _ => {}
+        }
+    }
+
+    /// A terminal that somebody made is in the list, and what was known of its URI is not its own.
+    fn made(&mut self, cx: &Context, params: &Value) {
+        let channel = replaced("createTerminal", params).and_then(|(uri, _)| cx.channels.find(uri));
+        let Some(channel) = channel else {
+            return;
+        };
+        self.shells.forget(channel);
+        self.touched = true;
+        if self.made.len() < MAX_WAITING {
+            self.made.push((channel, cx.now.line));
+        }
+    }
+
+    /// A terminal that is listed can be subscribed to. Whether somebody may is another matter.
+    fn subscribed(&mut self, cx: &Context, params: &Value, code: Option<i64>) {
+        let gone = code.is_some() && code == ErrorCode::by_name("NotFound");
+        let uri = target(params).filter(|_| gone);
+        let channel = uri.filter(|uri| is_listed(cx, uri)).and_then(|uri| cx.channels.find(uri));
+        if let Some(channel) = channel.filter(|_| self.refused.len() < MAX_WAITING) {
+            self.refused.push((channel, cx.now.line));
+            self.touched = true;
+        }
+    }
+
+    /// K4.
+    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+        if !std::mem::take(&mut self.touched) {
+            return;
+        }
+        let (made, refused) = (std::mem::take(&mut self.made), std::mem::take(&mut self.refused));
+        let Some(root) = cx.channels.find(ROOT).and_then(|root| cx.followed(root)) else {
+            return;
+        };
+        let lines = [root.base_line, root.last_line];
+        let mut listed = foldhash::HashSet::default();
+        for entry in list(&root.state, "terminals") {
+            let found = text(entry, "resource").and_then(|uri| cx.channels.find(uri));
+            if let Some(channel) = found {
+                listed.insert(channel);
+                agrees(cx, entry, channel, lines, out);
+            }
+        }
+        for (channel, line) in refused.into_iter().filter(|(channel, _)| listed.contains(channel)) {
+            let message = format!(
+                "expected the listed `{}` to be there for subscribers, found it unknown",
+                cx.uri(channel)
+            );
+            out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
+        }
+        for (channel, line) in made {
+            let disposed = cx.channel(channel).and_then(|channel| channel.disposed);
+            if disposed.is_some_and(|disposed| disposed > line) {
+                continue;
+            }
+            out.seen(Rule::TerminalsListed);
+            if !listed.contains(&channel) {
+                let message =
+                    format!("expected the new `{}` in the list, found none", cx.uri(channel));
+                out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
+            }
+        }
+    }
+}
+
+/// An action, the terminal that it meets, and its URI for messages.
+struct Seen<'a> {
+    uri: &'a str,
+    folding: &'a Folding<'a>,
+    fold: &'a Fold,
+}
+
+impl Seen<'_> {
+    fn lines(&self) -> [u64; 3] {
+        [self.fold.base_line, self.fold.last_line, self.folding.line]
+    }
+}
+
+impl Shell {
+    /// Begins with a state, or takes in what it knows besides.
+    fn begin(&mut self, fold: &Fold) {
+        let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
+        let content = list(&fold.state, "content");
+        // What scrolled away may have been a command.
+        self.forgets |= first && !content.is_empty();
+        for command in commands(content) {
+            let Some(id) = text(command, "commandId") else {
+                continue;
+            };
+            self.forgets |= !self.commands.contains_key(id);
+            let done = complete(command);
+            self.remember(id, if done { fold.base_line } else { 0 });
+            if !done {
+                self.open = Some(id.to_owned());
+            }
+        }
+        if self.exited.is_none() && exited(&fold.state) {
+            self.exited = Some(fold.base_line);
+        }
+    }
+
+    fn remember(&mut self, id: &str, end: u64) {
+        if self.commands.len() >= MAX_COMMANDS {
+            self.commands.retain(|_, end| *end == 0);
+            self.forgets = true;
+        }
+        if self.commands.len() < MAX_COMMANDS {
+            self.commands.insert(id.to_owned(), end);
+        }
+    }
+
+    /// K3.
+    fn after_exit(&self, seen: &Seen<'_>, out: &mut Sink) {
+        let name = seen.folding.envelope.name;
+        let weight = match name {
+            "exited" => Weight::Essential,
+            "data" | "commandExecuted" | "commandFinished" => Weight::Note,
+            _ => return,
+        };
+        out.seen(Rule::ExitFinal);
+        if let Some(line) = self.exited {
+            let message = format!(
+                "expected no `terminal/{name}` from `{}` after its exit, found one",
+                seen.uri
+            );
+            out.weaker(Rule::ExitFinal, weight, message, &[line, seen.folding.line]);
+        }
+    }
+
+    /// K1 and K2: a command begins under a new id, after the one before it.
+    fn executed(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+        let Some(id) = text(seen.folding.envelope.action, "commandId") else {
+            return;
+        };
+        out.seen(Rule::CommandPairs);
+        out.seen(Rule::OneCommand);
+        if let Some(end) = self.commands.get(id) {
+            let message =
+                format!("expected a new command id on `{}`, found `{id}` again", seen.uri);
+            let [base, _, line] = seen.lines();
+            out.broken(Rule::CommandPairs, message, &[base, *end, line]);
+        } else if let Some(open) = &self.open {
+            let message = format!(
+                "expected the command `{open}` of `{}` to finish before `{id}` begins, found both",
+                seen.uri
+            );
+            out.broken(Rule::OneCommand, message, &seen.lines());
+        }
+        self.remember(id, 0);
+        self.open = Some(id.to_owned());
+    }
+
+    /// K1: what finishes has begun, and has not finished.
+    fn finished(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+        let Some(id) = text(seen.folding.envelope.action, "commandId") else {
+            return;
+        };
+        out.seen(Rule::CommandPairs);
+        let known = self.commands.get(id).copied();
+        let why = match known {
+            Some(0) => None,
+            Some(_) => Some("has finished"),
+            None => Some("never began"),
+        };
+        if let Some(why) = why {
+            let message = format!(
+                "expected `terminal/commandFinished` on `{}` for a running command, `{id}` {why}",
+                seen.uri
+            );
+            // It may have begun in what scrolled away.
+            let forgotten = known.is_none() && self.forgets;
+            let weight = if forgotten { Weight::Note } else { Weight::Essential };
+            let [base, last, line] = seen.lines();
+            let end = known.unwrap_or(last);
+            out.weaker(Rule::CommandPairs, weight, message, &[base, end, line]);
+        }
+        self.remember(id, seen.folding.line);
+        if self.open.as_deref() == Some(id) {
+            self.open = None;
+        }
+    }
+
+    /// K5 and K6. A marker may be in two pieces.
+    fn printed(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+        let Some(data) = text(seen.folding.envelope.action, "data") else {
+            return;
+        };
+        out.seen(Rule::WholeCharacters);
+        out.seen(Rule::NoShellMarkers);
+        let joined;
+        let data = match std::mem::take(&mut self.tail) {
+            tail if tail.is_empty() => data,
+            tail => {
+                joined = tail + data;
+                &joined
+            }
+        };
+        let line = seen.folding.line;
+        if let Some(marker) = marker(data) {
+            let message = format!(
+                "expected the output of `{}` without what the shell tells editors, found `{marker}`",
+                seen.uri
+            );
+            out.broken(Rule::NoShellMarkers, message, &[line]);
+        }
+        self.tail = beginning(data).to_owned();
+        if data.contains(REPLACEMENT) {
+            let message = format!("expected whole characters from `{}`, found U+FFFD", seen.uri);
+            out.broken(Rule::WholeCharacters, message, &[line]);
+        }
+    }
+}
+
+/// K1: commands are told apart only where the terminal says so, and each has its own id.
+fn flagged(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let mut parts = commands(list(state, "content")).peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    out.seen(Rule::CommandPairs);
+    let uri = cx.uri(channel);
+    if state.get("supportsCommandDetection").and_then(Value::as_bool) != Some(true) {
+        let message = format!(
+            "expected `supportsCommandDetection` of `{uri}` beside its commands, found none"
+        );
+        out.broken(Rule::CommandPairs, message, &[cx.now.line]);
+    }
+    if let Some(id) = repeated_text(parts.filter_map(|part| text(part, "commandId"))) {
+        let message = format!("expected every command of `{uri}` once, found `{id}` twice");
+        out.broken(Rule::CommandPairs, message, &[cx.now.line]);
+    }
+}
+
+/// K4: an entry of the list says what the terminal does, and the terminal is there.
+fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out: &mut Sink) {
+    let uri = cx.uri(channel);
+    if let Some(line) = cx.channel(channel).and_then(|channel| channel.disposed) {
+        let message = format!("expected the disposed `{uri}` to leave the list, found it there");
+        out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
+        return;
+    }
+    let terminal = cx.followed(channel).filter(|fold| fold.kind == ChannelKind::Terminal);
+    let Some(terminal) = terminal else {
+        return;
+    };
+    out.seen(Rule::TerminalsListed);
+    for name in LISTED {
+        let Some((listed, own)) = given(entry, name).zip(given(&terminal.state, name)) else {
+            continue;
+        };
+        if !same(Some(listed), Some(own)) {
+            let message = format!(
+                "expected `{name}` of `{uri}` in the list to be the terminal's own, {own}, found \
+                 {listed}"
+            );
+            let lines = [lines[0], lines[1], terminal.base_line, terminal.last_line];
+            out.broken(Rule::TerminalsListed, message, &lines);
+        }
+    }
+}
+
+fn is_listed(cx: &Context, uri: &str) -> bool {
+    let root = cx.channels.find(ROOT).and_then(|root| cx.folded(root));
+    let terminals = root.map_or(&[][..], |root| list(&root.state, "terminals"));
+    terminals.iter().any(|entry| text(entry, "resource") == Some(uri))
+}
+
+fn exited(terminal: &Value) -> bool {
+    let status = given(terminal, "lifecycle").and_then(|lifecycle| text(lifecycle, "status"));
+    status == Some("exited") || given(terminal, "exitCode").is_some()
+}
+
+fn commands(content: &[Value]) -> impl Iterator<Item = &Value> {
+    content.iter().filter(|part| text(part, "type") == Some("command"))
+}
+
+fn complete(command: &Value) -> bool {
+    command.get("isComplete").and_then(Value::as_bool) == Some(true)
+}
+
+/// What follows each beginning of an operating system command, the beginning included.
+fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
+    BEGINNINGS.into_iter().flat_map(move |beginning| {
+        data.match_indices(beginning).filter_map(move |(at, _)| {
+            let from = data.get(at..)?;
+            Some((from, from.strip_prefix(beginning)?))
+        })
+    })
+}
+
+/// The first marker of a shell.
+fn marker(data: &str) -> Option<&'static str> {
+    sequences(data)
+        .find_map(|(_, rest)| MARKERS.into_iter().find(|marker| rest.starts_with(marker)))
+}
+
+/// The end of the output, where a marker may have begun there.
+fn beginning(data: &str) -> &str {
+    if data.ends_with('\u{1b}') {
+        return "\u{1b}";
+    }
+    let open = |rest: &str| MARKERS.into_iter().any(|marker| marker.starts_with(rest));
+    sequences(data).find(|(_, rest)| open(rest)).map_or("", |(from, _)| from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{beginning, marker};
+
+    #[test]
+    fn finds_what_shells_tell_editors() {
+        let check = |data: &str, found: Option<&str>, tail: &str| {
+            assert_eq!((marker(data), beginning(data)), (found, tail), "{data:?}");
+        };
+        check("plain \u{1b}[31mred\u{1b}[0m", None, "");
+        check("\u{1b}]0;title\u{7}", None, "");
+        check("\u{1b}]1337;File=name\u{7}", None, "");
+        check("a\u{1b}]133;A\u{7}b", Some("133;"), "");
+        check("\u{9d}633;E;ls\u{7}", Some("633;"), "");
+        check("x\u{1b}", None, "\u{1b}");
+        check("x\u{1b}]13", None, "\u{1b}]13");
+        check("x\u{1b}]1337;Cur", None, "\u{1b}]1337;Cur");
+    }
+}
