@@ -34,6 +34,7 @@ use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::fault::{Fault, FaultSet};
 use super::log::Log;
+use super::merge::Held;
 use super::sessions::{Chat, Session};
 use super::terminals::Terminal;
 use super::{Host, Output, timestamp};
@@ -114,6 +115,8 @@ pub(super) struct Connection {
     pub(super) closing: bool,
     /// Requests so far; some faults count them.
     pub(super) requests: u64,
+    /// How long deliveries of a channel may be held back.
+    pub(super) latencies: LiteMap<String, Duration>,
     /// An echo that a fault holds back.
     pub(super) held: Option<Frame>,
 }
@@ -143,6 +146,8 @@ pub struct RefHost {
     pub(super) outputs: VecDeque<Output>,
     /// Frames that follow the response to the current request.
     pub(super) late: Vec<(ConnId, Frame)>,
+    /// What is held back to be merged, at most one envelope for each connection.
+    pub(super) merging: LiteMap<ConnId, Held>,
     pub(super) connections: LiteMap<ConnId, Connection>,
     pub(super) clients: LiteMap<String, Client>,
     pub(super) channels: LiteMap<String, Channel>,
@@ -186,6 +191,7 @@ impl RefHost {
             log: Log::new(config.replay_capacity),
             outputs: VecDeque::new(),
             late: Vec::new(),
+            merging: LiteMap::new(),
             connections: LiteMap::new(),
             clients: LiteMap::new(),
             channels: LiteMap::new(),
@@ -242,6 +248,7 @@ impl RefHost {
     }
 
     pub(super) fn send_frame(&mut self, conn: ConnId, frame: Frame) {
+        self.send_held(conn);
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
         };
@@ -389,6 +396,7 @@ impl Host for RefHost {
 
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
+        self.merging.remove(&conn);
         if let Some(connection) = self.connections.remove(&conn) {
             self.left(connection.client.as_deref());
         }
@@ -405,11 +413,12 @@ impl Host for RefHost {
         self.ready_sessions();
         self.remove_gone_clients();
         self.play();
+        self.send_due();
     }
 
     fn next_timeout(&self) -> Option<Duration> {
         let runs = self.runs.values().filter_map(Run::due);
-        runs.chain(self.next_ready()).chain(self.next_removal()).min()
+        runs.chain(self.next_ready()).chain(self.next_removal()).chain(self.next_held()).min()
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -425,6 +434,7 @@ impl Host for RefHost {
     fn restart(&mut self, now: Duration) {
         self.pass(now);
         self.connections.clear();
+        self.merging.clear();
         self.outputs.clear();
         self.late.clear();
         self.runs.clear();

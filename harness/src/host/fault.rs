@@ -79,6 +79,8 @@ faults! {
         "The second subscriber of a channel gets other numbers than the first.";
     FanoutSkipsSecondClient = "fanout-skips-second-client",
         "Every third envelope is not sent to the second subscriber of its channel.";
+    MergedTextLost = "merged-text-lost",
+        "Of text deltas that are merged for one delivery only the last arrives.";
     DeliversAfterUnsubscribe = "delivers-after-unsubscribe",
         "`unsubscribe` is ignored.";
     DeliversToUnsubscribed = "delivers-to-unsubscribed",

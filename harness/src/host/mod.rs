@@ -29,6 +29,7 @@ mod connection;
 mod dispatch;
 mod handshake;
 mod log;
+mod merge;
 mod paging;
 mod play;
 mod publish;

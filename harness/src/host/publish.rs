@@ -12,7 +12,7 @@ use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
-use super::tamper;
+use super::{merge, tamper};
 use crate::model::{Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -142,6 +142,9 @@ impl RefHost {
         {
             return;
         }
+        if self.gather(conn, envelope) {
+            return;
+        }
         let frame = match place > 0 && self.has(Fault::SeqDiffersPerClient) {
             true => {
                 let mut params = envelope.params.clone();
@@ -209,7 +212,7 @@ impl RefHost {
         Some(self.frozen.get_or_insert(snapshot).clone())
     }
 
-    /// Serves `subscribe`. `delivery` is not used: nothing is ever held back.
+    /// Serves `subscribe`.
     pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
         if !self.channels.contains_key(uri) {
@@ -229,6 +232,10 @@ impl RefHost {
         }
         if !dead {
             connection.subscriptions.insert(uri.to_owned());
+            match merge::latency(call.params) {
+                Some(latency) => connection.latencies.insert(uri.to_owned(), latency),
+                None => connection.latencies.remove(uri),
+            };
         }
         let client = connection.client.clone();
         if self.has(Fault::SubscribeJoins)
@@ -319,6 +326,7 @@ impl RefHost {
         if !connection.subscriptions.remove(uri) {
             return;
         }
+        connection.latencies.remove(uri);
         let Some(client) = connection.client.clone() else {
             return;
         };

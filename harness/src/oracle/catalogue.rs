@@ -182,6 +182,12 @@ catalogue! {
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, \
          by anybody; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks.";
+    MergedAgrees "state.merged-agrees" Essential "D5"
+        ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
+        "A subscription with `delivery.maxLatencyMs` comes to the same state as one without, at \
+         every number that it receives; otherwise clients that save wake-ups see other chats. \
+         Source: subscriptions.md, delivery preferences."
+        open "Only subscriptions of `subscribe`: what a `reconnect` keeps of them is left open.";
     DeadHostAction "state.dead-host-action" Note "D4" []
         "An action of the host's own has an effect in the reducers. The text never says so; a \
          dead one is nearly always a lost part or a wrong channel.";

@@ -12,7 +12,7 @@ use crate::wire::version::Version;
 
 use super::check::{Check, Sink};
 use super::context::Context;
-use super::{catalog, identity, owners, pending, rollup, sessions, status};
+use super::{catalog, identity, merging, owners, pending, rollup, sessions, status};
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
     terminals, tools, turn_ids, turn_starts, turns,
@@ -60,6 +60,7 @@ impl Oracle {
                 Box::new(dispatch::Dispatches::default()),
                 Box::new(causality::Causality::default()),
                 Box::new(convergence::Convergence),
+                Box::<merging::Merging>::default(),
                 Box::new(turns::Turns::default()),
                 Box::new(turn_ids::TurnIds::default()),
                 Box::new(turn_starts::TurnStarts::default()),

@@ -36,6 +36,7 @@ mod log;
 mod masks;
 mod members;
 mod memory;
+mod merging;
 mod owners;
 mod pending;
 mod reconnect;

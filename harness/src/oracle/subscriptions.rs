@@ -95,9 +95,8 @@ impl Context {
             let arrival = Arrival { seen, place, request, windowed };
             from_seq = self.snapshot(channel, snapshot, &arrival, emit);
         }
-        let latency = params.get("delivery").and_then(|delivery| delivery.get("maxLatencyMs"));
         let mut sub = self.begin(from_seq, true);
-        sub.merged = latency.and_then(Value::as_f64).is_some_and(|ms| ms > 0.0);
+        sub.merged = may_merge(params);
         sub.ending = request.given_up;
         self.enter(channel, sub);
     }
@@ -280,4 +279,10 @@ impl Context {
 pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
     let items = value.and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whether the params of a `subscribe` allow the host to merge actions.
+pub(super) fn may_merge(params: &Value) -> bool {
+    let latency = params.get("delivery").and_then(|delivery| delivery.get("maxLatencyMs"));
+    latency.and_then(Value::as_f64).is_some_and(|ms| ms > 0.0)
 }

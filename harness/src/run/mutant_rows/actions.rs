@@ -49,6 +49,10 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
+        Fault::MergedTextLost,
+        &["state.merged-agrees", "subscriptions/merged-deliveries-come-to-the-same-state"],
+    ),
+    row(
         Fault::DeliversAfterUnsubscribe,
         &[
             "fanout.subscribed-only",

@@ -1,0 +1,232 @@
+//! Merged deliveries: who allows the host to gather actions comes to the same state as who does not.
+//!
+//! Each subscription with `delivery.maxLatencyMs` has a state of its own, folded from what that
+//! connection received. It is compared with the channel's when both are at one number. Comparing
+//! costs as much as the state is large, so it has to be saved up for, envelope by envelope; at rest
+//! and at the end of the subscription it happens in any case.
+//!
+//! Knows: folded channels, deliveries. Never knows: what the host may merge.
+//!
+//! Start at [`Merging`].
+
+use crate::model::{Outcome, Reducer};
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::difference::difference;
+use super::masks;
+use super::step::{Comparison, Delivery, Step};
+use super::subscriptions::may_merge;
+
+/// Subscriptions that are followed at a time.
+const MAX_FOLLOWED: usize = 256;
+/// Values of a state that one envelope pays the comparison of.
+const SAVED: usize = 16;
+
+/// The subscriptions whose deliveries may be merged.
+#[derive(Default)]
+pub(super) struct Merging {
+    followed: Vec<Followed>,
+}
+
+struct Followed {
+    conn: ConnId,
+    channel: ChannelId,
+    kind: ChannelKind,
+    protocol: &'static Protocol,
+    state: Value,
+    /// The number of the last action received, or the `fromSeq` of the snapshot.
+    seq: u64,
+    /// Older turns may have been left out of the snapshot.
+    windowed: bool,
+    /// The lines of the snapshot and of the last action.
+    lines: [u64; 2],
+    /// Something came since the last comparison.
+    fresh: bool,
+    /// How many values may be compared, and how many there were the last time.
+    saved: usize,
+    cost: usize,
+}
+
+impl Check for Merging {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { request, channel, from_seq, state } if may_merge(request.params()) => {
+                let windowed = request.params().get("view").is_some();
+                self.follow(cx, *channel, *from_seq, state, windowed);
+            }
+            _ if self.followed.is_empty() => {}
+            Step::Envelope(delivery) => self.take(cx, delivery, out),
+            Step::Folded { folding, .. } => {
+                let here = |it: &&mut Followed| it.channel == folding.channel;
+                self.followed.iter_mut().filter(here).for_each(|it| it.compare(cx, false, out));
+            }
+            Step::Rest { .. } => {
+                self.followed.iter_mut().for_each(|it| it.compare(cx, true, out));
+            }
+            Step::Ending { conn, channel } => {
+                self.end(cx, |it| it.conn == *conn && it.channel == *channel, out);
+            }
+            Step::Closed => self.end(cx, |it| it.conn == cx.now.conn, out),
+            Step::Restarted => self.followed.clear(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+        self.end(cx, |_| true, out);
+    }
+}
+
+impl Merging {
+    /// Begins with a snapshot, in place of an older one of the same subscription.
+    fn follow(
+        &mut self,
+        cx: &Context,
+        channel: ChannelId,
+        seq: u64,
+        state: &Value,
+        windowed: bool,
+    ) {
+        let conn = cx.now.conn;
+        self.followed.retain(|it| it.conn != conn || it.channel != channel);
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        let kind = protocol.and_then(|protocol| folded_kind(cx.uri(channel), state, protocol));
+        if let Some((protocol, kind)) = protocol.zip(kind)
+            && self.followed.len() < MAX_FOLLOWED
+        {
+            self.followed.push(Followed {
+                conn,
+                channel,
+                kind,
+                protocol,
+                state: state.clone(),
+                seq,
+                windowed,
+                lines: [cx.now.line, 0],
+                fresh: false,
+                saved: 0,
+                cost: 0,
+            });
+        }
+    }
+
+    /// An action came on the connection at hand.
+    fn take(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        let (conn, channel) = (cx.now.conn, delivery.channel);
+        let mine = |it: &Followed| it.conn == conn && it.channel == channel;
+        let Some(at) = self.followed.iter().position(mine) else {
+            return;
+        };
+        let Some(followed) = self.followed.get_mut(at).filter(|it| it.seq < delivery.envelope.seq)
+        else {
+            return;
+        };
+        if delivery.envelope.rejected {
+            return;
+        }
+        if followed.fold(cx, delivery) {
+            followed.compare(cx, false, out);
+        } else {
+            self.followed.swap_remove(at);
+        }
+    }
+
+    /// Compares what is left to compare of some, and forgets them.
+    fn end(&mut self, cx: &Context, which: impl Fn(&Followed) -> bool, out: &mut Sink) {
+        self.followed.retain_mut(|it| {
+            let ends = which(it);
+            if ends {
+                it.compare(cx, true, out);
+            }
+            !ends
+        });
+    }
+}
+
+impl Followed {
+    /// Applies an action; `false` where nobody knows what it does.
+    fn fold(&mut self, cx: &Context, delivery: &Delivery<'_>) -> bool {
+        let envelope = &delivery.envelope;
+        let reducer = Reducer::of(self.protocol.version(), envelope.action_type);
+        let known = match reducer {
+            Some(reducer) => {
+                let outcome = reducer.apply(self.kind, 0, &mut self.state, envelope.action);
+                matches!(outcome, Outcome::Applied | Outcome::NoOp(_))
+            }
+            None => envelope.action_type.starts_with("x-"),
+        };
+        self.seq = envelope.seq;
+        self.lines[1] = cx.now.line;
+        self.fresh = true;
+        self.saved = self.saved.saturating_add(SAVED);
+        known
+    }
+
+    /// Compares with the channel's state, where both are at one number and it is paid for.
+    fn compare(&mut self, cx: &Context, in_any_case: bool, out: &mut Sink) {
+        let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
+        let Some(fold) =
+            followed.filter(|_| self.fresh && (in_any_case || self.cost <= self.saved))
+        else {
+            return;
+        };
+        if fold.kind != self.kind || !std::ptr::eq(fold.protocol, self.protocol) {
+            return;
+        }
+        self.fresh = false;
+        self.saved = 0;
+        self.cost = values(&self.state);
+        out.seen(Rule::MergedAgrees);
+        let [base, last] = self.lines;
+        let comparison = Comparison {
+            channel: self.channel,
+            kind: self.kind,
+            protocol: self.protocol,
+            folded: &fold.state,
+            snapshot: &self.state,
+            from_seq: self.seq,
+            lines: [base, fold.last_line, last],
+            windowed: self.windowed || fold.windowed,
+        };
+        if masks::agree(&comparison) {
+            return;
+        }
+        let all = masks::comparable(&comparison, comparison.folded);
+        let merged = masks::comparable(&comparison, comparison.snapshot);
+        let (all, merged) = masks::align(all, merged, comparison.windowed);
+        if all.hard == merged.hard {
+            return;
+        }
+        let message = format!(
+            "expected merged deliveries of `{}` to come to the same state at {} as unmerged ones, \
+             found differences",
+            cx.uri(self.channel),
+            self.seq
+        );
+        let diff = difference(&all.hard, &merged.hard);
+        out.with_diff(
+            Rule::MergedAgrees,
+            Weight::Essential,
+            message,
+            &comparison.lines,
+            Some(diff),
+        );
+    }
+}
+
+/// How many values there are in one.
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Object(members) => 1 + members.iter().map(|(_, value)| values(value)).sum::<usize>(),
+        _ => 1,
+    }
+}
