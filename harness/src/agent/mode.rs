@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::script::{Script, ScriptStep, ToolStep};
+use super::script::{Script, ScriptStep, ToolClass, ToolStep};
 
 /// Who plays the agent behind the host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -20,6 +20,8 @@ pub enum Mode {
     Host,
     /// The host's own agent, which asks our stand-in for its model.
     Model,
+    /// Our agent, which the host starts and speaks ACP to.
+    Acp,
 }
 
 impl Mode {
@@ -28,6 +30,7 @@ impl Mode {
         let limits = match self {
             Mode::Host => return None,
             Mode::Model => MODEL,
+            Mode::Acp => ACP,
         };
         let steps = || script.steps.iter();
         limits.iter().find(|limit| steps().any(|step| (limit.needs)(step))).map(|limit| limit.why)
@@ -60,6 +63,38 @@ const MODEL: &[Limit] = &[
     },
 ];
 
+/// What an agent cannot say in version 1 of the Agent Client Protocol.
+const ACP: &[Limit] = &[
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Ask { .. }),
+        why: "an ACP agent has no way to ask the user but for permission",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Usage { .. }),
+        why: "an ACP agent says how full its context is, not what a turn has used",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Fail { resumable: true, .. }),
+        why: "an ACP agent cannot say that a turn may be resumed",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.confirm_result || tool.reconfirm),
+        why: "an ACP agent asks before a tool runs, not while it does or afterwards",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.editable),
+        why: "the answer to an ACP agent that asks for permission has no place for another input",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Client(_))),
+        why: "an ACP agent knows nothing of the tools of clients above the host",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Mcp(_))),
+        why: "the scripted ACP agent starts no MCP servers",
+    },
+];
+
 /// The calls of a step.
 fn tools(step: &ScriptStep) -> impl Iterator<Item = &ToolStep> {
     let calls = match step {
@@ -88,5 +123,22 @@ mod tests {
         check("tool shell ls reconfirm", false);
         check("parallel\ntool shell ls\ntool read x confirm-result\nend", false);
         check("tool shell x deny-ends-turn", false);
+    }
+
+    #[test]
+    fn an_acp_agent_plays_what_its_protocol_can_say() {
+        let check = |line: &str, can: bool| {
+            let script = find(&format!("{HEADER}\n{line}")).unwrap().unwrap();
+            assert_eq!(Mode::Acp.cannot(&script).is_none(), can, "{line}");
+        };
+        check("say a\ntool read x confirm fails\nhold x\nfail rate-limit", true);
+        check("title b\ntool shell x deny-ends-turn\nthink c\nendless", true);
+        check("ask a", false);
+        check("usage 1 2", false);
+        check("fail rate-limit resumable", false);
+        check("tool shell ls reconfirm", false);
+        check("parallel\ntool shell ls\ntool client x y\nend", false);
+        check("tool mcp x y", false);
+        check("tool shell x confirm editable", false);
     }
 }

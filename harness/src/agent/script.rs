@@ -21,7 +21,7 @@
 //! | `endless` | streams until it is cancelled |
 //!
 //! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`. Options: `confirm`,
-//! `confirm-result`, `reconfirm`, `fails`, `deny-means-continue` (the default) and
+//! `editable`, `confirm-result`, `reconfirm`, `fails`, `deny-means-continue` (the default) and
 //! `deny-ends-turn`. Where the host keeps its own agent, NAME is released by a steering message
 //! with the text `ahp-release: NAME`.
 //!
@@ -39,6 +39,15 @@ pub const HEADER: &str = "ahp-script: 1";
 
 /// How the text of a steering message that releases a `hold` begins.
 pub const RELEASE: &str = "ahp-release:";
+
+/// How the comment begins that says whose conversation it is. The harness puts it into scripts where
+/// the agent is outside of the host, so that what happens there can be told to belong to a scenario.
+pub const CASE: &str = "# ahp-case:";
+
+/// The most pieces that a text without a script is said back in.
+const ECHO_PIECES: usize = 32;
+/// The least characters of such a piece.
+const ECHO_PIECE: usize = 8;
 
 /// The most steps that one script may have.
 pub const MAX_STEPS: usize = 1_000;
@@ -107,6 +116,8 @@ pub struct ToolStep {
     pub input: String,
     /// The user is asked before the tool runs.
     pub confirm: bool,
+    /// The user may change the input when asked.
+    pub editable: bool,
     /// The user is asked before the agent sees the result.
     pub confirm_result: bool,
     /// The user is asked once more while the tool runs.
@@ -174,7 +185,7 @@ pub enum ScriptErrorKind {
     /// A tool option of no known name.
     #[error(
         "expected an option of `tool`, found `{found}`\n\
-         (hint: confirm confirm-result reconfirm fails deny-means-continue deny-ends-turn; \
+         (hint: confirm editable confirm-result reconfirm fails deny-means-continue deny-ends-turn; \
          an input of several words needs quotes)"
     )]
     UnknownOption {
@@ -243,6 +254,19 @@ pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
         .map(|(index, line)| (index + 1, line.trim()))
         .take_while(|(_, line)| !line.is_empty() && !line.starts_with("</"));
     Some(parse(at, body))
+}
+
+/// The scenario that a message belongs to, as a comment in its script says.
+pub fn case_of(text: &str) -> Option<&str> {
+    let comment = text.lines().find_map(|line| line.trim().strip_prefix(CASE))?;
+    comment.split_whitespace().next()
+}
+
+/// Cuts a text into a few pieces, between characters.
+pub fn pieces(text: &str) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let size = letters.len().div_ceil(ECHO_PIECES).max(ECHO_PIECE);
+    letters.chunks(size).map(|chunk| chunk.iter().collect()).collect()
 }
 
 fn parse<'a>(
@@ -337,6 +361,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         class,
         input: words.next("the tool's input")?,
         confirm: false,
+        editable: false,
         confirm_result: false,
         reconfirm: false,
         fails: false,
@@ -345,6 +370,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
     while let Some(option) = words.pop() {
         match option.as_str() {
             "confirm" => step.confirm = true,
+            "editable" => step.editable = true,
             "confirm-result" => step.confirm_result = true,
             "reconfirm" => step.reconfirm = true,
             "fails" => step.fails = true,
@@ -489,6 +515,7 @@ impl fmt::Display for ToolStep {
         let options = [
             (self.confirm, "confirm"),
             (self.confirm_result, "confirm-result"),
+            (self.editable, "editable"),
             (self.reconfirm, "reconfirm"),
             (self.fails, "fails"),
             (self.deny_ends_turn, "deny-ends-turn"),

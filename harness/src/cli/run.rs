@@ -68,6 +68,16 @@ pub struct Run {
     /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
     #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
     agent_model: Option<SocketAddr>,
+    /// Be the agent that the host starts (ACP): the embedded host's, or what a host outside starts with `agent acp --run ADDRESS`
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:0",
+        conflicts_with_all = ["loopback", "agent_model"],
+        help_heading = "Agent"
+    )]
+    agent_acp: Option<SocketAddr>,
     /// Answer what this family of agents asks for besides: plain, copilot
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     agent_flavor: String,
@@ -279,7 +289,11 @@ impl Run {
 
     /// Who plays the agent.
     fn agent(&self) -> Mode {
-        if self.agent_model.is_some() { Mode::Model } else { Mode::Host }
+        match (&self.agent_model, &self.agent_acp) {
+            (Some(_), _) => Mode::Model,
+            (_, Some(_)) => Mode::Acp,
+            _ => Mode::Host,
+        }
     }
 
     fn abilities(&self, target: &Target, version: Version) -> Abilities {
@@ -384,7 +398,7 @@ impl Run {
                 let recorder = reports.begin(case, &entry, &setup.name);
                 let play = Play::new(setup, header.shared, recorder);
                 if matches!(target, Target::Embedded) {
-                    let verdict = embedded(play, &entry, header.seed);
+                    let verdict = embedded(play, &entry, header);
                     reports.case(CaseReport::of(case, &entry, &verdict), baseline);
                     tokio::task::yield_now().await;
                 } else {
@@ -495,7 +509,8 @@ impl Fuse {
 }
 
 /// Plays a scenario on a reference host of its own.
-fn embedded(play: Play, entry: &Entry, seed: u64) -> Verdict {
+fn embedded(play: Play, entry: &Entry, header: &Header) -> Verdict {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
-    sim::play(play, &mut RefHost::new(sim::settings(&entry.scenario, seed, epoch)))
+    let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
+    sim::play(play, &mut RefHost::new(config))
 }

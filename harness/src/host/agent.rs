@@ -17,10 +17,6 @@ use crate::agent::script::{self, RELEASE, Script, ScriptStep, ToolStep};
 pub(super) const STEP: Duration = Duration::from_millis(2);
 /// How many pieces `endless` streams before it goes on in silence, so that a state stays bounded.
 pub(super) const ENDLESS_PIECES: u32 = 5_000;
-/// The most pieces that a text without a script is said back in.
-const ECHO_PIECES: usize = 32;
-/// The least characters of such a piece.
-const ECHO_PIECE: usize = 8;
 
 /// One operation.
 #[derive(Clone, Debug)]
@@ -111,7 +107,7 @@ pub(super) fn plan(text: &str) -> VecDeque<Op> {
             Op::Step(ScriptStep::Say(vec![error.to_string()])),
             Op::Step(ScriptStep::Fail { kind: "script".to_owned(), resumable: false }),
         ]),
-        None => VecDeque::from([Op::Step(ScriptStep::Say(pieces(text)))]),
+        None => VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(text)))]),
     }
 }
 
@@ -130,11 +126,4 @@ pub(super) fn release(text: &str) -> Option<&str> {
 
 fn steps(script: Script) -> VecDeque<Op> {
     script.steps.into_iter().map(Op::Step).collect()
-}
-
-/// Cuts a text into a few pieces, between characters.
-pub(super) fn pieces(text: &str) -> Vec<String> {
-    let letters: Vec<char> = text.chars().collect();
-    let size = letters.len().div_ceil(ECHO_PIECES).max(ECHO_PIECE);
-    letters.chunks(size).map(|chunk| chunk.iter().collect()).collect()
 }

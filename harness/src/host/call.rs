@@ -9,11 +9,11 @@
 
 use crate::wire::json::{Value, json};
 
-use super::agent::{Op, Wait, pieces};
+use super::agent::{Op, Wait};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::play::tool_call;
-use crate::agent::script::{ToolClass, ToolStep};
+use crate::agent::script::{ToolClass, ToolStep, pieces};
 
 impl ToolClass {
     /// The names of the reference host's own tools: for the wire, and for people.
@@ -279,7 +279,7 @@ fn ready(turn: &str, call: &str, step: &ToolStep, ask: bool) -> Value {
     });
     if ask {
         action["confirmationTitle"] = json!("Allow this call?");
-        action["editable"] = json!(matches!(step.class, ToolClass::Shell));
+        action["editable"] = json!(step.editable);
         action["options"] = json!([
             {"id": "approve", "label": "Allow", "kind": "approve"},
             {"id": "deny", "label": "Deny", "kind": "deny"},

@@ -170,6 +170,7 @@ impl RefHost {
     /// Stops a chat's agent, takes the chat away and says so.
     pub(super) fn remove_chat(&mut self, uri: &str) {
         self.runs.remove(uri);
+        self.leave_agent(uri);
         let Some(chat) = self.chats.remove(uri) else {
             return;
         };

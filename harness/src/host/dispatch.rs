@@ -240,6 +240,7 @@ impl RefHost {
             }
             _ => {}
         }
+        self.tell_agent(uri, action);
         match action_type(action) {
             "chat/turnStarted" => {
                 self.store(uri, action);

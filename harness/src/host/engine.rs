@@ -29,6 +29,7 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
+use super::acp::Link;
 use super::agent::Run;
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
@@ -77,6 +78,9 @@ pub struct Config {
     pub faults: Vec<Fault>,
     /// The wall time at the beginning of the transcript, in milliseconds since 1970.
     pub epoch_ms: u64,
+    /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
+    /// agent of its own.
+    pub acp: Option<String>,
 }
 
 impl Default for Config {
@@ -87,6 +91,7 @@ impl Default for Config {
             seed: 0,
             faults: Vec::new(),
             epoch_ms: EPOCH_MS,
+            acp: None,
         }
     }
 }
@@ -155,6 +160,8 @@ pub struct RefHost {
     pub(super) chats: LiteMap<String, Chat>,
     pub(super) terminals: LiteMap<String, Terminal>,
     pub(super) runs: LiteMap<String, Run>,
+    /// The agent that it has started.
+    pub(super) acp: Option<Link>,
     /// Which sessions each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
     /// Sessions that are not ready yet.
@@ -199,6 +206,7 @@ impl RefHost {
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
             runs: LiteMap::new(),
+            acp: config.acp.map(Link::new),
             active: LiteMap::new(),
             creating: HashSet::new(),
             told: Vec::new(),
@@ -421,6 +429,11 @@ impl Host for RefHost {
         runs.chain(self.next_ready()).chain(self.next_removal()).chain(self.next_held()).min()
     }
 
+    fn handle_agent(&mut self, now: Duration, line: &str) {
+        self.pass(now);
+        self.hear_agent(line);
+    }
+
     fn poll_output(&mut self) -> Option<Output> {
         let output = self.outputs.pop_front()?;
         if let Output::Send { conn, .. } = &output
@@ -438,6 +451,7 @@ impl Host for RefHost {
         self.outputs.clear();
         self.late.clear();
         self.runs.clear();
+        self.acp = self.acp.take().map(Link::anew);
         if !self.has(Fault::RestartKeepsTurns) {
             self.fail_turns();
         }

@@ -421,7 +421,29 @@ faults! {
         "Output of a terminal has U+FFFD for everything that is not ASCII.";
     ShellMarkersSent = "shell-markers-sent",
         "Output of a terminal has the escape sequence that a command's output begins with.";
+    DenialAllowedBelow = "denial-allowed-below",
+        "The agent that was started is told that a denied call is allowed.";
+    AllowedUnasked = "allowed-unasked",
+        "The agent that was started is told that a call is allowed while the user is being asked.";
+    CancelKept = "cancel-kept",
+        "The agent that was started does not hear of a cancelled turn.";
+    ChunkLostBelow = "chunk-lost-below",
+        "The third text of the agent that was started is dropped.";
+    ChunksSwapped = "chunks-swapped",
+        "The third and the fourth text of the agent that was started change places.";
+    CallToldTwice = "call-told-twice",
+        "Each call of the agent that was started becomes two.";
 }
+
+/// Faults that only show on a host which speaks ACP to its agent.
+pub const BELOW: &[Fault] = &[
+    Fault::DenialAllowedBelow,
+    Fault::AllowedUnasked,
+    Fault::CancelKept,
+    Fault::ChunkLostBelow,
+    Fault::ChunksSwapped,
+    Fault::CallToldTwice,
+];
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,7 @@ pub mod fault;
 pub mod liar;
 pub mod null;
 
+mod acp;
 mod agent;
 mod call;
 mod chats;
@@ -56,6 +57,8 @@ pub trait Host {
     fn handle_timeout(&mut self, now: Duration);
     /// When [`Host::handle_timeout`] is wanted next, if ever.
     fn next_timeout(&self) -> Option<Duration>;
+    /// The agent that the host has started wrote a line. Hosts that start none ignore it.
+    fn handle_agent(&mut self, _now: Duration, _line: &str) {}
     /// The next thing to do, until there is none.
     fn poll_output(&mut self) -> Option<Output>;
     /// The host's process crashed and came back: every connection is gone without a word.
@@ -81,4 +84,6 @@ pub enum Output {
         /// Why, for a person.
         reason: String,
     },
+    /// A line for the agent that the host has started, without its end.
+    ToAgent(String),
 }

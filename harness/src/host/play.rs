@@ -130,7 +130,7 @@ impl RefHost {
         }
     }
 
-    fn part_id(&mut self, turn: &str) -> String {
+    pub(super) fn part_id(&mut self, turn: &str) -> String {
         match self.has(Fault::PartIdReused) {
             true => format!("part-of-{turn}"),
             false => self.fresh_id("part"),
@@ -246,7 +246,14 @@ impl RefHost {
     pub(super) fn start_run(&mut self, uri: &str) {
         let active = &self.state(uri)["activeTurn"];
         let turn = active["id"].as_str().unwrap_or("").to_owned();
-        let ops = agent::plan(active["message"]["text"].as_str().unwrap_or(""));
+        let text = active["message"]["text"].as_str().unwrap_or("").to_owned();
+        if self.acp.is_some() {
+            if let Some(chat) = self.chats.get_mut(uri) {
+                chat.began = self.now;
+            }
+            return self.prompt_agent(uri, turn, text);
+        }
+        let ops = agent::plan(&text);
         self.runs.insert(uri.to_owned(), Run::new(&turn, ops, self.now));
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.began = self.now;
@@ -292,11 +299,14 @@ impl RefHost {
         if self.has(Fault::TurnNeverEnds) {
             return self.hold_up(uri, 0, Wait::Forever);
         }
-        let Some(run) = self.runs.remove(uri) else {
-            return;
-        };
+        if let Some(run) = self.runs.remove(uri) {
+            self.complete_turn(uri, &run.turn);
+        }
+    }
+
+    pub(super) fn complete_turn(&mut self, uri: &str, turn: &str) {
         let duration = self.turn_duration(uri);
-        let end = json!({"type": "chat/turnComplete", "turnId": run.turn, "duration": duration});
+        let end = json!({"type": "chat/turnComplete", "turnId": turn, "duration": duration});
         self.publish(uri, end.clone());
         if self.has(Fault::TwoTurnEnds) {
             self.emit(uri, end, None);

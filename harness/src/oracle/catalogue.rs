@@ -449,6 +449,32 @@ catalogue! {
         "Notifications of the gap are not sent again; the client lists sessions anew, and a late \
          one would be folded over the fresh list. Source: lifecycle.md, reconnection."
         open "Judged for sessions added and removed, which happen once in a life.";
+    CallsToldOnce "below.calls-told-once" Essential "N1"
+        ["chat.tool.start-first", "chat.tool.parallel"]
+        "Each tool call of the agent below the host is one call above: one that nobody sees nobody \
+         can refuse, and one too many shows what never happened. Source: ChatToolCallStartAction."
+        open "Matched by the longest text of the input, in turns that are complete. What a model \
+              asked for, its agent may turn into something else: then only noted.";
+    DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
+        "A call that was denied above never runs below: whoever said no was lied to. Source: \
+         ChatToolCallConfirmedAction."
+        open "It ran where the agent was told that it may, or told its success; behind a model, where the \
+              result holds `ahp-ran-` and a digit, which only running `ahp-ran-$((A+B))` prints.";
+    RunsApproved "below.runs-approved" Essential "N3"
+        ["chat.tool.ready-pending", "chat.tool.approve-runs"]
+        "A call that asks for approval above does not run below before it has it, otherwise the \
+         question is for show. Source: ChatToolCallReadyAction."
+        open "As for denied calls. Early is what was seen before our own client sent the approval; of \
+              approvals by others only their absence proves anything.";
+    TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
+        "What the agent says stands in the turn, whole and in order, otherwise clients read \
+         something else than it said. Source: ChatDeltaAction."
+        open "White space aside, in turns that are complete; the host may say more. What a model said, \
+              its agent may change: then only noted.";
+    CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
+        "A turn that is cancelled above is cancelled below: an agent that does not hear of it goes on \
+         working, and changing files, unseen. Source: chat-channel.md."
+        open "Within a second; no figure is given. A model hears of it when nobody listens to it any more.";
 }
 
 impl Rule {

@@ -104,6 +104,7 @@ impl Context {
             Event::Received(seen) => self.received(seen, emit),
             Event::Closed { .. } => self.closed(emit),
             Event::Restarted => self.restarted(emit),
+            Event::Below { way, seen } => emit(self, &Step::Below { way: *way, seen }),
             Event::Cut { .. } | Event::Fault { .. } => {}
         }
     }

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::{catalog, identity, merging, owners, pending, rollup, sessions, status};
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
-    terminals, tools, turn_ids, turn_starts, turns,
+    terminals, tools, translation, turn_ids, turn_starts, turns,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -74,6 +74,7 @@ impl Oracle {
                 Box::new(pending::Pending::default()),
                 Box::new(terminals::Terminals::default()),
                 Box::new(reconnect::Reconnect::default()),
+                Box::new(translation::Translation::default()),
             ],
             sink: Sink::new(),
         }

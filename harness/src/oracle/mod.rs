@@ -14,6 +14,7 @@
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 
 mod asking;
+mod below;
 mod catalog;
 pub mod catalogue;
 mod causality;
@@ -51,6 +52,7 @@ mod step;
 mod subscriptions;
 mod terminals;
 mod tools;
+mod translation;
 mod turn_ids;
 mod turn_starts;
 mod turns;

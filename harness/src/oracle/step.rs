@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::wire::json::Value;
 
 use crate::model::Outcome;
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{Below, ConnId, Seen};
 use crate::wire::channel::ChannelKind;
 use crate::wire::message::Message;
 use crate::wire::protocol::{ActionRow, Protocol};
@@ -66,6 +66,8 @@ pub(super) enum Step<'a> {
     /// does later has been done.
     /// `touched` are the sessions that something happened in since the last time.
     Rest { touched: &'a [ChannelId] },
+    /// Something passed below the host.
+    Below { way: Below, seen: &'a Arc<Seen> },
     /// A connection ended.
     Closed,
     /// The host was restarted.

@@ -378,6 +378,9 @@ impl Replayed {
             self.play.restarted(at, Ok(()));
             return;
         }
+        if let Event::Below { way, seen } = event {
+            return self.play.below(at, way, seen);
+        }
         let Some(conn) = self.conns.get(client).copied() else {
             self.odd.push(format!("`{client}` has no connection now"));
             return;
@@ -386,7 +389,11 @@ impl Replayed {
             Event::Open { .. } => self.play.opened(at, conn),
             Event::Received(seen) => self.play.seen(at, conn, seen),
             Event::Closed { code, reason, .. } => self.play.closed(at, conn, code, &reason),
-            Event::Sent(_) | Event::Restarted | Event::Cut { .. } | Event::Fault { .. } => {}
+            Event::Sent(_)
+            | Event::Below { .. }
+            | Event::Restarted
+            | Event::Cut { .. }
+            | Event::Fault { .. } => {}
         }
     }
 

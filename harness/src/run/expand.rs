@@ -2,6 +2,7 @@
 //! ones that an author could have written.
 
 use crate::agent::mode::Mode as AgentMode;
+use crate::agent::script::{CASE, HEADER, RELEASE};
 use crate::wire::json::{Value, json};
 
 use crate::scenario::bind::{Mint, Template};
@@ -288,9 +289,13 @@ fn turn(case: &Case, step: &Step) -> Vec<Act> {
         Some(script) => script.to_owned(),
         None => case.setup.scenario.agent.clone(),
     };
-    let script = match script.trim() {
-        "" => String::new(),
-        script => format!("{}\n{script}", crate::agent::script::HEADER),
+    let script = match (script.trim(), case.setup.agent) {
+        ("", _) => String::new(),
+        (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
+        // Outside of the host it has to be said whose conversation this is.
+        (script, AgentMode::Model | AgentMode::Acp) => {
+            format!("{HEADER}\n{CASE} {} {}\n{script}", case.setup.name, step.span.start)
+        }
     };
     let text = match step.template("text") {
         Some(text) if script.is_empty() => text.clone(),
@@ -383,14 +388,14 @@ fn reconnect(step: &Step, peer: PeerId) -> Vec<Act> {
 }
 
 /// To an agent that the host keeps, a release travels in band, as a steering message that the agent
-/// takes for itself. To a model it could not: nobody reads its conversation while it holds.
+/// takes for itself. To others it could not: nobody reads their conversation while they hold.
 fn release(case: &mut Case, step: &Step) -> Vec<Act> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
-    if case.setup.agent == AgentMode::Model {
+    if case.setup.agent != AgentMode::Host {
         return vec![Act::Release(hold.to_owned())];
     }
-    let text = format!("{} {hold}", crate::agent::script::RELEASE);
+    let text = format!("{} {hold}", RELEASE);
     let id = case.mint.fresh();
     let action: Value = json!({
         "type": "chat/pendingMessageSet",

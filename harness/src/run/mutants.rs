@@ -29,7 +29,7 @@ use std::time::Duration;
 use crate::agent::mode::Mode;
 use crate::host::Host;
 use crate::host::engine::{Config, RefHost};
-use crate::host::fault::{FAULTS, Fault};
+use crate::host::fault::{BELOW, FAULTS, Fault};
 use crate::oracle::CHECKS;
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
@@ -108,8 +108,12 @@ pub struct Matrix {
     pub outcomes: Vec<Outcome>,
 }
 
-/// Plays one scenario against a host in memory, with the settings of the matrix.
+/// Plays one scenario against a host in memory that keeps its own agent, with the settings of the matrix.
 pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict {
+    play_with(entry, version, host, Mode::Host)
+}
+
+fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) -> Verdict {
     let setup = Setup {
         scenario: Arc::clone(&entry.scenario),
         version,
@@ -120,19 +124,23 @@ pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict 
         limit: LIMIT,
         authenticate: Vec::new(),
         observe: false,
-        agent: Mode::Host,
+        agent,
     };
     sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
 }
 
 /// The scenarios that a host of this version can be asked to play.
 pub fn playable(suite: &Suite, version: Version) -> Vec<Entry> {
+    playable_with(suite, version, Mode::Host)
+}
+
+fn playable_with(suite: &Suite, version: Version, agent: Mode) -> Vec<Entry> {
     let abilities = Abilities {
         version,
         profiles: vec!["all".to_owned()],
         embedded: true,
         restarts: true,
-        agent: Mode::Host,
+        agent,
         aggressive: true,
     };
     let entries: Vec<&Entry> = suite.entries.iter().collect();
@@ -141,12 +149,12 @@ pub fn playable(suite: &Suite, version: Version) -> Vec<Entry> {
 }
 
 /// Plays scenarios against the reference host with these faults planted.
-pub fn play(faults: &[Fault], entries: &[Entry], version: Version) -> Tripped {
+pub fn play(faults: &[Fault], entries: &[Entry], version: Version, agent: Mode) -> Tripped {
     let mut tripped = Tripped::default();
     for entry in entries {
-        let mut config = sim::settings(&entry.scenario, SEED, epoch());
+        let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
-        let verdict = play_on(entry, version, &mut RefHost::new(config));
+        let verdict = play_with(entry, version, &mut RefHost::new(config), agent);
         tripped.add(entry, &verdict);
     }
     tripped
@@ -228,16 +236,23 @@ impl Matrix {
         share: impl FnOnce(&(dyn Fn() + Sync)),
     ) -> Matrix {
         let entries = playable(suite, version);
+        let started = playable_with(suite, version, Mode::Acp);
         let next = AtomicUsize::new(0);
         let tripped: Mutex<LiteMap<Fault, Tripped>> = Mutex::default();
         share(&|| {
             while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let one = play(&[*fault], &entries, version);
+                let one = match BELOW.contains(fault) {
+                    true => play(&[*fault], &started, version, Mode::Acp),
+                    false => play(&[*fault], &entries, version, Mode::Host),
+                };
                 tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
             }
         });
         let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let honest = play(&[], &entries, version);
+        let mut honest = play(&[], &entries, version, Mode::Host);
+        let below = play(&[], &started, version, Mode::Acp);
+        honest.checks.extend(below.checks);
+        honest.scenarios.extend(below.scenarios);
         let scenarios: Vec<String> = entries.iter().map(|one| one.scenario.id.clone()).collect();
         // A scenario that this version does not have cannot be missed.
         let absent = |name: &str| {

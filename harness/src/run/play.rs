@@ -11,7 +11,7 @@ use litemap::LiteMap;
 
 use crate::ledger::Ledger;
 use crate::oracle::{Options, Oracle};
-use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
 
@@ -34,6 +34,9 @@ impl Recorder for Counting {
         self.0
     }
 }
+
+/// What passes below a host is on no connection of a client.
+const BELOW: ConnId = ConnId(u32::MAX);
 
 /// How a scenario ended.
 #[derive(Clone, Debug)]
@@ -147,6 +150,14 @@ impl Play {
         }
         let line = self.record(at, conn, Event::Received(Arc::clone(&seen)));
         self.case.handle_frame(at, conn, line, &seen);
+    }
+
+    /// Something passed below the host.
+    pub fn below(&mut self, now: Duration, way: Below, seen: Arc<Seen>) {
+        let at = self.at(now);
+        let event = Event::Below { way, seen };
+        let line = self.recorder.record(at, way.peer(), &event);
+        self.oracle.observe(&Entry { line, at, conn: BELOW, event });
     }
 
     /// A connection ended, not by us, or could not be opened.

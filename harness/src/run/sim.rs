@@ -1,17 +1,25 @@
 //! A case against a host engine, in memory and in virtual time: no sockets, no waiting, and every
 //! time the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent::acp::{self, Agent, Output as Said};
+use crate::agent::mode::Mode;
 use crate::host::engine::Config;
 use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
+use crate::transcript::{Below, Seen};
+use crate::wire::frame::Frame;
 
 use super::case::Output;
 use super::play::{Play, Verdict};
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
+
+/// Where agents work that only say what they would do.
+const NOWHERE: &str = "/";
 
 /// The settings of a reference host of a scenario's own, those that the scenario asks for included.
 pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
@@ -28,36 +36,68 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
     config
 }
 
-/// Plays to the end.
+/// The settings of a reference host whose agent is played in this way.
+pub fn settings_with(scenario: &Scenario, seed: u64, epoch: Duration, agent: Mode) -> Config {
+    let acp = (agent == Mode::Acp).then(|| NOWHERE.to_owned());
+    Config { acp, ..settings(scenario, seed, epoch) }
+}
+
+/// Plays to the end. A host that speaks ACP to its agent is given one.
 pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
+    let agent = &mut Agent::new(acp::Config::default());
     let mut now = Duration::ZERO;
     play.begin(now);
     for _ in 0..MAX_ROUNDS {
-        let moved = to_host(&mut play, host, now) | to_case(&mut play, host, now);
+        let moved = to_host(&mut play, host, agent, now)
+            | to_case(&mut play, host, agent, now)
+            | from_agent(&mut play, host, agent, now);
         if moved {
             continue;
         }
         if play.is_over() {
             break;
         }
-        let Some(next) = [play.next_timeout(), host.next_timeout()].into_iter().flatten().min()
-        else {
+        let due = [play.next_timeout(), host.next_timeout(), agent.next_timeout()];
+        let Some(next) = due.into_iter().flatten().min() else {
             break;
         };
         now = now.max(next);
+        if agent.next_timeout().is_some_and(|at| at <= now) {
+            agent.handle_timeout(now);
+        }
+        while from_agent(&mut play, host, agent, now) {}
         if host.next_timeout().is_some_and(|at| at <= now) {
             host.handle_timeout(now);
         }
         // What the host did at this very moment arrives before the wait for it is over.
-        while to_case(&mut play, host, now) {
-            to_host(&mut play, host, now);
+        while to_case(&mut play, host, agent, now) {
+            to_host(&mut play, host, agent, now);
         }
         play.timeout(now);
     }
     play.finish()
 }
 
-fn to_host(play: &mut Play, host: &mut dyn Host, now: Duration) -> bool {
+/// What the agent does, one thing at a time. Its tools only say what they would do: in memory there are no
+/// files.
+fn from_agent(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
+    match agent.poll_output() {
+        Some(Said::Line(line)) => {
+            play.below(now, Below::FromAgent, seen(&line));
+            host.handle_agent(now, &line);
+        }
+        Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
+        Some(Said::Stop(_)) => {}
+        None => return false,
+    }
+    true
+}
+
+fn seen(line: &str) -> Arc<Seen> {
+    Arc::new(Seen::new(Frame::Text(line.to_owned())))
+}
+
+fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
     let mut moved = false;
     while let Some(output) = play.poll_output(now) {
         moved = true;
@@ -72,15 +112,14 @@ fn to_host(play: &mut Play, host: &mut dyn Host, now: Duration) -> bool {
                 host.restart(now);
                 play.restarted(now, Ok(()));
             }
-            // The reference host's agent is released in band.
-            Output::Release(_) => {}
+            Output::Release(hold) => agent.release(now, "", &hold),
         }
     }
     moved
 }
 
 /// One thing at a time, as over sockets: what the case makes of it goes out before the next.
-fn to_case(play: &mut Play, host: &mut dyn Host, now: Duration) -> bool {
+fn to_case(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
     let Some(output) = host.poll_output() else {
         return false;
     };
@@ -89,6 +128,10 @@ fn to_case(play: &mut Play, host: &mut dyn Host, now: Duration) -> bool {
         HostOutput::Close { conn, code, reason } => {
             play.closed(now, conn, Some(code), &reason);
             host.handle_close(now, conn);
+        }
+        HostOutput::ToAgent(line) => {
+            play.below(now, Below::ToAgent, seen(&line));
+            agent.handle_line(now, &line);
         }
     }
     true

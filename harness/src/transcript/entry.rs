@@ -99,8 +99,45 @@ pub enum Event {
         /// What, as it was asked for.
         what: String,
     },
+    /// Something passed between the host and the agent behind it, or what that agent asks.
+    Below {
+        /// Which way, and to whom.
+        way: Below,
+        /// What.
+        seen: Arc<Seen>,
+    },
     /// The host was restarted: numbers and states of before mean nothing after.
     Restarted,
+}
+
+/// What passes below a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Below {
+    /// The host sent a message to its agent, which it speaks ACP to.
+    ToAgent,
+    /// Its agent sent a message.
+    FromAgent,
+    /// The model stand-in was asked and answers: a line of its log, see `AGENT_SCRIPT.md`.
+    Model,
+}
+
+impl Below {
+    /// Every way, with its word in a capture.
+    pub const ALL: [(Below, &'static str); 3] =
+        [(Below::ToAgent, "c2a"), (Below::FromAgent, "a2c"), (Below::Model, "model")];
+
+    /// Its word in a capture.
+    pub fn word(self) -> &'static str {
+        Below::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
+    }
+
+    /// Who is on the other side, as a capture calls the connection.
+    pub fn peer(self) -> &'static str {
+        match self {
+            Below::ToAgent | Below::FromAgent => "agent",
+            Below::Model => "model",
+        }
+    }
 }
 
 impl Event {

@@ -109,6 +109,27 @@ pub const KINDS: &[Kind] = &[
     Kind { dir: "c2s", conn: true, members: FRAME, frame: true, doc: "the client sent a message" },
     Kind { dir: "s2c", conn: true, members: FRAME, frame: true, doc: "the host sent a message" },
     Kind {
+        dir: "c2a",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the host sent a message to its agent, which it speaks ACP to",
+    },
+    Kind {
+        dir: "a2c",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the agent sent a message to the host",
+    },
+    Kind {
+        dir: "model",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the agent asked the model stand-in: a line of its log",
+    },
+    Kind {
         dir: "close",
         conn: true,
         members: &[

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::wire::frame::Frame;
 use crate::wire::message::Decoded;
 
-use super::{Event, Handshake, Seen, Side};
+use super::{Below, Event, Handshake, Seen, Side};
 
 /// Appends one event as a line, with its end.
 pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, event: &Event) {
@@ -44,6 +44,9 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
         }
         Event::Sent(seen) => frame(out, "c2s", &seen.frame, is_json(&seen.decoded)),
         Event::Received(seen) => frame(out, "s2c", &seen.frame, is_json(&seen.decoded)),
+        Event::Below { way, seen } => {
+            frame(out, way.word(), &seen.frame, is_json(&seen.decoded));
+        }
         Event::Cut { by, frame: begun } => {
             frame(out, if *by == Side::Client { "c2s" } else { "s2c" }, begun, false);
             out.push_str(",\"cut\":true");
@@ -172,7 +175,8 @@ pub enum LineError {
     Malformed(String),
     /// It has no `dir`, or one that is not known.
     #[error(
-        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `fault` or `restart`, found `{0}`"
+        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `fault` or \
+         `restart`, found `{0}`"
     )]
     Direction(String),
     /// A frame without content.
@@ -247,7 +251,10 @@ pub fn read(line: &str) -> Result<Line, LineError> {
             code: raw.code,
             reason: raw.reason.unwrap_or_default(),
         },
-        other => return Err(LineError::Direction(other.to_owned())),
+        other => match Below::ALL.iter().find(|(_, word)| *word == other) {
+            Some((way, _)) => Event::Below { way: *way, seen: Arc::new(Seen::new(content(&raw)?)) },
+            None => return Err(LineError::Direction(other.to_owned())),
+        },
     };
     Ok(Line { case: raw.case, at, conn: raw.conn, event })
 }
@@ -323,6 +330,11 @@ mod tests {
         check(
             Event::Fault { what: "drop".into() },
             r#"{"t":1.000152,"conn":"A","dir":"fault","fault":"drop"}"#,
+        );
+        let asked = Seen::new(Frame::Text("{\"id\":1}".to_owned()));
+        check(
+            Event::Below { way: Below::ToAgent, seen: Arc::new(asked) },
+            r#"{"t":1.000152,"conn":"A","dir":"c2a","msg":{"id":1}}"#,
         );
         let closed = Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".into() };
         check(

@@ -10,4 +10,4 @@ pub mod format;
 pub mod line;
 pub mod reader;
 
-pub use entry::{ConnId, Entry, Event, Handshake, Seen, Side};
+pub use entry::{Below, ConnId, Entry, Event, Handshake, Seen, Side};

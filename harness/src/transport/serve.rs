@@ -185,6 +185,7 @@ async fn engine(mut host: Box<dyn Host + Send>, mut inbox: mpsc::Receiver<Inward
             let (conn, outward) = match output {
                 Output::Send { conn, frame } => (conn, Outward::Frame(frame)),
                 Output::Close { conn, code, reason } => (conn, Outward::Close(code, reason)),
+                Output::ToAgent(_) => continue,
             };
             let full = clients.get(&conn).is_some_and(|client| client.try_send(outward).is_err());
             if full {

@@ -212,7 +212,7 @@ impl Steps {
             }
             Event::Cut { .. } => self.left_out(entry, "a message that never ended"),
             Event::Fault { what } => self.left_out(entry, &format!("the fault `{what}`")),
-            Event::Open { .. } | Event::Restarted => {}
+            Event::Open { .. } | Event::Below { .. } | Event::Restarted => {}
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::FanoutSkipsSecondClient,
         &[
+            "below/*",
             "fanout.complete",
             "dispatch/*",
             "handshake/initial-subscriptions-have-snapshots",
@@ -112,6 +113,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::EchoWithoutOrigin,
         &[
+            "below/*",
             "dispatch.settled-once",
             "turns.explained",
             "dispatch/*",
@@ -136,6 +138,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ClientSeqRenumbered,
         &[
+            "below/*",
             "sessions/the-list-agrees-at-rest",
             "dispatch.no-forged-origin",
             "dispatch.payload-kept",
@@ -337,7 +340,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::RunsAfterDenial,
-        &["state.dead-host-action", "tools.legal-transitions", "tools/denied-call-never-runs"],
+        &[
+            "below/a-denied-call-never-reaches-its-tool",
+            "state.dead-host-action",
+            "tools.legal-transitions",
+            "tools/denied-call-never-runs",
+        ],
     ),
     row(
         Fault::ToolRunsTwice,
@@ -351,6 +359,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::CompleteSkipsRunning,
         &[
+            "below/what-the-agent-does-is-shown-once",
             "state.dead-host-action",
             "tools.legal-transitions",
             "tools/denied-result-is-not-used",
@@ -371,6 +380,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::DeltaBeforePart,
         &[
+            "below/*",
             "state.dead-host-action",
             "turns.part-before-append",
             "order/host-and-clients-agree-at-the-end",
@@ -393,6 +403,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::TurnNeverEnds,
         &[
+            "below/*",
             "handshake/nothing-comes-unasked",
             "input/*",
             "metadata/a-title-is-shared",
@@ -411,7 +422,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::OutputAfterCancel,
-        &["state.dead-host-action", "turns.active-only", "turns/cancel-stops-the-stream"],
+        &[
+            "below/a-cancel-reaches-the-agent",
+            "state.dead-host-action",
+            "turns.active-only",
+            "turns/cancel-stops-the-stream",
+        ],
     ),
     row(
         Fault::OutputOnOldTurn,

@@ -1,0 +1,265 @@
+//! Tool calls as they are told: announced, asked about, run, ended.
+//!
+//! A call is `pending` until it may run, `in_progress` while it does, `completed` or `failed` at its end.
+//!
+//! Knows: updates of the protocol. Never knows: scripts beyond one call, files.
+//!
+//! Start at [`Agent::tell`].
+
+use crate::agent::script::{ToolClass, ToolStep};
+use crate::wire::json::{Value, json};
+
+use super::client::{At, Purpose};
+use super::effect::{Effect, Ran, below};
+use super::turn::{Turn, Wait};
+use super::{Agent, Output};
+
+/// What a user can answer: the id, the name, the kind.
+pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
+    ("allow", "Allow", "allow_once"),
+    ("allow-always", "Always allow", "allow_always"),
+    ("reject", "Reject", "reject_once"),
+    ("reject-always", "Always reject", "reject_always"),
+];
+
+/// One call of a turn.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) step: ToolStep,
+    /// What the user said; `None` where nobody was asked.
+    pub(super) allowed: Option<bool>,
+    /// How it ended, once it has.
+    pub(super) ran: Option<Ran>,
+    /// A terminal of the client that it runs in.
+    pub(super) terminal: Option<String>,
+    /// Its end was told.
+    ended: bool,
+}
+
+/// What a class of tools is called, and its kind.
+fn names(class: &ToolClass) -> (&str, &'static str) {
+    match class {
+        ToolClass::Shell => ("shell", "execute"),
+        ToolClass::Read => ("read", "read"),
+        ToolClass::Write => ("write", "edit"),
+        ToolClass::Edit => ("edit", "edit"),
+        ToolClass::Client(name) | ToolClass::Mcp(name) => (name, "other"),
+    }
+}
+
+/// What decisions about a class are remembered under.
+pub(super) fn class(class: &ToolClass) -> &'static str {
+    match class {
+        ToolClass::Shell => "shell",
+        ToolClass::Read => "read",
+        ToolClass::Write => "write",
+        ToolClass::Edit => "edit",
+        ToolClass::Client(_) => "client",
+        ToolClass::Mcp(_) => "mcp",
+    }
+}
+
+/// The line at which the input of a file's tool is cut: its path, then the texts.
+fn lines(input: &str) -> [&str; 3] {
+    let (path, rest) = input.split_once('\n').unwrap_or((input, ""));
+    let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));
+    [path, old, new]
+}
+
+/// What a call does. The input of `write` is the path and, on further lines, the text; that of `edit`
+/// the path, the old text and the new one, a line each.
+///
+/// # Errors
+/// The file is not below the session's folder.
+pub(super) fn effect(step: &ToolStep, cwd: &str) -> Result<Effect, String> {
+    let [path, old, new] = lines(&step.input);
+    let file =
+        || below(cwd, path).ok_or_else(|| format!("expected a path below `{cwd}`, found `{path}`"));
+    Ok(match &step.class {
+        ToolClass::Read => Effect::Read { path: file()? },
+        ToolClass::Write => {
+            let text = step.input.split_once('\n').map_or("", |(_, text)| text);
+            Effect::Write { path: file()?, text: text.to_owned() }
+        }
+        ToolClass::Edit => Effect::Edit { path: file()?, old: old.to_owned(), new: new.to_owned() },
+        _ => Effect::Shell { command: step.input.clone(), cwd: cwd.to_owned() },
+    })
+}
+
+fn raw_input(step: &ToolStep) -> Value {
+    let [path, old, new] = lines(&step.input);
+    let text = step.input.split_once('\n').map_or("", |(_, text)| text);
+    match &step.class {
+        ToolClass::Shell => json!({"command": (step.input.as_str())}),
+        ToolClass::Read => json!({"path": path}),
+        ToolClass::Write => json!({"path": path, "content": text}),
+        ToolClass::Edit => json!({"path": path, "old": old, "new": new}),
+        ToolClass::Client(_) | ToolClass::Mcp(_) => Value::read(&step.input)
+            .ok()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| json!({"input": (step.input.as_str())})),
+    }
+}
+
+/// What a call has done to a file, where it did something to one.
+fn diff(effect: &Effect) -> Option<Value> {
+    match effect {
+        Effect::Write { path, text } => {
+            Some(json!({"type": "diff", "path": path, "oldText": null, "newText": text}))
+        }
+        Effect::Edit { path, old, new } => {
+            Some(json!({"type": "diff", "path": path, "oldText": old, "newText": new}))
+        }
+        Effect::Shell { .. } | Effect::Read { .. } => None,
+    }
+}
+
+impl Agent {
+    pub(super) fn cwd(&self, session: &str) -> String {
+        self.sessions.get(session).map(|session| session.cwd.clone()).unwrap_or_default()
+    }
+
+    /// Tells of a new call. Returns its place in the turn.
+    pub(super) fn tell(&mut self, session: &str, turn: &mut Turn, step: ToolStep) -> usize {
+        let id = format!("call-{}", self.fresh());
+        let (name, kind) = names(&step.class);
+        let title = match &step.class {
+            ToolClass::Shell => format!("`{}`", step.input),
+            _ => format!("{name} {}", lines(&step.input)[0]),
+        };
+        let mut update = json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "name": name, "kind": kind,
+            "status": "pending", "rawInput": (raw_input(&step)),
+        });
+        if let Ok(Effect::Read { path } | Effect::Write { path, .. } | Effect::Edit { path, .. }) =
+            effect(&step, &self.cwd(session))
+        {
+            update["locations"] = json!([{"path": path}]);
+        }
+        self.update(session, update);
+        turn.calls.push(Call { id, step, allowed: None, ran: None, terminal: None, ended: false });
+        turn.calls.len() - 1
+    }
+
+    /// Asks whether a call may run, unless that was decided for all calls of its class.
+    pub(super) fn permit(&mut self, turn: &mut Turn, at: At<'_>) {
+        let session = at.session;
+        let Some(call) = turn.calls.get_mut(at.call) else {
+            return;
+        };
+        let remembered = self.sessions.get(session).map(|session| &session.remembered);
+        let decided = remembered.and_then(|all| all.get(class(&call.step.class))).copied();
+        if decided.is_some() {
+            call.allowed = decided;
+            return;
+        }
+        let (name, kind) = names(&call.step.class);
+        let option = |(id, name, kind): &(&str, &str, &str)| json!({"optionId": (*id), "name": (*name), "kind": (*kind)});
+        let options: Vec<Value> = OPTIONS.iter().map(option).collect();
+        let params = json!({
+            "sessionId": session,
+            "toolCall": {
+                "toolCallId": (call.id.as_str()), "title": name, "kind": kind, "status": "pending",
+                "rawInput": (raw_input(&call.step)),
+            },
+            "options": options,
+        });
+        self.ask(turn, at, Purpose::Permission, "session/request_permission", params);
+    }
+
+    /// Runs a call that may run, by the client where it can, else as an effect.
+    pub(super) fn run(&mut self, turn: &mut Turn, at: At<'_>) {
+        let session = at.session;
+        let cwd = self.cwd(session);
+        let Some(call) = turn.calls.get_mut(at.call) else {
+            return;
+        };
+        if call.allowed == Some(false) {
+            call.ran = Some(Ran::badly("the user did not allow it"));
+            if call.step.deny_ends_turn {
+                self.end(session, turn, at.call);
+                turn.cut_short();
+            }
+            return;
+        }
+        let progress = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": "in_progress",
+        });
+        let pretends = matches!(call.step.class, ToolClass::Client(_) | ToolClass::Mcp(_));
+        let effect = match effect(&call.step, &cwd) {
+            _ if call.step.fails => Err("the tool failed".to_owned()),
+            Ok(_) if pretends => {
+                call.ran = Some(Ran::well(format!("ran: {}", call.step.input)));
+                return self.update(session, progress);
+            }
+            effect => effect,
+        };
+        self.update(session, progress);
+        match effect {
+            Err(why) => turn.result_of(at.track, Ran::badly(why)),
+            Ok(effect) if self.delegate(turn, at, &effect) => {}
+            Ok(effect) => {
+                let token = self.fresh();
+                self.effects.insert(token, session.to_owned());
+                self.outputs.push_back(Output::Run { token, effect });
+                turn.hold_up(at.track, Wait::Effect(token));
+            }
+        }
+    }
+
+    /// Tells how a call ended, once.
+    pub(super) fn end(&mut self, session: &str, turn: &mut Turn, at: usize) {
+        let cwd = self.cwd(session);
+        let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
+            return;
+        };
+        call.ended = true;
+        let ran = call.ran.take().unwrap_or_else(|| Ran::badly("it came to no end"));
+        let text =
+            json!({"type": "content", "content": {"type": "text", "text": (ran.text.as_str())}});
+        let terminal =
+            call.terminal.as_ref().map(|id| json!({"type": "terminal", "terminalId": id}));
+        let diff =
+            effect(&call.step, &cwd).ok().filter(|_| ran.ok).and_then(|effect| diff(&effect));
+        let content: Vec<Value> = [Some(text), terminal, diff].into_iter().flatten().collect();
+        let status = if ran.ok { "completed" } else { "failed" };
+        let update = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": status,
+            "content": content, "rawOutput": {"output": (ran.text.as_str())},
+        });
+        self.update(session, update);
+    }
+
+    /// Ends every call of a turn that was cancelled, and what it has at the client.
+    pub(super) fn abandon(&mut self, session: &str, turn: &mut Turn) {
+        for at in 0..turn.calls.len() {
+            let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
+                continue;
+            };
+            call.ran = Some(Ran::badly("the turn was cancelled"));
+            let terminal = call.terminal.clone();
+            self.end(session, turn, at);
+            if let Some(terminal) = terminal {
+                let params = json!({"sessionId": session, "terminalId": terminal});
+                // No track waits: those of a cancelled turn are over.
+                let at = At { session, track: usize::MAX, call: at };
+                for method in ["terminal/kill", "terminal/release"] {
+                    self.ask(turn, at, Purpose::Nothing, method, params.clone());
+                }
+            }
+        }
+    }
+
+    /// An effect of a turn has ended.
+    pub(super) fn effect_ended(&mut self, session: &str, token: u64, ran: Ran) {
+        let now = self.now;
+        self.with_turn(session, |_, turn| {
+            if let Some(index) = turn.waiting(&Wait::Effect(token)) {
+                turn.wake(index, now);
+                turn.result_of(index, ran);
+            }
+            true
+        });
+    }
+}

@@ -1,0 +1,234 @@
+//! What the agent asks of its client, and what it makes of the answers.
+//!
+//! A permission is given only by one of the options that allow: whatever else comes back, an error or an
+//! option that was not offered, does not let the tool run.
+//!
+//! Knows: calls. Never knows: scripts.
+//!
+//! Start at [`Agent::ask`].
+
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+
+use super::call::{OPTIONS, class};
+use super::effect::{Effect, Ran};
+use super::turn::{Op, Turn, Wait};
+use super::{Agent, MAX_ASKED};
+
+/// Bytes of a terminal's output that the client keeps.
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// What the client can do, as it says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Capabilities {
+    read: bool,
+    write: bool,
+    terminal: bool,
+}
+
+impl Capabilities {
+    pub(super) fn read(params: &Value) -> Capabilities {
+        let flag = |pointer| params.pointer(pointer).and_then(Value::as_bool) == Some(true);
+        Capabilities {
+            read: flag("/fs/readTextFile"),
+            write: flag("/fs/writeTextFile"),
+            terminal: flag("/terminal"),
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// Whether a call may run.
+    Permission,
+    /// The text of a file.
+    Read,
+    /// The text of a file in which something is to be replaced.
+    ReadToEdit { path: String, old: String, new: String },
+    /// A file was written.
+    Write,
+    /// A terminal to run in.
+    Terminal,
+    /// The end of what runs in a terminal.
+    Exit,
+    /// What was printed there, and whether it succeeded.
+    Printed(bool),
+    /// Nothing hangs on the answer.
+    Nothing,
+}
+
+/// An open request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    id: u64,
+    session: String,
+    call: usize,
+    purpose: Purpose,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    /// Its session.
+    pub(super) session: &'a str,
+    /// The track that carries it out.
+    pub(super) track: usize,
+    /// Its place among the calls of the turn.
+    pub(super) call: usize,
+}
+
+impl Agent {
+    /// Asks the client, for a call of a turn; the track waits for the answer.
+    pub(super) fn ask(
+        &mut self,
+        turn: &mut Turn,
+        at: At<'_>,
+        purpose: Purpose,
+        method: &str,
+        params: Value,
+    ) {
+        if self.asked.len() >= MAX_ASKED {
+            return turn.result_of(at.track, Ran::badly("the client answers nothing"));
+        }
+        let id = self.fresh();
+        turn.open += 1;
+        turn.hold_up(at.track, Wait::Answer(id));
+        let session = at.session.to_owned();
+        self.asked.insert(id, Asked { id, session, call: at.call, purpose });
+        self.send(Message::request(id, method, params));
+    }
+
+    /// Has the client do what a call does. Returns whether it can.
+    pub(super) fn delegate(&mut self, turn: &mut Turn, at: At<'_>, effect: &Effect) -> bool {
+        let (purpose, method, more) = match effect {
+            Effect::Shell { command, cwd } if self.client.terminal => {
+                let more = json!({
+                    "command": "sh", "args": ["-c", command], "cwd": cwd, "env": [],
+                    "outputByteLimit": OUTPUT_BYTES,
+                });
+                (Purpose::Terminal, "terminal/create", more)
+            }
+            Effect::Read { path } if self.client.read => {
+                (Purpose::Read, "fs/read_text_file", json!({"path": path}))
+            }
+            Effect::Write { path, text } if self.client.write => {
+                (Purpose::Write, "fs/write_text_file", json!({"path": path, "content": text}))
+            }
+            Effect::Edit { path, old, new } if self.client.read && self.client.write => {
+                let [path, old, new] = [path, old, new].map(String::clone);
+                let params = json!({"path": path});
+                (Purpose::ReadToEdit { path, old, new }, "fs/read_text_file", params)
+            }
+            _ => return false,
+        };
+        let mut params = more;
+        params["sessionId"] = json!((at.session));
+        self.ask(turn, at, purpose, method, params);
+        true
+    }
+
+    /// The client has answered.
+    pub(super) fn answered(&mut self, asked: Asked, message: &Message) {
+        let now = self.now;
+        self.with_turn(&asked.session, |agent, turn| {
+            if let Some(index) =
+                turn.waiting(&Wait::Answer(asked.id)).filter(|_| turn.cancelled.is_none())
+            {
+                turn.wake(index, now);
+                agent.make_of(&asked, turn, index, message);
+            }
+            agent.heard(turn)
+        });
+    }
+
+    fn make_of(&mut self, asked: &Asked, turn: &mut Turn, index: usize, message: &Message) {
+        let at = At { session: &asked.session, track: index, call: asked.call };
+        let session = at.session;
+        let result = match message.result() {
+            _ if asked.purpose == Purpose::Permission => message.result().unwrap_or(&Value::Null),
+            Some(result) => result,
+            None => {
+                let why = message.error().and_then(|error| error["message"].as_str());
+                let why = why.unwrap_or("the client refused").to_owned();
+                return turn.result_of(index, Ran::badly(why));
+            }
+        };
+        let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
+        match &asked.purpose {
+            Purpose::Permission => self.decided(turn, at, result),
+            Purpose::Read => turn.result_of(index, Ran::well(text("content"))),
+            Purpose::Write => turn.result_of(index, Ran::well("written")),
+            Purpose::ReadToEdit { path, old, new } => {
+                let content = text("content");
+                if !content.contains(old.as_str()) {
+                    return turn.result_of(index, Ran::badly("the file does not hold the text"));
+                }
+                let params = json!({
+                    "sessionId": session, "path": path, "content": (content.replacen(old.as_str(), new, 1)),
+                });
+                self.ask(turn, at, Purpose::Write, "fs/write_text_file", params);
+            }
+            Purpose::Terminal => {
+                let terminal = text("terminalId");
+                let content = json!([{"type": "terminal", "terminalId": terminal}]);
+                let Some(call) = turn.calls.get_mut(at.call) else {
+                    return;
+                };
+                let update = json!({
+                    "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "content": content,
+                });
+                let params = json!({"sessionId": session, "terminalId": terminal});
+                call.terminal = Some(terminal);
+                self.update(session, update);
+                self.ask(turn, at, Purpose::Exit, "terminal/wait_for_exit", params);
+            }
+            Purpose::Exit => {
+                let purpose = Purpose::Printed(result["exitCode"].as_u64() == Some(0));
+                let params = terminal_of(turn, at);
+                self.ask(turn, at, purpose, "terminal/output", params);
+            }
+            Purpose::Printed(ok) => {
+                turn.result_of(index, Ran { ok: *ok, text: text("output") });
+                let params = terminal_of(turn, at);
+                self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+            }
+            Purpose::Nothing => {}
+        }
+    }
+
+    fn decided(&mut self, turn: &mut Turn, at: At<'_>, result: &Value) {
+        let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
+        let chosen = chosen.filter(|_| result["outcome"]["outcome"] == "selected");
+        let kind = OPTIONS.iter().find(|(id, ..)| Some(*id) == chosen).map(|(.., kind)| *kind);
+        let allowed = kind.is_some_and(|kind| kind.starts_with("allow"));
+        let Some(call) = turn.calls.get_mut(at.call) else {
+            return;
+        };
+        call.allowed = Some(allowed);
+        if kind.is_some_and(|kind| kind.ends_with("always"))
+            && let Some(session) = self.sessions.get_mut(at.session)
+        {
+            session.remembered.insert(class(&call.step.class), allowed);
+        }
+    }
+}
+
+fn terminal_of(turn: &Turn, at: At<'_>) -> Value {
+    let terminal = turn.calls.get(at.call).and_then(|call| call.terminal.as_deref());
+    json!({"sessionId": (at.session), "terminalId": (terminal.unwrap_or_default())})
+}
+
+impl Turn {
+    /// Keeps how the call ended that a track is at.
+    pub(super) fn result_of(&mut self, index: usize, ran: Ran) {
+        let ops = self.tracks.get(index).map(|track| &track.ops);
+        let at = ops.and_then(|ops| match ops.front() {
+            Some(Op::End(at)) => Some(*at),
+            _ => None,
+        });
+        if let Some(call) = at.and_then(|at| self.calls.get_mut(at)) {
+            call.ran = Some(ran);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a tool does outside of the conversation.
+//!
+//! Files are those below the session's folder, whatever a script asks for.
+//!
+//! Knows: paths as texts. Never knows: files.
+//!
+//! Start at [`Effect`].
+
+/// Something to be done by whoever runs the agent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Effect {
+    /// Runs a command line in a folder.
+    Shell {
+        /// The command, as a shell reads it.
+        command: String,
+        /// Where.
+        cwd: String,
+    },
+    /// Reads a file.
+    Read {
+        /// Its absolute path.
+        path: String,
+    },
+    /// Writes a file.
+    Write {
+        /// Its absolute path.
+        path: String,
+        /// What it holds from then on.
+        text: String,
+    },
+    /// Replaces the first place of a text in a file.
+    Edit {
+        /// Its absolute path.
+        path: String,
+        /// What stands there.
+        old: String,
+        /// What stands there from then on.
+        new: String,
+    },
+}
+
+/// How an effect, or a call as a whole, ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Ran {
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// What came of it, or why not.
+    pub text: String,
+}
+
+impl Ran {
+    /// It succeeded.
+    pub fn well(text: impl Into<String>) -> Ran {
+        Ran { ok: true, text: text.into() }
+    }
+
+    /// It failed.
+    pub fn badly(text: impl Into<String>) -> Ran {
+        Ran { ok: false, text: text.into() }
+    }
+}
+
+impl Effect {
+    /// What an effect comes to that nobody brings about: it says what it would have done.
+    pub fn pretended(&self) -> Ran {
+        Ran::well(match self {
+            Effect::Shell { command, .. } => format!("ran: {command}"),
+            Effect::Read { path } => format!("ran: read {path}"),
+            Effect::Write { path, .. } => format!("ran: write {path}"),
+            Effect::Edit { path, .. } => format!("ran: edit {path}"),
+        })
+    }
+}
+
+/// The absolute path of a file below a folder; `None` where it would be elsewhere.
+pub(super) fn below(folder: &str, path: &str) -> Option<String> {
+    let folder = folder.trim_end_matches('/');
+    let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(path);
+    let plain = |part: &str| !part.is_empty() && part != ".." && !part.contains(['\\', ':']);
+    rest.split('/').all(plain).then(|| format!("{folder}/{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_below_the_folder() {
+        let check = |path: &str, expected: Option<&str>| {
+            assert_eq!(below("/w/", path).as_deref(), expected, "{path}");
+        };
+        check("a.txt", Some("/w/a.txt"));
+        check("/w/b/a.txt", Some("/w/b/a.txt"));
+        check("../a.txt", None);
+        check("b/../../a.txt", None);
+        check("/etc/passwd", None);
+        check("c:a", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a client can ask of the agent: a row for each method.
+//!
+//! Knows: sessions. Never knows: what a prompt makes the agent do.
+//!
+//! Start at [`REQUESTS`].
+
+use crate::agent::script;
+use crate::wire::json::{Value, json};
+
+use super::client::Capabilities;
+use super::turn::Turn;
+use super::{Agent, MAX_SESSIONS, Session, VERSION};
+
+/// The name of the one way to authenticate.
+const AUTH_METHOD: &str = "scripted";
+
+/// A refusal: the code of the error, and why.
+pub(super) struct Refusal(i64, String);
+
+/// An answer; `None` where it comes later.
+type Answer = Result<Option<Value>, Refusal>;
+
+/// A method of the protocol.
+struct Row<F> {
+    name: &'static str,
+    serve: F,
+}
+
+/// Serves a request of that id.
+type Serve = fn(&mut Agent, &Value, &Value) -> Answer;
+
+/// Takes a notification.
+type Take = fn(&mut Agent, &Value);
+
+const REQUESTS: &[Row<Serve>] = &[
+    Row { name: "initialize", serve: |agent, _, params| agent.initialize(params) },
+    Row { name: "authenticate", serve: |agent, _, params| agent.authenticate(params) },
+    Row { name: "session/new", serve: |agent, _, params| agent.new_session(params) },
+    Row { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
+];
+
+const NOTIFICATIONS: &[Row<Take>] =
+    &[Row { name: "session/cancel", serve: |agent, params| agent.cancel(params) }];
+
+impl Agent {
+    pub(super) fn request(&mut self, id: Value, method: &str, params: &Value) {
+        let row = REQUESTS.iter().find(|row| row.name == method);
+        let answer = match row {
+            Some(row) => (row.serve)(self, &id, params),
+            None => Err(Refusal(-32601, format!("no method is called `{method}`"))),
+        };
+        match answer {
+            Ok(Some(result)) => self.respond(id, result),
+            Ok(None) => {}
+            Err(Refusal(code, why)) => self.refuse(id, code, &why),
+        }
+    }
+
+    /// What it does not know is passed over, as every notification may be.
+    pub(super) fn notification(&mut self, method: &str, params: &Value) {
+        if let Some(row) = NOTIFICATIONS.iter().find(|row| row.name == method) {
+            (row.serve)(self, params);
+        }
+    }
+
+    /// Only one version is spoken: whatever is asked for, that is the answer.
+    fn initialize(&mut self, params: &Value) -> Answer {
+        self.client = Capabilities::read(&params["clientCapabilities"]);
+        let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
+        let methods = if self.config.auth { json!([method]) } else { json!([]) };
+        Ok(Some(json!({
+            "protocolVersion": VERSION,
+            "agentCapabilities": {
+                "loadSession": false,
+                "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
+                "mcpCapabilities": {"http": false, "sse": false},
+            },
+            "agentInfo": {
+                "name": "ahp-harness", "title": "Scripted agent", "version": (env!("CARGO_PKG_VERSION")),
+            },
+            "authMethods": methods,
+        })))
+    }
+
+    fn authenticate(&mut self, params: &Value) -> Answer {
+        if !self.config.auth || params["methodId"] != AUTH_METHOD {
+            return Err(invalid("expected one of the offered methods at `methodId`"));
+        }
+        self.authenticated = true;
+        Ok(Some(json!({})))
+    }
+
+    fn new_session(&mut self, params: &Value) -> Answer {
+        if self.config.auth && !self.authenticated {
+            return Err(Refusal(-32000, "authentication is required".to_owned()));
+        }
+        let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
+        let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
+        if self.sessions.len() >= MAX_SESSIONS {
+            return Err(Refusal(-32603, "too many sessions".to_owned()));
+        }
+        let serial = self.fresh();
+        let id = format!("session-{}{serial}", self.config.name);
+        self.sessions.insert(id.clone(), Session { cwd, ..Session::default() });
+        Ok(Some(json!({"sessionId": id})))
+    }
+
+    fn prompt(&mut self, id: &Value, params: &Value) -> Answer {
+        let text = text_of(&params["prompt"])
+            .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
+        let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
+        let session = self.sessions.get_mut(name).ok_or_else(|| invalid("no such session"))?;
+        if session.turn.is_some() {
+            return Err(Refusal(-32600, "a turn is active in this session".to_owned()));
+        }
+        if let Some(case) = script::case_of(&text) {
+            case.clone_into(&mut session.case);
+        }
+        session.turn = Some(Turn::new(id.clone(), &text, now));
+        Ok(None)
+    }
+
+    fn cancel(&mut self, params: &Value) {
+        if let Some(session) = params["sessionId"].as_str() {
+            self.cancel_turn(session);
+        }
+    }
+}
+
+fn invalid(why: &str) -> Refusal {
+    Refusal(-32602, why.to_owned())
+}
+
+/// By the rules of Unix and of Windows, whichever machine this is.
+fn is_absolute(path: &str) -> bool {
+    let drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
+    path.starts_with(['/', '\\']) || drive(path)
+}
+
+/// The text of a prompt: its texts and the texts of embedded resources, each on lines of its own. `None`
+/// where there are no content blocks.
+fn text_of(prompt: &Value) -> Option<String> {
+    let text = |block: &Value| {
+        let own = block.get("text").or_else(|| block.pointer("/resource/text"));
+        own.and_then(Value::as_str).map(str::to_owned)
+    };
+    let texts: Vec<String> = prompt.as_array()?.iter().filter_map(text).collect();
+    Some(texts.join("\n"))
+}

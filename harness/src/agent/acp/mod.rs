@@ -1,0 +1,202 @@
+//! An agent of the Agent Client Protocol (ACP, version 1) that plays the script in its prompt.
+//!
+//! A host starts it and speaks to it by lines of JSON-RPC. [`Agent`] takes the client's lines in and
+//! gives its own out; what it is asked is a row of [`methods`], what a prompt makes it do is in [`turn`],
+//! how a tool call is told in [`call`], what it asks of its client in [`client`]. Many sessions at a time
+//! are kept apart; whatever comes is answered or passed over, and never a reason to stop.
+//!
+//! Pure: time is passed in, and what a tool does outside of the conversation is an [`Effect`], to be brought about by
+//! whoever runs the agent.
+//!
+//! Knows: scripts, JSON-RPC. Never knows: processes, files, clocks, hosts.
+//!
+//! Start at [`Agent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Kind, Message, decode};
+
+mod call;
+mod client;
+mod effect;
+mod methods;
+pub mod route;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use effect::{Effect, Ran};
+
+use client::{Asked, Capabilities};
+use turn::Turn;
+
+/// The version of the protocol that it speaks.
+pub const VERSION: u64 = 1;
+/// The most sessions at a time.
+pub const MAX_SESSIONS: usize = 1_000;
+/// The most requests to the client that wait for an answer.
+const MAX_ASKED: usize = 10_000;
+/// Releases that may come before anybody holds at their name.
+const MAX_RELEASES: usize = 1_000;
+
+/// How an agent is set up.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Goes into the ids of sessions, so that two processes differ.
+    pub name: String,
+    /// Whether a client has to authenticate before it may have a session.
+    pub auth: bool,
+}
+
+/// Something the agent wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A line for the client, without its end.
+    Line(String),
+    /// A tool runs; its end is told by [`Agent::handle_ran`].
+    Run {
+        /// Tells effects apart.
+        token: u64,
+        /// What it does.
+        effect: Effect,
+    },
+    /// Nobody waits for the end of an effect any more: it is to stop.
+    Stop(u64),
+}
+
+/// One conversation.
+#[derive(Debug, Default)]
+struct Session {
+    cwd: String,
+    /// Whose conversation it is, as its last scripted prompt says.
+    case: String,
+    turn: Option<Turn>,
+    /// Classes of tools that are never asked about again, and what was decided.
+    remembered: LiteMap<&'static str, bool>,
+}
+
+/// The agent.
+#[derive(Debug, Default)]
+pub struct Agent {
+    config: Config,
+    now: Duration,
+    outputs: VecDeque<Output>,
+    client: Capabilities,
+    authenticated: bool,
+    sessions: LiteMap<String, Session>,
+    /// Requests to the client that are open.
+    asked: LiteMap<u64, Asked>,
+    /// Effects that have not ended, and the sessions they are of.
+    effects: LiteMap<u64, String>,
+    releases: VecDeque<(String, String)>,
+    serial: u64,
+}
+
+impl Agent {
+    /// An agent that nobody has spoken to.
+    pub fn new(config: Config) -> Agent {
+        Agent { config, ..Agent::default() }
+    }
+
+    /// A line came from the client.
+    pub fn handle_line(&mut self, now: Duration, line: &str) {
+        self.pass(now);
+        match decode(&Frame::Text(line.to_owned())) {
+            Decoded::Message(message) => self.message(&message),
+            Decoded::Batch(_) | Decoded::Scalar(_) => {
+                self.refuse(Value::Null, -32600, "expected one JSON-RPC message a line");
+            }
+            Decoded::Odd(why) => self.refuse(Value::Null, -32700, &why),
+        }
+    }
+
+    fn message(&mut self, message: &Message) {
+        match message.kind() {
+            Kind::Request => {
+                let id = message.id().cloned().unwrap_or_default();
+                self.request(id, message.method().unwrap_or_default(), message.params());
+            }
+            Kind::Notification => {
+                self.notification(message.method().unwrap_or_default(), message.params());
+            }
+            Kind::Success | Kind::Failure => {
+                let id = message.id().and_then(Value::as_u64);
+                if let Some(asked) = id.and_then(|id| self.asked.remove(&id)) {
+                    self.answered(asked, message);
+                }
+            }
+            Kind::Malformed => {
+                let id = message.id().cloned().unwrap_or_default();
+                self.refuse(id, -32600, "expected a request, a notification or a response");
+            }
+        }
+    }
+
+    /// What was begun with [`Output::Run`] has ended.
+    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: Ran) {
+        self.pass(now);
+        if let Some(session) = self.effects.remove(&token) {
+            self.effect_ended(&session, token, ran);
+        }
+    }
+
+    /// Lets one turn go on that holds at a name, or that is going to; of one case where one is named.
+    pub fn release(&mut self, now: Duration, case: &str, name: &str) {
+        self.pass(now);
+        if !self.let_go(case, name) {
+            if self.releases.len() == MAX_RELEASES {
+                self.releases.pop_front();
+            }
+            self.releases.push_back((case.to_owned(), name.to_owned()));
+        }
+    }
+
+    /// It is `now`.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        self.pass(now);
+        self.play();
+    }
+
+    /// When [`Agent::handle_timeout`] is wanted next, if ever.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let turns = self.sessions.values().filter_map(|session| session.turn.as_ref());
+        turns.filter_map(Turn::due).min()
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn pass(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    fn send(&mut self, message: Message) {
+        self.outputs.push_back(Output::Line(message.into_value().to_text()));
+    }
+
+    fn respond(&mut self, id: Value, result: Value) {
+        self.send(Message::success(id, result));
+    }
+
+    fn refuse(&mut self, id: Value, code: i64, why: &str) {
+        self.send(Message::failure(id, code, why, Value::Null));
+    }
+
+    /// Tells the client something about a session.
+    fn update(&mut self, session: &str, update: Value) {
+        let params = json!({"sessionId": session, "update": update});
+        self.send(Message::notification("session/update", params));
+    }
+}

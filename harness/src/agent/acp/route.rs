@@ -1,0 +1,54 @@
+//! Which scenario a line between a host and its agent belongs to.
+//!
+//! A prompt says it, in the comment of its script (see [`script::case_of`]); from there on it is the session's,
+//! and a session's are its updates, its requests and their answers.
+//!
+//! Knows: sessions, ids. Never knows: what a line means beyond that.
+//!
+//! Start at [`Router::case_of`].
+
+use litemap::LiteMap;
+
+use crate::agent::script;
+use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
+
+/// Sessions and open requests that are remembered.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// The lines of one agent.
+#[derive(Debug, Default)]
+pub struct Router {
+    cases: LiteMap<String, String>,
+    /// Open requests by their ids, the host's and the agent's: the sessions they are about.
+    asked: [LiteMap<String, String>; 2],
+}
+
+impl Router {
+    /// The scenario that a line belongs to, where that is known.
+    pub fn case_of(&mut self, from_agent: bool, message: &Message) -> Option<&str> {
+        let own = usize::from(from_agent);
+        let id = message.id().map(Value::to_text);
+        let session = match message.kind() {
+            Kind::Success | Kind::Failure => self.asked[1 - own].remove(&id?)?,
+            _ => {
+                let session = message.params()["sessionId"].as_str()?.to_owned();
+                let room = self.asked[own].len() < MAX_REMEMBERED;
+                if let Some(id) = id.filter(|_| room) {
+                    self.asked[own].insert(id, session.clone());
+                }
+                session
+            }
+        };
+        if let Some(case) = prompted(message).filter(|_| self.cases.len() < MAX_REMEMBERED) {
+            self.cases.insert(session.clone(), case);
+        }
+        self.cases.get(&session).map(String::as_str)
+    }
+}
+
+fn prompted(message: &Message) -> Option<String> {
+    let blocks = message.params()["prompt"].as_array()?;
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.into_iter().find_map(script::case_of).map(str::to_owned)
+}

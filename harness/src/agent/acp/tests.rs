@@ -1,0 +1,1 @@
+//! The agent from the outside: lines in, lines out, in virtual time.

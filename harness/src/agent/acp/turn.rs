@@ -1,0 +1,389 @@
+//! A turn: the script in the prompt, step by step.
+//!
+//! A turn has a main track, and one more for each call of a parallel group. A track is a queue of small
+//! operations, each of which takes a moment.
+//!
+//! A cancelled turn stops at once, ends its calls, and answers its prompt as soon as the client has
+//! answered what it was asked, or has had [`GRACE`] to do so.
+//!
+//! Knows: scripts. Never knows: what a tool call looks like, what the client can do.
+//!
+//! Start at [`Agent::play`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::agent::mode::Mode;
+use crate::agent::script::{self, Script, ScriptStep, ToolStep};
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+
+use super::call::Call;
+use super::client::At;
+use super::{Agent, Output};
+
+/// How long the agent takes for one operation.
+const STEP: Duration = Duration::from_millis(2);
+/// How long it takes for one piece of `endless`.
+const PIECE: Duration = Duration::from_millis(20);
+/// Pieces of `endless` before it goes on in silence, so that nobody's state grows for ever.
+const ENDLESS_PIECES: u32 = 5_000;
+/// How long a cancelled turn waits for answers of the client.
+const GRACE: Duration = Duration::from_secs(1);
+/// Tokens that the agent can keep in mind, as it says.
+const CONTEXT: u64 = 200_000;
+
+/// Failures that are reasons to stop, not errors.
+const STOPS: &[(&str, &str)] = &[
+    ("refusal", "refusal"),
+    ("max-tokens", "max_tokens"),
+    ("max-turn-requests", "max_turn_requests"),
+];
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    /// A step of the script, before it is broken down.
+    Step(ScriptStep),
+    /// Streams a text, or a thought.
+    Chunk { kind: &'static str, text: String },
+    /// Streams without end.
+    Stream(u32),
+    /// Tells of a call and queues what follows.
+    Call(ToolStep),
+    /// Asks whether a call may run.
+    Permit(usize),
+    /// Runs a call that may.
+    Run(usize),
+    /// Tells the end of a call.
+    End(usize),
+}
+
+/// What a track waits for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Wait {
+    /// The answer to a request to the client.
+    Answer(u64),
+    /// The end of an effect.
+    Effect(u64),
+    /// The release of a hold.
+    Release(String),
+    /// The end of all other tracks.
+    Others,
+    /// Only the end of the turn from outside.
+    Forever,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    pub(super) ops: VecDeque<Op>,
+    pub(super) due: Option<Duration>,
+    pub(super) wait: Option<Wait>,
+}
+
+impl Track {
+    fn new(ops: VecDeque<Op>, now: Duration) -> Track {
+        Track { ops, due: Some(now + STEP), wait: None }
+    }
+
+    /// Puts operations at the front.
+    fn queue(&mut self, ops: impl IntoIterator<Item = Op>) {
+        let mut queue: VecDeque<Op> = ops.into_iter().collect();
+        queue.append(&mut self.ops);
+        self.ops = queue;
+    }
+}
+
+/// The agent's work on one prompt.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// The id of the prompt's request.
+    request: Value,
+    /// The main track first.
+    pub(super) tracks: Vec<Track>,
+    pub(super) calls: Vec<Call>,
+    /// Requests to the client that it has not answered.
+    pub(super) open: usize,
+    /// It was cancelled, and waits for the client's answers until then.
+    pub(super) cancelled: Option<Duration>,
+}
+
+impl Turn {
+    pub(super) fn new(request: Value, text: &str, now: Duration) -> Turn {
+        let tracks = vec![Track::new(plan(text), now)];
+        Turn { request, tracks, calls: Vec::new(), open: 0, cancelled: None }
+    }
+
+    /// When something is due next.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let ready = self.tracks.iter().filter(|track| track.wait.is_none());
+        self.cancelled.or_else(|| ready.filter_map(|track| track.due).min())
+    }
+
+    /// Lets a track go on.
+    pub(super) fn wake(&mut self, index: usize, now: Duration) {
+        if let Some(track) = self.tracks.get_mut(index) {
+            (track.wait, track.due) = (None, Some(now + STEP));
+        }
+    }
+
+    /// Makes a track wait.
+    pub(super) fn hold_up(&mut self, index: usize, wait: Wait) {
+        if let Some(track) = self.tracks.get_mut(index) {
+            track.wait = Some(wait);
+        }
+    }
+
+    /// The first track that waits for this.
+    pub(super) fn waiting(&self, wait: &Wait) -> Option<usize> {
+        self.tracks.iter().position(|track| track.wait.as_ref() == Some(wait))
+    }
+
+    /// Leaves nothing to do, so that the turn ends.
+    pub(super) fn cut_short(&mut self) {
+        self.tracks.truncate(1);
+        if let Some(main) = self.tracks.first_mut() {
+            main.ops.clear();
+            main.wait = None;
+        }
+    }
+}
+
+/// What a prompt makes the agent do: its script, else the text said back. A script with a mistake ends
+/// the turn with an error that explains it.
+fn plan(text: &str) -> VecDeque<Op> {
+    let say = |text: String| Op::Step(ScriptStep::Say(vec![text]));
+    match script::find(text) {
+        Some(Ok(script)) => script.steps.into_iter().map(Op::Step).collect(),
+        Some(Err(error)) => {
+            let fail = ScriptStep::Fail { kind: "script".to_owned(), resumable: false };
+            VecDeque::from([say(error.to_string()), Op::Step(fail)])
+        }
+        None => VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(text)))]),
+    }
+}
+
+impl Agent {
+    /// Carries out every operation that is due.
+    pub(super) fn play(&mut self) {
+        let now = self.now;
+        let due = |turn: &Turn| turn.due().is_some_and(|due| due <= now);
+        let due =
+            self.sessions.iter().filter(|(_, session)| session.turn.as_ref().is_some_and(due));
+        let due: Vec<String> = due.map(|(id, _)| id.clone()).collect();
+        for session in due {
+            self.with_turn(&session, |agent, turn| {
+                if turn.cancelled.is_some() {
+                    return agent.finish(turn, "cancelled");
+                }
+                for index in 0..turn.tracks.len() {
+                    if !agent.advance(&session, turn, index) {
+                        return false;
+                    }
+                }
+                true
+            });
+        }
+    }
+
+    /// Does something with the turn of a session, which goes on where that says so.
+    pub(super) fn with_turn(
+        &mut self,
+        session: &str,
+        act: impl FnOnce(&mut Agent, &mut Turn) -> bool,
+    ) {
+        let turn = self.sessions.get_mut(session).and_then(|session| session.turn.take());
+        let Some(mut turn) = turn else {
+            return;
+        };
+        if act(self, &mut turn)
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.turn = Some(turn);
+        }
+    }
+
+    /// Carries out the next operation of a track, if it is due. Returns whether the turn goes on.
+    fn advance(&mut self, session: &str, turn: &mut Turn, index: usize) -> bool {
+        let now = self.now;
+        let Some(track) = turn.tracks.get_mut(index) else {
+            return true;
+        };
+        if track.wait.is_some() || track.due.is_none_or(|due| due > now) {
+            return true;
+        }
+        track.due = Some(now + STEP);
+        match track.ops.pop_front() {
+            Some(op) => return self.carry_out(session, turn, index, op),
+            None if index == 0 => return self.finish(turn, "end_turn"),
+            None => track.due = None,
+        }
+        let alone = turn.tracks.iter().skip(1).all(|track| track.due.is_none());
+        if alone && let Some(main) = turn.waiting(&Wait::Others) {
+            turn.wake(main, now);
+        }
+        true
+    }
+
+    fn carry_out(&mut self, session: &str, turn: &mut Turn, index: usize, op: Op) -> bool {
+        match op {
+            Op::Step(step) => return self.step(session, turn, index, step),
+            Op::Chunk { kind, text } => self.chunk(session, kind, &text),
+            Op::Stream(pieces) => {
+                self.chunk(session, "agent_message_chunk", &format!("{pieces} "));
+                if pieces >= ENDLESS_PIECES {
+                    turn.hold_up(index, Wait::Forever);
+                } else if let Some(track) = turn.tracks.get_mut(index) {
+                    track.queue([Op::Stream(pieces + 1)]);
+                    track.due = Some(self.now + PIECE);
+                }
+            }
+            Op::Call(step) => {
+                let call = self.tell(session, turn, step);
+                let ask = turn.calls.get(call).is_some_and(|call| call.step.confirm);
+                let ops = [Op::Permit(call), Op::Run(call), Op::End(call)];
+                if let Some(track) = turn.tracks.get_mut(index) {
+                    track.queue(ops.into_iter().skip(usize::from(!ask)));
+                }
+            }
+            Op::Permit(call) => self.permit(turn, At { session, track: index, call }),
+            Op::Run(call) => self.run(turn, At { session, track: index, call }),
+            Op::End(call) => self.end(session, turn, call),
+        }
+        true
+    }
+
+    fn step(&mut self, session: &str, turn: &mut Turn, index: usize, step: ScriptStep) -> bool {
+        let alone = Script { steps: vec![step] };
+        let limit = Mode::Acp.cannot(&alone);
+        let Some(step) = alone.steps.into_iter().next() else {
+            return true;
+        };
+        let now = self.now;
+        let Some(track) = turn.tracks.get_mut(index) else {
+            return true;
+        };
+        let chunks =
+            |kind, texts: Vec<String>| texts.into_iter().map(move |text| Op::Chunk { kind, text });
+        match step {
+            ScriptStep::Say(texts) => track.queue(chunks("agent_message_chunk", texts)),
+            ScriptStep::Think(texts) => track.queue(chunks("agent_thought_chunk", texts)),
+            ScriptStep::Tool(call) => track.queue([Op::Call(call)]),
+            ScriptStep::Parallel(calls) => {
+                track.wait = Some(Wait::Others);
+                let new = |call| Track::new(VecDeque::from([Op::Call(call)]), now);
+                turn.tracks.truncate(1);
+                turn.tracks.extend(calls.into_iter().map(new));
+            }
+            ScriptStep::Wait(delay) => track.due = Some(now + delay),
+            ScriptStep::Hold(name) => {
+                if !self.take_release(session, &name) {
+                    turn.hold_up(index, Wait::Release(name));
+                }
+            }
+            ScriptStep::Usage { input, output } => {
+                let used = input.saturating_add(output);
+                let update =
+                    json!({"sessionUpdate": "usage_update", "used": used, "size": CONTEXT});
+                self.update(session, update);
+            }
+            ScriptStep::Title(title) => {
+                self.update(
+                    session,
+                    json!({"sessionUpdate": "session_info_update", "title": title}),
+                );
+            }
+            ScriptStep::Fail { kind, .. } => return self.fail(turn, &kind),
+            ScriptStep::Endless => track.queue([Op::Stream(0)]),
+            ScriptStep::Ask { .. } => {}
+        }
+        // What cannot be played is said aloud, where whoever reads the conversation sees it.
+        if let Some(limit) = limit {
+            self.chunk(session, "agent_message_chunk", &format!("ahp-agent: {limit}"));
+        }
+        true
+    }
+
+    fn chunk(&mut self, session: &str, kind: &str, text: &str) {
+        let content = json!({"type": "text", "text": text});
+        self.update(session, json!({"sessionUpdate": kind, "content": content}));
+    }
+
+    /// Answers the prompt. The turn does not go on.
+    fn finish(&mut self, turn: &Turn, reason: &str) -> bool {
+        self.respond(turn.request.clone(), json!({"stopReason": reason}));
+        false
+    }
+
+    fn fail(&mut self, turn: &Turn, kind: &str) -> bool {
+        if let Some((_, reason)) = STOPS.iter().find(|(known, _)| *known == kind) {
+            return self.finish(turn, reason);
+        }
+        let code = if kind == "auth" { -32000 } else { -32603 };
+        let (why, data) = (format!("the agent failed: {kind}"), json!({"kind": kind}));
+        self.send(Message::failure(turn.request.clone(), code, &why, data));
+        false
+    }
+
+    /// The client cancels the turn of a session.
+    pub(super) fn cancel_turn(&mut self, session: &str) {
+        self.with_turn(session, |agent, turn| {
+            if turn.cancelled.is_some() {
+                return true;
+            }
+            turn.tracks.iter_mut().for_each(|track| track.ops.clear());
+            agent.abandon(session, turn);
+            for token in agent.running(turn) {
+                agent.effects.remove(&token);
+                agent.outputs.push_back(Output::Stop(token));
+            }
+            if turn.open == 0 {
+                return agent.finish(turn, "cancelled");
+            }
+            turn.cancelled = Some(agent.now + GRACE);
+            true
+        });
+    }
+
+    /// The client has answered one request of a turn. Returns whether the turn goes on.
+    pub(super) fn heard(&mut self, turn: &mut Turn) -> bool {
+        turn.open = turn.open.saturating_sub(1);
+        if turn.cancelled.is_some() && turn.open == 0 {
+            return self.finish(turn, "cancelled");
+        }
+        true
+    }
+
+    fn running(&self, turn: &Turn) -> Vec<u64> {
+        let effect = |track: &Track| match track.wait {
+            Some(Wait::Effect(token)) => Some(token),
+            _ => None,
+        };
+        turn.tracks.iter().filter_map(effect).collect()
+    }
+
+    /// Takes a release that came before anybody held there.
+    fn take_release(&mut self, session: &str, name: &str) -> bool {
+        let case = self.sessions.get(session).map_or("", |session| session.case.as_str());
+        let fits =
+            |(whose, what): &(String, String)| what == name && (whose == case || whose.is_empty());
+        let at = self.releases.iter().position(fits);
+        at.and_then(|at| self.releases.remove(at)).is_some()
+    }
+
+    /// Lets the first turn go on that holds at a name, of that case where one is named.
+    pub(super) fn let_go(&mut self, case: &str, name: &str) -> bool {
+        let (now, wait) = (self.now, Wait::Release(name.to_owned()));
+        let mut sessions = self.sessions.iter_mut();
+        let held = sessions.find_map(|(_, session)| {
+            let fits = case.is_empty() || session.case == case;
+            let turn = session.turn.as_mut().filter(|_| fits)?;
+            Some((turn.waiting(&wait)?, turn))
+        });
+        let Some((index, turn)) = held else {
+            return false;
+        };
+        turn.wake(index, now);
+        true
+    }
+}

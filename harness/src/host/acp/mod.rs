@@ -1,0 +1,359 @@
+//! The agent that the host starts and speaks ACP to, in place of its own.
+//!
+//! One process serves every chat, each with a session of its own. A turn is a prompt; what comes of it is
+//! told by [`updates`]. A decision about a tool call is the answer to the agent's request for permission, and a
+//! turn that is over before its prompt is answered is cancelled below, too.
+//!
+//! Readings taken: the client capabilities are none, so that an agent does its work by itself; a steering message
+//! goes to the agent as one more prompt of the same turn; an input cannot be edited, since the answer to a request
+//! for permission has no place for one.
+//!
+//! Knows: chats, ACP. Never knows: processes, connections.
+//!
+//! Start at [`RefHost::prompt_agent`].
+
+use litemap::LiteMap;
+
+use super::Output;
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::play::tool_call;
+use super::publish::action_type;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Kind, Message, decode};
+
+mod updates;
+
+/// The version of the protocol that the host speaks.
+const VERSION: u64 = 1;
+
+/// What is known of the agent.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Where agents work that no session says anything about.
+    cwd: String,
+    stage: Stage,
+    serial: u64,
+    /// Requests to the agent that are open.
+    asked: LiteMap<u64, Asked>,
+    talks: LiteMap<String, Talk>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Unknown,
+    Greeted,
+    Ready,
+}
+
+/// What a request to the agent is for.
+#[derive(Clone, Debug)]
+enum Asked {
+    Greeting,
+    Session { chat: String },
+    Prompt { chat: String, turn: String },
+}
+
+/// What is said with the agent about one chat.
+#[derive(Debug, Default)]
+struct Talk {
+    /// The agent's session, once there is one, and whether it was asked for.
+    session: Option<String>,
+    asked: bool,
+    /// The turn that the agent is to work on, and the prompt that has not been sent.
+    turn: Option<String>,
+    prompt: Option<String>,
+    /// The part of the response that texts go into: its kind and its id.
+    part: Option<(&'static str, String)>,
+    calls: LiteMap<String, Known>,
+    /// How many texts came, and one that is held back: only faults look at them.
+    texts: u64,
+    held: Option<(&'static str, String)>,
+}
+
+/// A tool call of the agent, by the agent's id.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Its id above.
+    call: String,
+    title: String,
+    input: String,
+    content: Value,
+    /// The agent's request for permission, and what it offers.
+    permission: Option<(Value, Value)>,
+}
+
+impl Link {
+    pub(super) fn new(cwd: String) -> Link {
+        Link { cwd, stage: Stage::Unknown, serial: 0, asked: LiteMap::new(), talks: LiteMap::new() }
+    }
+
+    /// A new process in the place of this one. Ids go on, so that late answers answer nothing.
+    pub(super) fn anew(self) -> Link {
+        Link { serial: self.serial, ..Link::new(self.cwd) }
+    }
+
+    fn ask(&mut self, asked: Asked, method: &str, params: Value) -> Output {
+        self.serial += 1;
+        self.asked.insert(self.serial, asked);
+        line(Message::request(self.serial, method, params))
+    }
+}
+
+fn line(message: Message) -> Output {
+    Output::ToAgent(message.into_value().to_text())
+}
+
+impl RefHost {
+    /// Gives the agent the message of a turn, as soon as it has a session for the chat.
+    pub(super) fn prompt_agent(&mut self, uri: &str, turn: String, text: String) {
+        if let Some(link) = &mut self.acp {
+            let talk = link.talks.entry(uri.to_owned()).or_default();
+            (talk.turn, talk.prompt) = (Some(turn), Some(text));
+            (talk.part, talk.calls, talk.texts) = (None, LiteMap::new(), 0);
+        }
+        self.proceed(uri);
+    }
+
+    /// Does the next thing that is needed to give the agent a prompt.
+    fn proceed(&mut self, uri: &str) {
+        let cwd = self.cwd_of(uri);
+        let Some(link) = &mut self.acp else {
+            return;
+        };
+        let Some(talk) = link.talks.get_mut(uri).filter(|talk| talk.prompt.is_some()) else {
+            return;
+        };
+        let output = match (link.stage, &talk.session) {
+            (Stage::Unknown, _) => {
+                link.stage = Stage::Greeted;
+                let params = json!({
+                    "protocolVersion": VERSION,
+                    "clientCapabilities": {
+                        "fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false,
+                    },
+                    "clientInfo": {"name": "reference-host", "version": (env!("CARGO_PKG_VERSION"))},
+                });
+                link.ask(Asked::Greeting, "initialize", params)
+            }
+            (Stage::Greeted, _) => return,
+            (Stage::Ready, None) if talk.asked => return,
+            (Stage::Ready, None) => {
+                talk.asked = true;
+                let cwd = cwd.unwrap_or_else(|| link.cwd.clone());
+                let params = json!({"cwd": cwd, "mcpServers": []});
+                link.ask(Asked::Session { chat: uri.to_owned() }, "session/new", params)
+            }
+            (Stage::Ready, Some(session)) => {
+                let text = talk.prompt.take().unwrap_or_default();
+                let turn = talk.turn.clone().unwrap_or_default();
+                let prompt = json!([{"type": "text", "text": text}]);
+                let params = json!({"sessionId": session, "prompt": prompt});
+                link.ask(Asked::Prompt { chat: uri.to_owned(), turn }, "session/prompt", params)
+            }
+        };
+        self.outputs.push_back(output);
+    }
+
+    /// The first working directory of a chat's session.
+    fn cwd_of(&self, uri: &str) -> Option<String> {
+        let session = &self.chats.get(uri)?.session;
+        let first = self.state(session)["workingDirectories"].as_array()?.first()?.as_str()?;
+        first.strip_prefix("file://").filter(|path| path.starts_with('/')).map(str::to_owned)
+    }
+
+    /// A line came from the agent.
+    pub(super) fn hear_agent(&mut self, text: &str) {
+        let Decoded::Message(message) = decode(&Frame::Text(text.to_owned())) else {
+            return;
+        };
+        match message.kind() {
+            Kind::Notification if message.method() == Some("session/update") => {
+                if let Some(uri) = self.chat_of(message.params()) {
+                    self.updated(&uri, &message.params()["update"]);
+                }
+            }
+            Kind::Request => self.agent_asks(&message),
+            Kind::Success | Kind::Failure => {
+                let id = message.id().and_then(Value::as_u64);
+                let asked = id.and_then(|id| self.acp.as_mut()?.asked.remove(&id));
+                if let Some(asked) = asked {
+                    self.agent_answers(asked, &message);
+                }
+            }
+            Kind::Notification | Kind::Malformed => {}
+        }
+    }
+
+    /// The chat of an agent's session.
+    fn chat_of(&self, params: &Value) -> Option<String> {
+        let session = params["sessionId"].as_str()?;
+        let mut talks = self.acp.as_ref()?.talks.iter();
+        talks.find(|(_, talk)| talk.session.as_deref() == Some(session)).map(|(uri, _)| uri.clone())
+    }
+
+    fn talk(&mut self, uri: &str) -> Option<&mut Talk> {
+        self.acp.as_mut()?.talks.get_mut(uri)
+    }
+
+    fn agent_answers(&mut self, asked: Asked, message: &Message) {
+        match (asked, message.result()) {
+            (Asked::Greeting, Some(_)) => {
+                let Some(link) = &mut self.acp else {
+                    return;
+                };
+                link.stage = Stage::Ready;
+                let chats: Vec<String> = link.talks.keys().cloned().collect();
+                chats.iter().for_each(|uri| self.proceed(uri));
+            }
+            (Asked::Session { chat }, Some(result)) => {
+                let session = result["sessionId"].as_str().map(str::to_owned);
+                if let Some(talk) = self.talk(&chat) {
+                    talk.session = session;
+                }
+                self.proceed(&chat);
+            }
+            (Asked::Prompt { chat, turn }, Some(result)) => self.prompted(&chat, &turn, result),
+            (Asked::Greeting, None) => {
+                let chats = self.acp.as_ref().map(|link| link.talks.keys().cloned().collect());
+                let chats: Vec<String> = chats.unwrap_or_default();
+                chats.iter().for_each(|uri| self.agent_failed(uri, None, message));
+            }
+            (Asked::Session { chat }, None) => self.agent_failed(&chat, None, message),
+            (Asked::Prompt { chat, turn }, None) => self.agent_failed(&chat, Some(&turn), message),
+        }
+    }
+
+    /// The agent has come to the end of a prompt.
+    fn prompted(&mut self, uri: &str, turn: &str, result: &Value) {
+        self.flush_text(uri, turn);
+        if self.state(uri)["activeTurn"]["id"] != turn {
+            return;
+        }
+        if let Some(talk) = self.talk(uri) {
+            talk.turn = None;
+        }
+        match result["stopReason"].as_str() {
+            Some("refusal" | "cancelled") => {
+                let kind = result["stopReason"].as_str().unwrap_or_default().to_owned();
+                self.fail_turn(uri, turn, &kind, false);
+            }
+            _ => match self.steered(uri) {
+                Some(text) => self.prompt_agent(uri, turn.to_owned(), text),
+                None => self.complete_turn(uri, turn),
+            },
+        }
+    }
+
+    /// Takes the steering message of a chat.
+    fn steered(&mut self, uri: &str) -> Option<String> {
+        let steering = &self.state(uri)["steeringMessage"];
+        let text = steering["message"]["text"].as_str()?.to_owned();
+        let id = steering["id"].clone();
+        let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
+        self.publish(uri, removed);
+        Some(text)
+    }
+
+    fn agent_failed(&mut self, uri: &str, turn: Option<&str>, message: &Message) {
+        let active = self.state(uri)["activeTurn"]["id"].as_str().unwrap_or_default().to_owned();
+        if active.is_empty() || turn.is_some_and(|turn| turn != active) {
+            return;
+        }
+        if let Some(talk) = self.talk(uri) {
+            (talk.turn, talk.prompt) = (None, None);
+        }
+        let kind = message.error().and_then(|error| error.pointer("/data/kind")?.as_str());
+        self.fail_turn(uri, &active, kind.unwrap_or("agent"), false);
+    }
+
+    /// Nothing that an agent may ask for is offered but permission.
+    fn agent_asks(&mut self, message: &Message) {
+        let id = message.id().cloned().unwrap_or_default();
+        let uri = self.chat_of(message.params());
+        let uri = uri.filter(|_| message.method() == Some("session/request_permission"));
+        match uri {
+            Some(uri) => self.permission_asked(&uri, id, message.params()),
+            None => {
+                let refusal = Message::failure(id, -32601, "method not found", Value::Null);
+                self.outputs.push_back(line(refusal));
+            }
+        }
+    }
+
+    /// Passes on to the agent what a client's action means for it.
+    pub(super) fn tell_agent(&mut self, uri: &str, action: &Value) {
+        let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
+        let Some(talk) = self.talk(uri) else {
+            return;
+        };
+        if talk.turn.is_some() && talk.turn != active {
+            self.cancel_agent(uri);
+        }
+        if action_type(action) == "chat/toolCallConfirmed" {
+            self.decided(uri, action["toolCallId"].as_str().unwrap_or_default());
+        }
+    }
+
+    /// The user has decided about a call.
+    fn decided(&mut self, uri: &str, call: &str) {
+        let known = tool_call(self.state(uri), call);
+        let allowed = known["status"] != "cancelled" || self.has(Fault::DenialAllowedBelow);
+        let chosen = known["selectedOption"]["id"].clone();
+        let Some(talk) = self.talk(uri) else {
+            return;
+        };
+        let found = talk.calls.iter_mut().find(|(_, known)| known.call == call);
+        if let Some((id, options)) = found.and_then(|(_, known)| known.permission.take()) {
+            self.answer_permission(id, &options, &chosen, allowed);
+        }
+    }
+
+    /// Answers the agent's request for permission: by the chosen option, else by the first of its kind.
+    fn answer_permission(&mut self, id: Value, options: &Value, chosen: &Value, allowed: bool) {
+        let kind = if allowed { "allow" } else { "reject" };
+        let fits = |option: &&Value| option["kind"].as_str().is_some_and(|it| it.starts_with(kind));
+        let options = || options.as_array().into_iter().flatten();
+        let option = options().filter(fits).find(|option| &option["optionId"] == chosen);
+        let outcome = match option.or_else(|| options().find(fits)) {
+            Some(option) => json!({"outcome": "selected", "optionId": (option["optionId"])}),
+            None => json!({"outcome": "cancelled"}),
+        };
+        self.outputs.push_back(line(Message::success(id, json!({"outcome": outcome}))));
+    }
+
+    /// Ends the agent's work on a chat: its prompt is cancelled, and so is what it has asked.
+    fn cancel_agent(&mut self, uri: &str) {
+        let passed = !self.has(Fault::CancelKept);
+        let Some(talk) = self.talk(uri) else {
+            return;
+        };
+        talk.turn = None;
+        let unsent = talk.prompt.take().is_some();
+        let open: Vec<Value> = talk
+            .calls
+            .iter_mut()
+            .filter_map(|(_, known)| known.permission.take().map(|(id, _)| id))
+            .collect();
+        let cancel = json!({"sessionId": (talk.session.clone().unwrap_or_default())});
+        if unsent || !passed {
+            return;
+        }
+        self.outputs.push_back(line(Message::notification("session/cancel", cancel)));
+        for id in open {
+            let outcome = json!({"outcome": {"outcome": "cancelled"}});
+            self.outputs.push_back(line(Message::success(id, outcome)));
+        }
+    }
+
+    /// A chat is gone.
+    pub(super) fn leave_agent(&mut self, uri: &str) {
+        if self.talk(uri).is_some_and(|talk| talk.turn.is_some()) {
+            self.cancel_agent(uri);
+        }
+        if let Some(link) = &mut self.acp {
+            link.talks.remove(uri);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What the agent tells, as actions of the chat.
+//!
+//! Texts are appended to a part of the response, a new one after each tool call. A tool call begins as it is
+//! told of; it is ready when permission is asked for, or when it runs without having been asked about; its end is the
+//! agent's last word on it.
+//!
+//! Knows: updates, actions. Never knows: lines, requests.
+//!
+//! Start at [`RefHost::updated`].
+
+use super::super::engine::RefHost;
+use super::super::fault::Fault;
+use super::super::play::tool_call;
+use super::Known;
+use crate::wire::json::{Value, json};
+
+impl RefHost {
+    /// The agent tells something about a chat. What comes after the end of its turn is passed over.
+    pub(super) fn updated(&mut self, uri: &str, update: &Value) {
+        let Some(turn) = self.talk(uri).and_then(|talk| talk.turn.clone()) else {
+            return;
+        };
+        match update["sessionUpdate"].as_str().unwrap_or_default() {
+            "agent_message_chunk" => self.text_came(uri, &turn, "markdown", update),
+            "agent_thought_chunk" => self.text_came(uri, &turn, "reasoning", update),
+            "tool_call" | "tool_call_update" => self.call_told(uri, &turn, update),
+            "session_info_update" => {
+                let session = self.chats.get(uri).map(|chat| chat.session.clone());
+                if let (Some(session), Some(title)) = (session, update["title"].as_str()) {
+                    self.publish(&session, json!({"type": "session/titleChanged", "title": title}));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text_came(&mut self, uri: &str, turn: &str, kind: &'static str, update: &Value) {
+        let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
+        let (loses, swaps) = (self.has(Fault::ChunkLostBelow), self.has(Fault::ChunksSwapped));
+        let Some(talk) = self.talk(uri) else {
+            return;
+        };
+        talk.texts += 1;
+        if loses && talk.texts == 3 {
+            return;
+        }
+        if swaps && talk.texts == 3 {
+            talk.held = Some((kind, text));
+            return;
+        }
+        self.append_text(uri, turn, kind, &text);
+        self.flush_text(uri, turn);
+    }
+
+    /// Gives out the text that a fault has held back.
+    pub(super) fn flush_text(&mut self, uri: &str, turn: &str) {
+        if let Some((kind, text)) = self.talk(uri).and_then(|talk| talk.held.take()) {
+            self.append_text(uri, turn, kind, &text);
+        }
+    }
+
+    fn append_text(&mut self, uri: &str, turn: &str, kind: &'static str, text: &str) {
+        let open = self.talk(uri).and_then(|talk| talk.part.clone());
+        let part = match open.filter(|(open, _)| *open == kind) {
+            Some((_, part)) => part,
+            None => {
+                let id = self.part_id(turn);
+                let part = json!({"kind": kind, "id": id, "content": ""});
+                self.say(uri, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
+                if let Some(talk) = self.talk(uri) {
+                    talk.part = Some((kind, id.clone()));
+                }
+                id
+            }
+        };
+        let action = if kind == "markdown" { "chat/delta" } else { "chat/reasoning" };
+        self.say(uri, json!({"type": action, "turnId": turn, "partId": part, "content": text}));
+    }
+
+    /// The agent tells of a tool call, for the first time or again.
+    fn call_told(&mut self, uri: &str, turn: &str, update: &Value) {
+        self.flush_text(uri, turn);
+        let Some(id) = update["toolCallId"].as_str() else {
+            return;
+        };
+        let known = self.call_known(uri, turn, id, update);
+        let status = update["status"].as_str().unwrap_or_default();
+        let ended = matches!(status, "completed" | "failed");
+        if !ended && status != "in_progress" {
+            return;
+        }
+        if tool_call(self.state(uri), &known.call)["status"] == "streaming" {
+            self.say(uri, ready(turn, &known, &Value::Null));
+        }
+        if !ended || tool_call(self.state(uri), &known.call)["status"] != "running" {
+            return;
+        }
+        let success = status == "completed";
+        let mut result = json!({
+            "success": success, "pastTenseMessage": (format!("Called {}", known.title)),
+            "content": (known.content),
+        });
+        if !success {
+            result["error"] = json!({"message": (known.content[0]["text"])});
+        }
+        let action = json!({
+            "type": "chat/toolCallComplete", "turnId": turn, "toolCallId": (known.call), "result": result,
+        });
+        self.say(uri, action);
+    }
+
+    /// What is known of a call after this update; told of for the first time, it begins.
+    fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> Known {
+        let before = self.talk(uri).and_then(|talk| talk.calls.get(id).cloned());
+        let new = before.is_none();
+        let mut known = before.unwrap_or_default();
+        if let Some(title) = update["title"].as_str() {
+            title.clone_into(&mut known.title);
+        }
+        if let Some(input) = input_of(&update["rawInput"]) {
+            known.input = input;
+        }
+        if let Some(content) = update["content"].as_array() {
+            known.content = texts(content);
+        }
+        if new {
+            known.call = self.begin_call(uri, turn, &known, update);
+            if self.has(Fault::CallToldTwice) {
+                let double = self.begin_call(uri, turn, &known, update);
+                let double = Known { call: double, ..known.clone() };
+                self.say(uri, ready(turn, &double, &Value::Null));
+            }
+        }
+        if let Some(talk) = self.talk(uri) {
+            talk.calls.insert(id.to_owned(), known.clone());
+            talk.part = None;
+        }
+        known
+    }
+
+    fn begin_call(&mut self, uri: &str, turn: &str, known: &Known, update: &Value) -> String {
+        let call = self.fresh_id("call");
+        let name = update["name"].as_str().or(update["kind"].as_str()).unwrap_or("other");
+        let display = if known.title.is_empty() { name } else { &known.title };
+        self.say(
+            uri,
+            json!({
+                "type": "chat/toolCallStart", "turnId": turn, "toolCallId": call, "toolName": name,
+                "displayName": display,
+            }),
+        );
+        self.stream_input(uri, turn, &call, &known.input);
+        call
+    }
+
+    /// The agent asks whether a call may run.
+    pub(super) fn permission_asked(&mut self, uri: &str, id: Value, params: &Value) {
+        let options = &params["options"];
+        let turn = self.talk(uri).and_then(|talk| talk.turn.clone());
+        let call = params["toolCall"]["toolCallId"].as_str();
+        let (Some(turn), Some(call)) = (turn, call) else {
+            return self.answer_permission(id, &Value::Null, &Value::Null, false);
+        };
+        let known = self.call_known(uri, &turn, call, &params["toolCall"]);
+        self.say(uri, ready(&turn, &known, options));
+        if self.has(Fault::AllowedUnasked) {
+            return self.answer_permission(id, options, &Value::Null, true);
+        }
+        if let Some(known) = self.talk(uri).and_then(|talk| talk.calls.get_mut(call)) {
+            known.permission = Some((id, options.clone()));
+        }
+    }
+}
+
+/// A call that is ready: to be decided where there is something to choose from, else to run.
+fn ready(turn: &str, known: &Known, options: &Value) -> Value {
+    let mut action = json!({
+        "type": "chat/toolCallReady", "turnId": turn, "toolCallId": (known.call.as_str()),
+        "invocationMessage": (format!("Call {}", known.title)), "toolInput": (known.input.as_str()),
+    });
+    let Some(options) = options.as_array() else {
+        action["confirmed"] = json!("not-needed");
+        return action;
+    };
+    let option = |option: &Value| {
+        let allows = option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
+        let kind = if allows { "approve" } else { "deny" };
+        json!({"id": (option["optionId"]), "label": (option["name"]), "kind": kind})
+    };
+    action["confirmationTitle"] = json!("Allow this call?");
+    action["editable"] = json!(false);
+    action["options"] = options.iter().map(option).collect();
+    action
+}
+
+/// The input of a call as a text: a command, a path alone, else as JSON.
+fn input_of(raw: &Value) -> Option<String> {
+    let members = raw.as_object()?;
+    let alone =
+        |name: &str| members.get(name).filter(|_| members.len() == 1).and_then(Value::as_str);
+    let text = ["command", "path"].into_iter().find_map(alone);
+    Some(text.map_or_else(|| raw.to_text(), str::to_owned))
+}
+
+/// The texts of a call's content.
+fn texts(content: &[Value]) -> Value {
+    let texts = content.iter().filter_map(|item| item["content"]["text"].as_str());
+    texts.map(|text| json!({"type": "text", "text": text})).collect()
+}

@@ -1,0 +1,229 @@
+//! What passes below a host, read as facts about conversations, whether the host speaks ACP to its agent or the
+//! agent asks the model stand-in.
+//!
+//! A conversation is a session of ACP, or a prompt that the stand-in is asked about; its exchanges may be repeated
+//! by an agent that lost an answer, which then counts once.
+//!
+//! Knows: ACP, the stand-in's log. Never knows: what is above the host, rules.
+//!
+//! Start at [`Reading::facts`].
+
+use litemap::LiteMap;
+
+use crate::transcript::{Below, ConnId};
+use crate::wire::json::{Map, Value};
+use crate::wire::message::{Kind, Message};
+
+use super::members::{list, text};
+
+/// Open requests and exchanges that are remembered.
+const MAX_OPEN: usize = 4_096;
+/// What a tool prints that has really run a command with `ahp-ran-$((A+B))` in it: the sum is nowhere in the
+/// command.
+const MARK: &str = "ahp-ran-";
+
+/// One thing that happened in a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fact {
+    /// The agent was given this message to work on; it may stand within other texts.
+    Prompted(String),
+    /// The agent goes on, after the results of so many rounds of calls. Only models are asked so.
+    Round(u64),
+    /// A piece of its answer.
+    Text(String),
+    /// It calls a tool; the longest text of the input tells the call from others.
+    Called { id: String, leaf: String },
+    /// It was told whether a call may run.
+    Answered { id: String, allowed: bool },
+    /// A call has run.
+    Ran { id: String },
+    /// It was told to stop, or nobody listens to it any more.
+    Cancelled,
+    /// It has come to the end of the prompt, or failed.
+    Ended,
+}
+
+/// A conversation, and what happened there.
+pub(super) type Told = (String, Fact);
+
+/// Whose ids an id is one of.
+type Key = (ConnId, String);
+
+/// An agent's request for permission.
+#[derive(Debug)]
+struct Permission {
+    talk: String,
+    call: String,
+    /// The ids of the options that allow.
+    allowing: Vec<String>,
+}
+
+/// What has to be remembered to read the next message.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    prompts: LiteMap<Key, String>,
+    permissions: LiteMap<Key, Permission>,
+    /// Exchanges of the stand-in that have not ended.
+    exchanges: LiteMap<u64, String>,
+}
+
+impl Reading {
+    /// What a message says.
+    pub(super) fn facts(&mut self, conn: ConnId, way: Below, message: &Message) -> Vec<Told> {
+        match way {
+            Below::ToAgent => self.to_agent(conn, message).into_iter().collect(),
+            Below::FromAgent => self.from_agent(conn, message),
+            Below::Model => self.exchange(message.value()),
+        }
+    }
+
+    fn to_agent(&mut self, conn: ConnId, message: &Message) -> Option<Told> {
+        let params = message.params();
+        let id = message.id().map(Value::to_text);
+        match (message.kind(), message.method()) {
+            (Kind::Request, Some("session/prompt")) => {
+                let talk = session(params)?;
+                if self.prompts.len() < MAX_OPEN {
+                    self.prompts.insert((conn, id?), talk.clone());
+                }
+                let blocks = list(params, "prompt").iter();
+                let texts: Vec<&str> = blocks.filter_map(|block| text(block, "text")).collect();
+                Some((talk, Fact::Prompted(texts.join("\n"))))
+            }
+            (Kind::Notification, Some("session/cancel")) => {
+                Some((session(params)?, Fact::Cancelled))
+            }
+            (Kind::Success | Kind::Failure, _) => {
+                let Permission { talk, call, allowing } = self.permissions.remove(&(conn, id?))?;
+                let outcome = message.result().and_then(|result| result.get("outcome"));
+                let chosen = outcome.and_then(|outcome| text(outcome, "optionId"));
+                let allowed = chosen.is_some_and(|id| allowing.iter().any(|it| it == id));
+                Some((talk, Fact::Answered { id: call, allowed }))
+            }
+            _ => None,
+        }
+    }
+
+    fn from_agent(&mut self, conn: ConnId, message: &Message) -> Vec<Told> {
+        let params = message.params();
+        let id = message.id().map(Value::to_text);
+        match (message.kind(), message.method(), id) {
+            (Kind::Notification, Some("session/update"), _) => {
+                let (Some(talk), Some(update)) = (session(params), params.get("update")) else {
+                    return Vec::new();
+                };
+                updated(update).into_iter().map(|fact| (talk.clone(), fact)).collect()
+            }
+            (Kind::Request, Some("session/request_permission"), Some(id)) => {
+                let call = params.get("toolCall").unwrap_or(&Value::Null);
+                let (Some(talk), Some(name)) = (session(params), text(call, "toolCallId")) else {
+                    return Vec::new();
+                };
+                let allows = |option: &&Value| {
+                    text(option, "kind").is_some_and(|kind| kind.starts_with("allow"))
+                };
+                let options = list(params, "options").iter().filter(allows);
+                let allowing = options.filter_map(|it| text(it, "optionId")).map(str::to_owned);
+                let permission = Permission {
+                    talk: talk.clone(),
+                    call: name.to_owned(),
+                    allowing: allowing.collect(),
+                };
+                if self.permissions.len() < MAX_OPEN {
+                    self.permissions.insert((conn, id), permission);
+                }
+                called(call).map(|fact| (talk, fact)).into_iter().collect()
+            }
+            (Kind::Success | Kind::Failure, _, Some(id)) => {
+                let talk = self.prompts.remove(&(conn, id));
+                talk.map(|talk| (talk, Fact::Ended)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A line of the stand-in's log: an exchange as it begins, or its end. Requests without tools are a
+    /// helper's, which wants a title, and no part of the conversation.
+    fn exchange(&mut self, record: &Value) -> Vec<Told> {
+        let Some(serial) = record.get("serial").and_then(Value::as_u64) else {
+            return Vec::new();
+        };
+        if let Some(ended) = text(record, "ended") {
+            let fact = if ended == "cut" { Fact::Cancelled } else { Fact::Ended };
+            let talk = self.exchanges.remove(&serial);
+            return talk.map(|talk| (talk, fact)).into_iter().collect();
+        }
+        let prompt = text(record, "prompt").filter(|_| !list(record, "tools").is_empty());
+        let Some(prompt) = prompt else {
+            return Vec::new();
+        };
+        if self.exchanges.len() < MAX_OPEN {
+            self.exchanges.insert(serial, prompt.to_owned());
+        }
+        let mut facts = Vec::new();
+        let round = record.get("round").and_then(Value::as_u64).unwrap_or_default();
+        if round == 0 {
+            facts.push(Fact::Prompted(prompt.to_owned()));
+        }
+        facts.push(Fact::Round(round));
+        let marked = |result: &&Value| text(result, "text").is_some_and(has_run);
+        let results = list(record, "results").iter().filter(marked);
+        let ran = results.filter_map(|it| text(it, "id")).map(|id| Fact::Ran { id: id.to_owned() });
+        facts.extend(ran);
+        for said in list(record, "says") {
+            let chunk = text(said, "text").map(|it| Fact::Text(it.to_owned()));
+            let call = text(said, "id").map(|id| Fact::Called {
+                id: id.to_owned(),
+                leaf: said.get("arguments").map(longest).unwrap_or_default(),
+            });
+            facts.extend(chunk.or(call));
+        }
+        facts.into_iter().map(|fact| (prompt.to_owned(), fact)).collect()
+    }
+}
+
+fn session(params: &Value) -> Option<String> {
+    text(params, "sessionId").map(str::to_owned)
+}
+
+fn updated(update: &Value) -> Vec<Fact> {
+    match text(update, "sessionUpdate") {
+        Some("agent_message_chunk") => {
+            let chunk = update.get("content").and_then(|content| text(content, "text"));
+            chunk.map(|it| Fact::Text(it.to_owned())).into_iter().collect()
+        }
+        Some("tool_call" | "tool_call_update") => {
+            let ran = text(update, "status") == Some("completed");
+            let id = text(update, "toolCallId").filter(|_| ran);
+            let ran = id.map(|id| Fact::Ran { id: id.to_owned() });
+            called(update).into_iter().chain(ran).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn called(call: &Value) -> Option<Fact> {
+    let id = text(call, "toolCallId")?.to_owned();
+    let leaf = call.get("rawInput").map(longest).unwrap_or_default();
+    Some(Fact::Called { id, leaf })
+}
+
+fn has_run(result: &str) -> bool {
+    let mut places = result.match_indices(MARK);
+    places.any(|(at, _)| result[at + MARK.len()..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The longest text in an input.
+fn longest(input: &Value) -> String {
+    fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
+        match value {
+            Value::String(text) if text.len() > best.len() => *best = text,
+            Value::Array(items) => items.iter().for_each(|item| leaf(item, best)),
+            Value::Object(members) => Map::values(members).for_each(|item| leaf(item, best)),
+            _ => {}
+        }
+    }
+    let mut best = "";
+    leaf(input, &mut best);
+    best.to_owned()
+}

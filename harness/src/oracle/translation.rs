@@ -1,0 +1,548 @@
+//! Both sides of a host held together: what its clients see and decide, and what reaches the agent below.
+//!
+//! A turn above and a conversation below belong together where the message of the turn stands in the prompt. Tool
+//! calls are matched by the longest text of their input, in their order, since hosts give them ids of their own.
+//!
+//! Two sockets have no common order: nothing is judged by which of two lines came first, but where our own
+//! client's decision was not even sent when the tool had run.
+//!
+//! Knows: folded chats, facts of conversations. Never knows: ACP, models.
+//!
+//! Start at [`Translation`].
+
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::transcript::Below;
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+
+use super::below::{Fact, Reading};
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{list, text};
+use super::step::{Folding, Step};
+
+/// Turns and conversations that are remembered; about further ones nothing is said.
+const MAX_TURNS: usize = 4_096;
+/// Turns that wait for their prompt, and prompts that wait for their turn.
+const MAX_WAITING: usize = 256;
+/// Calls of a turn, on each side.
+const MAX_CALLS: usize = 1_000;
+/// Bytes of text of a prompt; a longer one is not compared.
+const MAX_TEXT: usize = 1 << 20;
+/// Characters of a text that a message shows.
+const SHOWN: usize = 60;
+/// How long a cancellation may take to reach the agent. The text gives no figure.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What was seen of turns and conversations.
+#[derive(Default)]
+pub(super) struct Translation {
+    reading: Reading,
+    /// The latest turn of each chat.
+    turns: LiteMap<ChannelId, Turn>,
+    talks: LiteMap<String, Talk>,
+    /// Chats whose turn has no conversation yet, and conversations without a turn.
+    waiting: Vec<ChannelId>,
+    early: Vec<String>,
+    /// Chats whose turn was cancelled, and whose agent has not been seen to hear of it.
+    cancelled: Vec<ChannelId>,
+}
+
+/// A turn as the clients see it.
+#[derive(Default)]
+struct Turn {
+    text: String,
+    line: u64,
+    talk: Option<String>,
+    calls: Vec<Above>,
+    cancelled: Option<(Duration, u64)>,
+    over: Option<Over>,
+    judged: bool,
+}
+
+/// How a turn ended.
+enum Over {
+    /// With all that it said; nothing where not all of it is in the state.
+    Complete { said: Option<String>, line: u64 },
+    /// Before its time: what is missing proves nothing.
+    Short,
+}
+
+/// A tool call above.
+#[derive(Default)]
+struct Above {
+    id: String,
+    /// `None` where it is not a text.
+    input: Option<String>,
+    line: u64,
+    asked: bool,
+    denied: Option<u64>,
+    approved: bool,
+    /// When one of our clients sent its approval.
+    sent: Option<u64>,
+}
+
+/// What is said with an agent.
+#[derive(Default)]
+struct Talk {
+    /// What a model is asked to say its agent may change.
+    model: bool,
+    chat: Option<ChannelId>,
+    prompt: String,
+    calls: Vec<Call>,
+    /// What was said before, between and after the calls.
+    texts: Vec<String>,
+    bytes: usize,
+    /// How many calls and texts there were when each round began.
+    rounds: LiteMap<u64, (usize, usize)>,
+    ended: bool,
+    stopped: Option<u64>,
+}
+
+/// A tool call below.
+struct Call {
+    id: String,
+    leaf: String,
+    line: u64,
+    /// The line that shows that it may run, or has.
+    ran: Option<u64>,
+}
+
+impl Check for Translation {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        if !self.cancelled.is_empty() {
+            self.look_for_cancels(cx, out);
+        }
+        match step {
+            Step::Below { way, seen } => {
+                if let Some(message) = seen.message() {
+                    for (talk, fact) in self.reading.facts(cx.now.conn, *way, message) {
+                        self.below(cx, *way, &talk, fact, out);
+                    }
+                }
+            }
+            Step::Dispatched { seen, channel, .. } => {
+                let action = seen.message().and_then(|message| message.params().get("action"));
+                self.approving(cx, *channel, action.unwrap_or(&Value::Null));
+            }
+            Step::Folding(folding) => self.above(cx, folding, out),
+            Step::Restarted => *self = Translation::default(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+        self.look_for_cancels(cx, out);
+        let chats: Vec<ChannelId> = self.turns.keys().copied().collect();
+        chats.into_iter().for_each(|chat| self.judge(cx, chat, out));
+    }
+}
+
+impl Translation {
+    // Above
+
+    fn above(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
+        let call = text(action, "toolCallId");
+        match (folding.envelope.name, call) {
+            ("turnStarted", _) => {
+                self.judge(cx, chat, out);
+                self.start(chat, action, line);
+            }
+            ("toolCallStart", Some(call)) => {
+                let turn = self.turns.get_mut(&chat);
+                if let Some(turn) = turn.filter(|turn| turn.calls.len() < MAX_CALLS) {
+                    let (id, input) = (call.to_owned(), Some(String::new()));
+                    turn.calls.push(Above { id, input, line, ..Above::default() });
+                }
+            }
+            ("toolCallDelta", Some(call)) => {
+                let more = text(action, "content").unwrap_or_default();
+                if let Some(Above { input: Some(input), .. }) = self.call(chat, call)
+                    && input.len() + more.len() < MAX_TEXT
+                {
+                    input.push_str(more);
+                }
+            }
+            ("toolCallReady", Some(call)) => {
+                if let Some(above) = self.call(chat, call) {
+                    above.asked |= action.get("confirmed").is_none_or(Value::is_null);
+                    if let Some(input) = action.get("toolInput") {
+                        above.input = input.as_str().map(str::to_owned);
+                    }
+                }
+            }
+            ("toolCallConfirmed", Some(call)) => {
+                let approved = action.get("approved").and_then(Value::as_bool);
+                if let Some(above) = self.call(chat, call) {
+                    match approved {
+                        Some(false) => drop(above.denied.get_or_insert(line)),
+                        _ => above.approved = true,
+                    }
+                }
+            }
+            ("turnCancelled", _) => {
+                self.over(cx, chat, Over::Short, out);
+                let turn = self.turns.get_mut(&chat);
+                if let Some(turn) = turn.filter(|turn| turn.talk.is_some()) {
+                    turn.cancelled = Some((cx.now.at, line));
+                    self.cancelled.push(chat);
+                    self.look_for_cancels(cx, out);
+                }
+            }
+            ("error", _) => self.over(cx, chat, Over::Short, out),
+            ("turnComplete", _) => self.over(cx, chat, complete(cx, folding), out),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, chat: ChannelId, call: &str) -> Option<&mut Above> {
+        self.turns.get_mut(&chat)?.calls.iter_mut().rev().find(|above| above.id == call)
+    }
+
+    fn start(&mut self, chat: ChannelId, action: &Value, line: u64) {
+        self.waiting.retain(|other| *other != chat);
+        self.cancelled.retain(|other| *other != chat);
+        let message = action.get("message").or_else(|| action.get("userMessage"));
+        let said = message.and_then(|message| text(message, "text")).unwrap_or_default();
+        let room = self.turns.len() < MAX_TURNS || self.turns.contains_key(&chat);
+        if said.is_empty() || !room {
+            self.turns.remove(&chat);
+            return;
+        }
+        self.turns.insert(chat, Turn { text: said.to_owned(), line, ..Turn::default() });
+        // The prompt may have been seen before the turn was.
+        let fits = |talk: &Talk| talk.chat.is_none() && talk.prompt.contains(said);
+        match self.early.iter().position(|key| self.talks.get(key).is_some_and(fits)) {
+            Some(at) => {
+                let key = self.early.swap_remove(at);
+                self.join(&key, chat);
+            }
+            None if self.waiting.len() < MAX_WAITING => self.waiting.push(chat),
+            None => {}
+        }
+    }
+
+    fn approving(&mut self, cx: &Context, chat: ChannelId, action: &Value) {
+        let confirms = text(action, "type").is_some_and(|it| it.ends_with("/toolCallConfirmed"));
+        let approves = action.get("approved").and_then(Value::as_bool) == Some(true);
+        let call = text(action, "toolCallId").filter(|_| confirms && approves);
+        if let Some(above) = call.and_then(|call| self.call(chat, call)) {
+            above.sent.get_or_insert(cx.now.line);
+        }
+    }
+
+    fn over(&mut self, cx: &Context, chat: ChannelId, over: Over, out: &mut Sink) {
+        if let Some(turn) = self.turns.get_mut(&chat) {
+            turn.over = Some(over);
+        }
+        self.judge_ended(cx, chat, out);
+    }
+
+    // Below
+
+    fn below(&mut self, cx: &Context, way: Below, key: &str, fact: Fact, out: &mut Sink) {
+        let line = cx.now.line;
+        if let Fact::Prompted(prompt) = fact {
+            return self.prompted(way, key, prompt);
+        }
+        let Some(talk) = self.talks.get_mut(key) else {
+            return;
+        };
+        match fact {
+            Fact::Prompted(_) => {}
+            Fact::Round(round) => talk.round(round),
+            Fact::Text(said) => talk.said(&said),
+            Fact::Called { id, leaf } => talk.called(id, leaf, line),
+            Fact::Answered { id, allowed: true } | Fact::Ran { id } => talk.shows(&id, line),
+            Fact::Answered { .. } => {}
+            Fact::Cancelled => talk.stopped = Some(line),
+            Fact::Ended => talk.ended = true,
+        }
+        let chat = talk.chat.filter(|_| talk.ended || talk.stopped.is_some());
+        if let Some(chat) = chat {
+            self.judge_ended(cx, chat, out);
+        }
+    }
+
+    fn prompted(&mut self, way: Below, key: &str, prompt: String) {
+        if self.talks.len() >= MAX_TURNS && !self.talks.contains_key(key) {
+            return;
+        }
+        let known = self.talks.entry(key.to_owned()).or_default();
+        let own = known.chat;
+        // A turn in which the agent is prompted again goes on.
+        let turn = own.and_then(|chat| self.turns.get(&chat));
+        if turn.is_some_and(|turn| turn.talk.as_deref() == Some(key) && turn.over.is_none()) {
+            known.ended = false;
+            return;
+        }
+        let text = |chat: ChannelId| self.turns.get(&chat).map_or("", |turn| turn.text.as_str());
+        let fits = |chat: &ChannelId| prompt.contains(text(*chat));
+        let best = |chat: &ChannelId| (Some(*chat) == own, text(*chat).len());
+        let found = self.waiting.iter().copied().filter(fits).max_by_key(best);
+        *known = Talk { model: way == Below::Model, prompt, ..Talk::default() };
+        match found {
+            Some(chat) => self.join(key, chat),
+            None if self.early.len() < MAX_WAITING => self.early.push(key.to_owned()),
+            None => {}
+        }
+    }
+
+    fn join(&mut self, key: &str, chat: ChannelId) {
+        self.waiting.retain(|other| *other != chat);
+        if let Some(talk) = self.talks.get_mut(key) {
+            talk.chat = Some(chat);
+        }
+        if let Some(turn) = self.turns.get_mut(&chat) {
+            turn.talk = Some(key.to_owned());
+        }
+    }
+
+    /// The turn of a chat and what is said about it below.
+    fn pair(&self, chat: ChannelId) -> Option<(&Turn, &Talk)> {
+        let turn = self.turns.get(&chat)?;
+        Some((turn, self.talks.get(turn.talk.as_ref()?)?))
+    }
+
+    // Rules
+
+    /// Judges a turn when nothing more of it is to come on either side.
+    fn judge_ended(&mut self, cx: &Context, chat: ChannelId, out: &mut Sink) {
+        let ended = |(turn, talk): (&Turn, &Talk)| {
+            turn.over.is_some() && (talk.ended || talk.stopped.is_some())
+        };
+        if self.pair(chat).is_some_and(ended) {
+            self.judge(cx, chat, out);
+        }
+    }
+
+    /// Judges a turn by what was seen of it, once.
+    fn judge(&mut self, cx: &Context, chat: ChannelId, out: &mut Sink) {
+        let Some((turn, talk)) = self.pair(chat).filter(|(turn, _)| !turn.judged) else {
+            return;
+        };
+        let (uri, pairs) = (cx.uri(chat), matched(&turn.calls, &talk.calls));
+        for (call, above) in talk.calls.iter().zip(&pairs) {
+            if let Some(above) = above.and_then(|at| turn.calls.get(at)) {
+                decided(uri, above, call, out);
+            }
+        }
+        if let (Some(Over::Complete { said, line }), true) = (&turn.over, talk.ended) {
+            told_once(uri, *line, turn, talk, &pairs, out);
+            if let Some(said) = said.as_ref().filter(|_| talk.bytes <= MAX_TEXT) {
+                text_arrived(uri, [turn.line, *line], said, talk, out);
+            }
+        }
+        if let Some(turn) = self.turns.get_mut(&chat) {
+            turn.judged = true;
+        }
+    }
+
+    /// Looks which of the cancelled turns' agents have heard of it, and which have had the time to.
+    fn look_for_cancels(&mut self, cx: &Context, out: &mut Sink) {
+        let mut waiting = std::mem::take(&mut self.cancelled);
+        waiting.retain(|chat| {
+            let Some((turn, talk)) = self.pair(*chat) else {
+                return false;
+            };
+            let Some((at, line)) = turn.cancelled else {
+                return false;
+            };
+            if talk.stopped.is_some() {
+                out.seen(Rule::CancelArrives);
+                return false;
+            }
+            // It came to its end by itself, before it could hear.
+            if talk.ended {
+                return false;
+            }
+            let late = cx.now.at.saturating_sub(at) >= PATIENCE;
+            if late {
+                out.seen(Rule::CancelArrives);
+                let message = format!(
+                    "expected the agent of `{}` to be told within a second that its turn is \
+                     cancelled, it was not",
+                    cx.uri(*chat)
+                );
+                out.broken(Rule::CancelArrives, message, &[line, cx.now.line]);
+            }
+            !late
+        });
+        self.cancelled = waiting;
+    }
+}
+
+impl Talk {
+    /// A round of calls is over. An exchange that is asked for again counts once.
+    fn round(&mut self, round: u64) {
+        self.ended = false;
+        if let Some((calls, texts)) = self.rounds.get(&round).copied() {
+            self.calls.truncate(calls);
+            self.texts.truncate(texts);
+        } else if self.rounds.len() < MAX_CALLS {
+            self.rounds.insert(round, (self.calls.len(), self.texts.len()));
+        }
+        self.texts.push(String::new());
+    }
+
+    fn said(&mut self, said: &str) {
+        self.bytes += said.len();
+        if self.bytes <= MAX_TEXT {
+            match self.texts.last_mut() {
+                Some(text) => text.push_str(said),
+                None => self.texts.push(said.to_owned()),
+            }
+        }
+    }
+
+    fn called(&mut self, id: String, leaf: String, line: u64) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+            if leaf.len() > call.leaf.len() {
+                call.leaf = leaf;
+            }
+        } else if self.calls.len() < MAX_CALLS {
+            self.calls.push(Call { id, leaf, line, ran: None });
+            self.texts.push(String::new());
+        }
+    }
+
+    /// A line shows that a call may run, or has.
+    fn shows(&mut self, id: &str, line: u64) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+            call.ran.get_or_insert(line);
+        }
+    }
+}
+
+/// What a turn says that is about to be complete. A text that is kept elsewhere is not compared.
+fn complete(cx: &Context, folding: &Folding<'_>) -> Over {
+    let state = cx.folded(folding.channel).map(|fold| &fold.state);
+    let turn = state.and_then(|state| state.get("activeTurn"));
+    let parts = turn.map(|turn| list(turn, "responseParts")).unwrap_or_default();
+    let texts = parts.iter().filter(|part| text(part, "kind") == Some("markdown"));
+    let said = turn.and_then(|_| texts.map(|part| text(part, "content")).collect());
+    Over::Complete { said, line: folding.line }
+}
+
+/// Which call above each call below is, the longest inputs first.
+fn matched(above: &[Above], below: &[Call]) -> Vec<Option<usize>> {
+    let mut order: Vec<usize> = (0..below.len()).filter(|at| !below[*at].leaf.is_empty()).collect();
+    order.sort_unstable_by_key(|at| (std::cmp::Reverse(below[*at].leaf.len()), *at));
+    let mut pairs = vec![None; below.len()];
+    for at in order {
+        let free = |place: &usize| !pairs.contains(&Some(*place));
+        let found = (0..above.len()).filter(free).find(|place| above[*place].has(&below[at].leaf));
+        pairs[at] = found;
+    }
+    pairs
+}
+
+impl Above {
+    /// Whether a text stands in the input, as it is or as JSON writes it.
+    fn has(&self, leaf: &str) -> bool {
+        let quoted = Value::from(leaf).to_text();
+        let inner = quoted.trim_start_matches('"').trim_end_matches('"');
+        self.input.as_ref().is_some_and(|input| input.contains(leaf) || input.contains(inner))
+    }
+}
+
+/// Whether a call ran only if it was allowed to.
+fn decided(uri: &str, above: &Above, call: &Call, out: &mut Sink) {
+    let id = &above.id;
+    match (above.denied, call.ran) {
+        (Some(denied), ran) => {
+            out.seen(Rule::DeniedNeverRuns);
+            if let Some(ran) = ran {
+                let message = format!(
+                    "expected the tool call `{id}` of `{uri}`, which was denied, never to run: it \
+                     ran as `{}` below",
+                    call.id
+                );
+                out.broken(Rule::DeniedNeverRuns, message, &[denied, call.line, ran]);
+            }
+        }
+        (None, Some(ran)) if above.asked => {
+            // Who approved unseen may have done so before.
+            let early = above.sent.map_or(!above.approved, |sent| ran < sent);
+            out.seen(Rule::RunsApproved);
+            if early {
+                let message = format!(
+                    "expected the tool call `{id}` of `{uri}` not to run before it is approved: it \
+                     ran as `{}` below",
+                    call.id
+                );
+                out.broken(Rule::RunsApproved, message, &[above.line, call.line, ran]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether each call below is one call above.
+fn told_once(
+    uri: &str,
+    end: u64,
+    turn: &Turn,
+    talk: &Talk,
+    pairs: &[Option<usize>],
+    out: &mut Sink,
+) {
+    let rule = Rule::CallsToldOnce;
+    let weight = if talk.model { Weight::Note } else { rule.row().weight };
+    let unknown = turn.calls.iter().any(|above| above.input.is_none());
+    for (call, pair) in talk.calls.iter().zip(pairs).filter(|(call, _)| !call.leaf.is_empty()) {
+        if pair.is_some() || !unknown {
+            out.seen(rule);
+        }
+        if pair.is_none() && !unknown {
+            let message = format!(
+                "expected the agent's tool call `{}` in the turn of `{uri}`, found none with its input",
+                call.id
+            );
+            out.weaker(rule, weight, message, &[call.line, end]);
+        }
+    }
+    let free = |(at, _): &(usize, &Above)| !pairs.contains(&Some(*at));
+    for (_, above) in turn.calls.iter().enumerate().filter(free) {
+        let known = |call: &&Call| !call.leaf.is_empty() && above.has(&call.leaf);
+        if let Some(call) = talk.calls.iter().find(known) {
+            let message = format!(
+                "expected the agent's tool call `{}` once in `{uri}`, found it again as `{}`",
+                call.id, above.id
+            );
+            out.weaker(rule, weight, message, &[call.line, above.line]);
+        }
+    }
+}
+
+/// Whether what the agent said stands above, in order. White space is the host's own.
+fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &Talk, out: &mut Sink) {
+    let rule = Rule::TextArrives;
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let said = bare(said);
+    let mut rest = said.as_str();
+    for text in talk.texts.iter().map(|text| bare(text)).filter(|text| !text.is_empty()) {
+        out.seen(rule);
+        let Some(at) = rest.find(&text) else {
+            let message = format!(
+                "expected what the agent said in the turn of `{uri}`, whole and in order: \
+                 `{}` is not there",
+                shown(&text)
+            );
+            let weight = if talk.model { Weight::Note } else { rule.row().weight };
+            return out.weaker(rule, weight, message, &lines);
+        };
+        rest = &rest[at + text.len()..];
+    }
+}
+
+/// The beginning of a text.
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}
