@@ -246,6 +246,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
+            "below/*",
             "catalog.*",
             "clients.*",
             "directories.*",
