@@ -71,13 +71,13 @@ impl Reading {
     /// What a message says.
     pub(super) fn facts(&mut self, conn: ConnId, way: Below, message: &Message) -> Vec<Told> {
         match way {
-            Below::ToAgent => self.to_agent(conn, message).into_iter().collect(),
-            Below::FromAgent => self.from_agent(conn, message),
+            Below::ToAgent => self.host_said(conn, message).into_iter().collect(),
+            Below::FromAgent => self.agent_said(conn, message),
             Below::Model => self.exchange(message.value()),
         }
     }
 
-    fn to_agent(&mut self, conn: ConnId, message: &Message) -> Option<Told> {
+    fn host_said(&mut self, conn: ConnId, message: &Message) -> Option<Told> {
         let params = message.params();
         let id = message.id().map(Value::to_text);
         match (message.kind(), message.method()) {
@@ -104,7 +104,7 @@ impl Reading {
         }
     }
 
-    fn from_agent(&mut self, conn: ConnId, message: &Message) -> Vec<Told> {
+    fn agent_said(&mut self, conn: ConnId, message: &Message) -> Vec<Told> {
         let params = message.params();
         let id = message.id().map(Value::to_text);
         match (message.kind(), message.method(), id) {

@@ -257,6 +257,7 @@ impl Pair {
             let (conn, parcel) = match output {
                 Output::Send { conn, frame } => (conn, Parcel::Frame(frame)),
                 Output::Close { conn, .. } => (conn, Parcel::Close),
+                Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
             };
             let lag = Duration::from_millis(self.seats[self.owners[&conn]].lag.1);
             if let Some(queue) = self.downs.get_mut(&conn) {

@@ -160,6 +160,7 @@ impl Pair {
                     assert_eq!(seat.closed, None);
                     seat.closed = Some(code);
                 }
+                Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
             }
         }
     }
