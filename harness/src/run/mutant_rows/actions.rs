@@ -47,6 +47,8 @@ pub(super) const ROWS: &[Row] = &[
             "tools/*",
             "turns/*",
             "terminals/*",
+            "state.merged-agrees",
+            "subscriptions/merged-deliveries-come-to-the-same-state",
         ],
     ),
     row(
@@ -393,6 +395,7 @@ pub(super) const ROWS: &[Row] = &[
             "turns/goes-on-without-its-client",
             "turns/sessions-do-not-mix",
             "turns/*",
+            "subscriptions/merged-deliveries-come-to-the-same-state",
         ],
     ),
     row(
@@ -418,6 +421,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/root-news-go-to-root-subscribers",
             "tools/*",
             "turns/*",
+            "subscriptions/merged-deliveries-come-to-the-same-state",
         ],
     ),
     row(

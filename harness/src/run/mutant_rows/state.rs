@@ -498,6 +498,7 @@ pub(super) const ROWS: &[Row] = &[
             "tools/edited-input-is-what-runs",
             "turns/started-and-completed-for-everybody",
             "turns/*",
+            "subscriptions/merged-deliveries-come-to-the-same-state",
         ],
     ),
     row(
