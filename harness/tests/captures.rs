@@ -12,8 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ahp_harness::oracle::CHECKS;
+use ahp_harness::report::event::FindingLine;
+use ahp_harness::report::redact::{MARK, Redactor};
 use ahp_harness::report::replay::judge;
 use ahp_harness::report::summary::{CheckTotal, word};
+use regex_lite::Regex;
 
 /// Every capture, judged: the path and what the checks came to.
 fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
@@ -60,6 +63,37 @@ fn every_capture_comes_to_what_is_written_beside_it() {
         assert_eq!(kept, said, "{}", path.display());
         assert_eq!(said.is_empty(), clean, "{}\n{said}", path.display());
     }
+}
+
+/// What patterns take out, numbered, changes no verdict: the same checks, weights and lines.
+#[test]
+fn redacted_captures_come_to_the_same() {
+    let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];
+    let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
+    let redactor = Redactor::new([], patterns);
+    let mut marks = 0;
+    for (path, checks) in judged() {
+        let mut text = String::new();
+        for line in String::from_utf8_lossy(&fs::read(&path).unwrap()).lines() {
+            let mut line = line.to_owned();
+            redactor.event(&mut line);
+            marks += line.matches(MARK).count();
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let redacted = judge(text.as_bytes(), None, false).unwrap().summary.checks;
+        let places = |checks: &BTreeMap<String, CheckTotal>| -> Vec<String> {
+            let shown =
+                checks.iter().flat_map(|(id, total)| total.shown.iter().map(move |it| (id, it)));
+            let place = |(id, (_, finding)): (&String, &(String, FindingLine))| {
+                format!("{id} {} {:?}", word(finding.weight), finding.transcript)
+            };
+            shown.map(place).collect()
+        };
+        let redacted: BTreeMap<String, CheckTotal> = redacted.into_iter().collect();
+        assert_eq!(places(&checks), places(&redacted), "{}", path.display());
+    }
+    assert!(marks > 1_000, "{marks} marks");
 }
 
 #[test]

@@ -6,10 +6,12 @@
 #[path = "common/sheet.rs"]
 mod sheet;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::RefHost;
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::host::fault::Fault;
 use ahp_harness::run::case::Setup;
 use ahp_harness::run::play::{Play, Verdict};
 use ahp_harness::run::sim;
@@ -20,8 +22,12 @@ use sheet::Sheet;
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 fn play(entry: &Entry, observe: bool) -> (Verdict, String) {
+    play_on(entry, observe, Vec::new())
+}
+
+fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String) {
     let scenario = Arc::clone(&entry.scenario);
-    let config = sim::settings(&scenario, 1, EPOCH);
+    let config = Config { faults, ..sim::settings(&scenario, 1, EPOCH) };
     let version = config.versions[0];
     let setup = Setup {
         name: scenario.id.clone(),
@@ -67,4 +73,24 @@ fn observers_do_no_harm() {
         without += compared(&plain);
     }
     assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
+}
+
+/// A turn that only its own client watches says nothing about snapshots; an observer looks at one.
+#[test]
+fn observers_find_what_no_step_asks_for() {
+    let found = |observe: bool| -> BTreeSet<String> {
+        let suite = Suite::carried();
+        let wrong = suite.entries.iter().filter(|entry| {
+            let faults = vec![Fault::SnapshotStale];
+            let (verdict, _) = play_on(entry, observe, faults);
+            verdict
+                .checks
+                .iter()
+                .any(|check| check.check == "state.snapshot-agrees" && !check.findings.is_empty())
+        });
+        wrong.map(|entry| entry.scenario.id.clone()).collect()
+    };
+    let (with, without) = (found(true), found(false));
+    assert!(with.is_superset(&without), "{:?}", without.difference(&with));
+    assert!(with.len() > without.len() + 10, "{} with, {} without", with.len(), without.len());
 }
