@@ -203,7 +203,9 @@ impl RefHost {
         if step.confirm_result {
             action["requiresResultConfirmation"] = json!(true);
             let status = "pending-result-confirmation";
-            self.hold_up(uri, index, Wait::Call { call: call.clone(), status });
+            if !self.has(Fault::ResultUsedUnconfirmed) {
+                self.hold_up(uri, index, Wait::Call { call: call.clone(), status });
+            }
         }
         self.say_or_force(uri, action.clone(), forced);
         if self.has(Fault::ToolRunsTwice) {
@@ -248,13 +250,15 @@ impl RefHost {
         if self.has(Fault::OrphansGoOn) {
             return;
         }
+        let all = self.has(Fault::ToolsChangeEndsCalls);
         for uri in self.chats_of(session) {
             let turn = &self.state(&uri)["activeTurn"];
             let parts = turn["responseParts"].as_array();
             let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
             let orphan = |call: &&Value| {
                 let owner = call["contributor"]["clientId"].as_str();
-                call["status"] == "running" && owner.is_some_and(|own| !self.is_active(&uri, own))
+                let left = |own| all || !self.is_active(&uri, own);
+                call["status"] == "running" && owner.is_some_and(left)
             };
             let id = |call: &Value| call["toolCallId"].as_str().map(str::to_owned);
             let orphans: Vec<String> = calls.filter(orphan).filter_map(id).collect();

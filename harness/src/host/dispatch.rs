@@ -13,6 +13,7 @@ use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::play::tool_call;
 use super::publish::{Origin, action_type};
 use super::rules::{Facts, RULES};
 use crate::model::{NoOp, Outcome, apply};
@@ -35,6 +36,10 @@ const LENIENT: &[Lenience] = &[
     (Fault::AcceptsConfirmationWrongTurn, "chat/toolCallConfirmed", |why, _, _| {
         matches!(why, NoOp::WrongTurn | NoOp::NoActiveTurn)
     }),
+    (Fault::AcceptsAnyResume, "chat/turnResume", |_, _, _| true),
+    (Fault::AcceptsAnyResultDecision, "chat/toolCallResultConfirmed", |_, _, _| true),
+    (Fault::AcceptsLateCompletion, "chat/toolCallComplete", |_, _, _| true),
+    (Fault::AcceptsLateCompletion, "chat/toolCallContentChanged", |_, _, _| true),
     (Fault::AcceptsCancelWhenIdle, "chat/turnCancelled", |why, _, _| why == NoOp::NoActiveTurn),
     (Fault::InputUnknownRequestAccepted, "chat/inputCompleted", |why, state, action| {
         why == NoOp::NoActiveTurn || !known_request(state, action)
@@ -208,6 +213,17 @@ impl RefHost {
                 apply(version, channel.kind, &mut channel.state, action);
             }
         }
+        let call = action["toolCallId"].as_str().unwrap_or("");
+        let waits = tool_call(self.state(uri), call)["status"] == "pending-confirmation";
+        if waits && self.has(Fault::RefusalApproves) {
+            let turn = &self.state(uri)["activeTurn"]["id"];
+            let approval = json!({
+                "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+                "approved": true, "confirmed": "setting",
+            });
+            self.publish(uri, approval);
+            self.wake(uri);
+        }
         if self.has(Fault::RejectionSilent) {
             return;
         }
@@ -246,6 +262,7 @@ impl RefHost {
                 self.store(uri, action);
                 self.start_run(uri);
             }
+            "chat/turnCancelled" => self.empty_queue(uri),
             "chat/turnResume" => self.resume_run(uri),
             "chat/pendingMessageSet" if action["kind"] == "steering" => {
                 self.take_release(uri);
@@ -256,6 +273,42 @@ impl RefHost {
             "chat/pendingMessageSet" => self.drain_queue(uri),
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             _ => self.wake(uri),
+        }
+    }
+
+    /// A fault: what waits in the queue is gone with a turn that did not complete.
+    pub(super) fn empty_queue(&mut self, uri: &str) {
+        if !self.has(Fault::QueueLostWithTurn) {
+            return;
+        }
+        while let Some(id) = self.state(uri)["queuedMessages"][0].get("id").cloned() {
+            self.publish(
+                uri,
+                json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id}),
+            );
+        }
+    }
+
+    /// A fault: the turns that a client started end when it is gone.
+    pub(super) fn cancel_turns_of(&mut self, client: &str) {
+        let started = |uri: &&String| {
+            let turn = &self.state(uri)["activeTurn"]["id"];
+            self.log.after(0).any(|envelope| {
+                let action = &envelope.params["action"];
+                envelope.channel == **uri
+                    && envelope.action_type == "chat/turnStarted"
+                    && &action["turnId"] == turn
+                    && envelope.params["origin"]["clientId"] == client
+            })
+        };
+        let chats: Vec<String> = self.runs.keys().filter(started).cloned().collect();
+        for uri in chats {
+            let turn = self.state(&uri)["activeTurn"]["id"].clone();
+            self.runs.remove(&uri);
+            self.publish(
+                &uri,
+                json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1}),
+            );
         }
     }
 

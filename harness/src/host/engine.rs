@@ -407,6 +407,11 @@ impl Host for RefHost {
         self.merging.remove(&conn);
         if let Some(connection) = self.connections.remove(&conn) {
             self.left(connection.client.as_deref());
+            if let Some(client) =
+                connection.client.filter(|_| self.has(Fault::TurnCancelledWithClient))
+            {
+                self.cancel_turns_of(&client);
+            }
         }
         if self.has(Fault::TurnDiesWithClient) {
             let heard = |chat: &String| {

@@ -357,6 +357,38 @@ faults! {
         "A decision may name an option that is not offered, and edit what cannot be edited.";
     AcceptsAgentMessages = "accepts-agent-messages",
         "A client's message may be of another kind than `user`.";
+    ChoiceDropped = "choice-dropped",
+        "The option that a user chose for a call, and what is suggested instead, are not stored.";
+    ActiveTurnRestarts = "active-turn-restarts",
+        "A start under the id of the turn that runs begins the turn anew.";
+    AcceptsStartAtAnyTime = "accepts-start-at-any-time",
+        "The start of a turn may be anything but a timestamp.";
+    AcceptsUnknownQueued = "accepts-unknown-queued",
+        "A turn may be started for a message that is not in the queue.";
+    AcceptsAnyResume = "accepts-any-resume",
+        "A resume is accepted although nothing can be resumed.";
+    AcceptsAnyResultDecision = "accepts-any-result-decision",
+        "A decision about a result is accepted although no result waits.";
+    AcceptsLateCompletion = "accepts-late-completion",
+        "An owner may go on with a call that does not run any more.";
+    ResultUsedUnconfirmed = "result-used-unconfirmed",
+        "The agent goes on with a result that waits for its approval.";
+    ErrorCompletesTurn = "error-completes-turn",
+        "A turn that fails ends as if it were complete.";
+    QueueLostWithTurn = "queue-lost-with-turn",
+        "A cancelled or failed turn empties the queue.";
+    ReorderSorts = "reorder-sorts",
+        "Queued messages that a new order does not name are sorted by their ids.";
+    TurnCancelledWithClient = "turn-cancelled-with-client",
+        "The turns of a client are cancelled when its connection ends.";
+    ChatUnsubscribeRemoves = "chat-unsubscribe-removes",
+        "A client that stops watching a chat is no longer active in its session.";
+    ClientStaysActive = "client-stays-active",
+        "A client that leaves is still listed as active.";
+    ToolsChangeEndsCalls = "tools-change-ends-calls",
+        "The running calls of clients fail when one offers other tools.";
+    RefusalApproves = "refusal-approves",
+        "A refused action about a call that waits is taken for its approval.";
     ClientSeqMustGrow = "client-seq-must-grow",
         "A dispatch whose number is not above the client's last one is ignored.";
     OriginFromClient = "origin-from-client",

@@ -202,8 +202,11 @@ impl RefHost {
         }
     }
 
-    /// Makes a track wait.
+    /// Makes a track wait, unless a fault lets it go on after the end of its turn.
     pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: Wait) {
+        if self.runs.get(uri).is_some_and(|run| run.undead) {
+            return;
+        }
         if let Some(track) = self.track(uri, index) {
             track.wait = Some(wait);
         }
@@ -328,9 +331,13 @@ impl RefHost {
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.rest = rest.filter(|_| resumable).unwrap_or_default();
         }
-        let action =
+        let mut action =
             json!({"type": "chat/error", "turnId": turn, "duration": duration, "part": part});
+        if self.has(Fault::ErrorCompletesTurn) {
+            action = json!({"type": "chat/turnComplete", "turnId": turn, "duration": duration});
+        }
         self.publish(uri, action);
+        self.empty_queue(uri);
     }
 
     /// Ends every turn that a crash interrupted. Source: `disconnect.crash.turns-failed`.

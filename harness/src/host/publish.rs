@@ -337,6 +337,10 @@ impl RefHost {
         if !stays {
             self.deactivate(uri, &client);
         }
+        let session = self.chats.get(uri).map(|chat| chat.session.clone());
+        if let Some(session) = session.filter(|_| self.has(Fault::ChatUnsubscribeRemoves)) {
+            self.deactivate(&session, &client);
+        }
     }
 
     /// The params of a notification as the version of a connection knows them; `None` when nothing

@@ -138,7 +138,10 @@ impl RefHost {
         if action_type.starts_with("session/activeClient") {
             self.index_active(uri);
         }
-        if action_type == "session/activeClientRemoved" {
+        let changed = action_type == "session/activeClientSet";
+        if action_type == "session/activeClientRemoved"
+            || changed && self.has(Fault::ToolsChangeEndsCalls)
+        {
             self.fail_orphans(uri);
         }
         if action_type == "session/workingDirectoryRemoved"

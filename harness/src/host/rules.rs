@@ -143,15 +143,21 @@ fn session_ready(facts: &Facts) -> Result<(), String> {
 }
 
 fn no_turn(facts: &Facts) -> Result<(), String> {
-    let idle = facts.state["activeTurn"].is_null();
+    let idle = facts.state["activeTurn"].is_null() || starts_anew(facts);
     require(idle || facts.host.has(Fault::AcceptsTurnWhileActive), "a turn is active")
+}
+
+/// Whether a fault takes the id of the turn that runs for a new one.
+fn starts_anew(facts: &Facts) -> bool {
+    let same = facts.state["activeTurn"]["id"] == facts.action["turnId"];
+    same && facts.host.has(Fault::ActiveTurnRestarts)
 }
 
 fn new_turn_id(facts: &Facts) -> Result<(), String> {
     let wanted = &facts.action["turnId"];
     let turns = facts.state["turns"].as_array();
     let used = turns.into_iter().flatten().any(|turn| &turn["id"] == wanted)
-        || &facts.state["activeTurn"]["id"] == wanted;
+        || &facts.state["activeTurn"]["id"] == wanted && !starts_anew(facts);
     require(!used || facts.host.has(Fault::AcceptsRepeatedTurnId), "the turn's id is in use")
 }
 
@@ -169,6 +175,7 @@ fn user_draft(facts: &Facts) -> Result<(), String> {
 
 fn iso_start(facts: &Facts) -> Result<(), String> {
     let fits = facts.action["startedAt"].as_str().is_some_and(is_iso);
+    let fits = fits || facts.host.has(Fault::AcceptsStartAtAnyTime);
     require(fits, "expected an ISO 8601 timestamp at `startedAt`")
 }
 
@@ -178,6 +185,7 @@ fn queued_exists(facts: &Facts) -> Result<(), String> {
     };
     let queue = facts.state["queuedMessages"].as_array();
     let known = queue.into_iter().flatten().any(|message| &message["id"] == id);
+    let known = known || facts.host.has(Fault::AcceptsUnknownQueued);
     require(known, "no queued message has that id")
 }
 

@@ -24,6 +24,7 @@ const NOT_STORED: &[(Fault, &[&str])] = &[
     (Fault::TitleNotApplied, &["session/titleChanged"]),
     (Fault::DraftNotStored, &["chat/draftChanged"]),
     (Fault::TruncationKeepsTurns, &["chat/truncated"]),
+    (Fault::ClientStaysActive, &["session/activeClientRemoved"]),
 ];
 
 const IS_READ: u64 = 32;
@@ -51,7 +52,13 @@ pub(super) fn reduce(
             state["config"]["values"] = action["config"].clone();
         }
         "chat/toolCallConfirmed" if faults.has(Fault::DenialReasonDropped) => {
-            forget_reasons(state);
+            forget_of_calls(state, &["reasonMessage"]);
+        }
+        "chat/toolCallConfirmed" if faults.has(Fault::ChoiceDropped) => {
+            forget_of_calls(state, &["selectedOption", "userSuggestion"]);
+        }
+        "chat/queuedMessagesReordered" if faults.has(Fault::ReorderSorts) => {
+            sort_unnamed(state, action);
         }
         "chat/turnStarted" => {
             let after = state.get("status").and_then(Value::as_u64).unwrap_or(0);
@@ -156,11 +163,22 @@ fn keep_running(state: &mut Value) {
     }
 }
 
-/// Takes the reasons of denials out of the running turn.
-fn forget_reasons(state: &mut Value) {
+/// Sorts the queued messages that a new order does not name.
+fn sort_unnamed(state: &mut Value, action: &Value) {
+    let order = action["order"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(queue) = state.get_mut("queuedMessages").and_then(Value::as_array_mut) {
+        let named = queue.iter().filter(|message| order.contains(&message["id"])).count();
+        queue[named..].sort_unstable_by_key(|message| message["id"].to_string());
+    }
+}
+
+/// Takes members out of the calls of the running turn.
+fn forget_of_calls(state: &mut Value, members: &[&str]) {
     let parts = state.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
     let calls = parts.into_iter().flatten().filter_map(|part| part.get_mut("toolCall"));
     for call in calls.filter_map(Value::as_object_mut) {
-        call.remove("reasonMessage");
+        members.iter().for_each(|member| {
+            call.remove(member);
+        });
     }
 }

@@ -142,6 +142,7 @@ mod tests {
         let files = Folder(BTreeMap::from([
             ("x/cycle.yaml", "fragment: f\nsteps: [{include: cycle.yaml}]"),
             ("x/open.yaml", "fragment: f\nsteps: [{open: A}]"),
+            ("x/given.yaml", "fragment: f\nsteps: [{connect: {by: $given who}}, $given then]"),
         ]));
         let loaded = load("x/a/b.yaml", text, &files);
         let show = |error: &ScenarioError| {
@@ -156,6 +157,25 @@ mod tests {
     fn takes_fragments_in() {
         let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - closed: A\n");
         assert_eq!(mistakes(&text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn gives_fragments_their_values() {
+        let check = |with: &str, wanted: &[&str]| {
+            let include = format!("include: {{ file: ../given.yaml, with: {{ {with} }} }}");
+            let found = mistakes(&format!("{HEAD}steps:\n  - {include}\n"));
+            assert_eq!(found.len(), wanted.len(), "{with}: {found:#?}");
+            for (found, wanted) in found.iter().zip(wanted) {
+                assert!(found.contains(wanted), "{with}: {wanted}\n{found}");
+            }
+        };
+        check("who: A, then: [{ closed: A }, { closed: A }]", &[]);
+        check("who: A, then: { closed: A }", &[]);
+        check("who: A, then: []", &["could not fail"]);
+        check("who: Z, then: { closed: A }", &["x/a/b.yaml:5:43 no client is called `Z`"]);
+        check("who: A, then: { closed: A }, when: now", &["has no `when`"]);
+        let missing = "x/given.yaml:2:24 `include` needs `with: { who: .. }`";
+        check("then: { closed: A }", &[missing, "no client is called `$given who`"]);
     }
 
     #[test]

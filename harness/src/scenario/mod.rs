@@ -10,6 +10,7 @@
 //! Start at [`verbs`].
 
 pub mod bind;
+mod given;
 pub mod listing;
 pub mod load;
 pub mod node;

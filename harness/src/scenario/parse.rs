@@ -7,6 +7,7 @@ use crate::ledger::Ledger;
 use crate::wire::version::Version;
 
 use super::bind::{Piece, Template};
+use super::given;
 use super::node::{Content, Member, Node};
 use super::pattern::{Name, Pattern};
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
@@ -396,7 +397,7 @@ impl Parser<'_> {
             };
             let step = self.step(row.verb, *key_span, value);
             if step.verb == Verb::Include {
-                steps.extend(self.included(&step));
+                steps.extend(self.included(&step, value.get("with")));
             } else {
                 steps.push(step);
             }
@@ -404,7 +405,7 @@ impl Parser<'_> {
         steps
     }
 
-    fn included(&mut self, step: &Step) -> Vec<Step> {
+    fn included(&mut self, step: &Step, with: Option<&Node>) -> Vec<Step> {
         let Some(path) = step.text("file") else {
             return Vec::new();
         };
@@ -416,6 +417,8 @@ impl Parser<'_> {
             Some(members) => known_keys("a fragment", members, FRAGMENT, tree.span, self.errors),
             None => wrong_form(self.errors, &tree, "a fragment: `fragment` and `steps`"),
         }
+        let with = with.and_then(Node::as_map).unwrap_or_default();
+        let tree = given::fill(tree, with, self.errors);
         let steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
         steps
@@ -503,7 +506,8 @@ impl Parser<'_> {
                 };
                 Some(Given::Pattern(pattern))
             }
-            Form::Steps | Form::Settings => None,
+            Form::Values if node.as_map().is_some() => return None,
+            Form::Steps | Form::Settings | Form::Values => None,
         };
         if given.is_none() {
             wrong_form(self.errors, node, expected(field.form));
@@ -624,6 +628,7 @@ fn expected(form: Form) -> &'static str {
         Form::Pattern => "a pattern",
         Form::Steps => "a list of steps",
         Form::Settings => "a mapping of settings",
+        Form::Values => "values by name",
     }
 }
 

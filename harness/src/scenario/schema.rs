@@ -30,6 +30,10 @@ fn schema() -> Value {
             })
         })
         .collect();
+    let given = json!({"type": "string", "pattern": r"^\$given "});
+    definitions.insert("given", given);
+    let given = json!({"$ref": "#/$defs/given"});
+    let steps: Vec<Value> = steps.into_iter().chain([given]).collect();
     definitions.insert("step", json!({"oneOf": steps}));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,6 +85,7 @@ fn form(field: &Field) -> Value {
         Form::Duration => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
         Form::Count => json!({"type": "integer", "minimum": 0}),
         Form::Template => json!({}),
+        Form::Values => json!({"type": "object"}),
         Form::Pattern => json!({"$ref": "#/$defs/pattern"}),
         Form::Steps => json!({"type": "array", "items": {"$ref": "#/$defs/step"}}),
         Form::Settings => {

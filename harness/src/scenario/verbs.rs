@@ -29,6 +29,8 @@ pub enum Form {
     Steps,
     /// A mapping of settings.
     Settings,
+    /// Values by name, for a fragment.
+    Values,
 }
 
 /// One member of a scenario or a step.
@@ -526,7 +528,14 @@ pub const VERBS: &[VerbRow] = &[
         name: "include",
         short: Some("file"),
         asserts: false,
-        fields: &[needed("file", Form::Text, "the fragment's path, from this file's folder")],
+        fields: &[
+            needed("file", Form::Text, "the fragment's path, from this file's folder"),
+            field(
+                "with",
+                Form::Values,
+                "values by name, for the fragment's `$given name`; a list of steps for a step",
+            ),
+        ],
         doc: "plays the steps of a fragment: a file of `fragment` (a title) and `steps`",
     },
 ];

@@ -14,7 +14,14 @@ pub(super) const ROWS: &[Row] = &[
         &["tools.owner-active", "tools/client-tool-is-completed-by-its-owner"],
     ),
     row(Fault::HistoryUnfinished, &["state.snapshot-agrees", "tools.history-final"]),
-    row(Fault::OrphansGoOn, &["tools.removal-ends-calls", "tools/owner-leaves-and-its-call-fails"]),
+    row(
+        Fault::OrphansGoOn,
+        &[
+            "tools.removal-ends-calls",
+            "tools/owner-leaves-and-its-call-fails",
+            "tools/owner-leaves-before-the-approval",
+        ],
+    ),
     row(
         Fault::WaitingUnseen,
         &[

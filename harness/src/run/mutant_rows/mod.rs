@@ -13,13 +13,15 @@ use crate::host::fault::Fault;
 use super::mutants::Row;
 
 mod actions;
+mod agent;
 mod below;
 mod invariants;
 mod state;
 
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    actions::ROWS.iter().chain(below::ROWS).chain(invariants::ROWS).chain(state::ROWS)
+    let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
+    agents.chain(invariants::ROWS).chain(state::ROWS)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

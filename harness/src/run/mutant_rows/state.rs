@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/*",
             "tools/*",
             "turns/*",
+            "input/late-client-answers",
         ],
     ),
     row(
@@ -91,6 +92,12 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/*",
             "tools/edited-input-is-what-runs",
             "turns/*",
+            "input/answer-meets-cancel",
+            "input/late-client-answers",
+            "input/one-answer-counts",
+            "queue/consumed-while-its-sender-is-away",
+            "queue/two-senders-one-queue",
+            "tools/*",
         ],
     ),
     row(
@@ -135,6 +142,9 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/a-short-gap-is-replayed-from-a-small-buffer",
             "reconnect/turn-ended-while-away",
             "reconnect/turn-is-caught-up-in-the-middle",
+            "queue/consumed-while-its-sender-is-away",
+            "reconnect/turn-decision-in-flight",
+            "reconnect/turn-twice-away",
         ],
     ),
     row(
@@ -143,7 +153,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::ReplayAsNotifications,
-        &["reconnect.replay-complete", "reconnect/turn-own-decision-is-in-the-gap", "reconnect/*"],
+        &[
+            "reconnect.replay-complete",
+            "reconnect/turn-own-decision-is-in-the-gap",
+            "reconnect/*",
+            "queue/consumed-while-its-sender-is-away",
+        ],
     ),
     row(
         Fault::ReplayPartialAfterOverflow,
@@ -163,6 +178,10 @@ pub(super) const ROWS: &[Row] = &[
             "dispatch.settled-once",
             "reconnect/coming-back-twice-is-coming-back-once",
             "reconnect/*",
+            "reconnect/turn-question-survives",
+            "reconnect/turn-owner-comes-back",
+            "reconnect/turn-decision-in-flight",
+            "reconnect/turn-two-come-back",
         ],
     ),
     row(
@@ -172,6 +191,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect.missing",
             "reconnect/*",
             "untested:reconnect/news-are-not-replayed",
+            "queue/consumed-while-its-sender-is-away",
         ],
     ),
     row(
@@ -287,6 +307,8 @@ pub(super) const ROWS: &[Row] = &[
             "metadata/flags-of-a-chat-are-its-own",
             "turns/error-ends-the-turn",
             "turns/status-follows-the-turn",
+            "input/question-beside-another-session",
+            "turns/error-spares-other-sessions",
         ],
     ),
     row(
@@ -295,6 +317,7 @@ pub(super) const ROWS: &[Row] = &[
             "status.session-aggregates",
             "turns/error-ends-the-turn",
             "turns/status-follows-the-turn",
+            "turns/error-spares-other-sessions",
         ],
     ),
     row(
@@ -306,6 +329,10 @@ pub(super) const ROWS: &[Row] = &[
             "tools/confirmation-needs-an-active-turn",
             "tools/confirmed-from-the-session-alone",
             "tools/parallel-calls-are-independent",
+            "tools/parallel-calls-decided-in-reverse",
+            "turns/cancel-ends-a-client-tool",
+            "tools/client-call-is-listed-for-its-owner",
+            "input/answered-from-the-session-alone",
         ],
     ),
     row(
@@ -315,6 +342,8 @@ pub(super) const ROWS: &[Row] = &[
             "input/asked-and-answered",
             "input/late-answer-resumes-nothing",
             "tools/*",
+            "tools/client-call-is-listed-for-its-owner",
+            "input/answered-from-the-session-alone",
         ],
     ),
     row(
@@ -329,7 +358,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::InputCompletedTwice,
-        &["dispatch.accepted-effect", "input.open-requests", "input/completed-once"],
+        &[
+            "dispatch.accepted-effect",
+            "input.open-requests",
+            "input/completed-once",
+            "input/one-answer-counts",
+            "input/one-answer-leaves-the-next-question",
+        ],
     ),
     row(
         Fault::InputIncompleteAccepted,
@@ -498,6 +533,15 @@ pub(super) const ROWS: &[Row] = &[
             "tools/edited-input-is-what-runs",
             "turns/started-and-completed-for-everybody",
             "turns/*",
+            "input/one-answer-counts",
+            "order/approval-meets-approval",
+            "order/denial-meets-approval",
+            "order/denial-meets-denial",
+            "order/start-meets-start",
+            "order/three-decide-one-counts",
+            "queue/consumed-while-its-sender-is-away",
+            "tools/parallel-calls-decided-at-once",
+            "tools/result-decided-once",
             "subscriptions/merged-deliveries-come-to-the-same-state",
         ],
     ),
@@ -546,6 +590,7 @@ pub(super) const ROWS: &[Row] = &[
             "state.snapshot-agrees",
             "sessions/clients-join-as-themselves",
             "subscriptions/subscribing-changes-nothing",
+            "tools/tools-change-while-one-runs",
         ],
     ),
     row(
@@ -559,9 +604,16 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::AcceptsUnfitDecision,
-        &["tools/input-that-cannot-be-edited-stays", "tools/option-has-to-be-offered"],
+        &[
+            "tools/input-that-cannot-be-edited-stays",
+            "tools/option-has-to-be-offered",
+            "tools/option-has-to-fit-the-decision",
+        ],
     ),
-    row(Fault::AcceptsAgentMessages, &["queue/only-users-queue", "turns/only-users-start-turns"]),
+    row(
+        Fault::AcceptsAgentMessages,
+        &["queue/only-users-queue", "turns/only-users-start-turns", "steering/only-users-steer"],
+    ),
     row(
         Fault::ClientSeqMustGrow,
         &[
@@ -584,14 +636,25 @@ pub(super) const ROWS: &[Row] = &[
             "handshake/server-seq-is-current",
         ],
     ),
-    row(Fault::TurnDiesWithClient, &["reconnect/turn-waits-for-its-only-client"]),
+    row(
+        Fault::TurnDiesWithClient,
+        &["reconnect/turn-waits-for-its-only-client", "reconnect/turn-two-come-back"],
+    ),
     row(Fault::SessionsMixed, &["fanout.subscribed-only", "subscriptions/sessions-are-kept-apart"]),
     row(Fault::UnassignedErrorCode, &["jsonrpc.error-code", "sessions/a-uri-in-use-is-refused"]),
     row(
         Fault::QueueOvertakesTurn,
-        &["turns.one-active", "turns.one-end", "order/one-client-keeps-its-order", "queue/*"],
+        &[
+            "turns.one-active",
+            "turns.one-end",
+            "order/one-client-keeps-its-order",
+            "queue/*",
+            "queue/waits-while-a-call-waits",
+            "queue/waits-while-a-question-waits",
+            "steering/queue-and-steering-are-apart",
+        ],
     ),
-    row(Fault::PartIdReused, &["turns.unique-parts"]),
+    row(Fault::PartIdReused, &["turns.unique-parts", "tools/parts-stay-in-order"]),
     row(Fault::ReadyHeldBack, &["turns.after-ready"]),
     row(Fault::DurationTooLong, &["turns.times"]),
 ];
