@@ -55,6 +55,7 @@ fn play(scenario: &Arc<Scenario>, seed: u64) -> (Verdict, Vec<(u64, Line)>) {
         epoch: EPOCH,
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
+        secrets: Vec::new(),
         observe: false,
         agent: Default::default(),
     };

@@ -38,6 +38,7 @@ fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String
         epoch: EPOCH,
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
+        secrets: Vec::new(),
         observe,
         agent: Default::default(),
     };

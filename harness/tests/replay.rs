@@ -78,6 +78,7 @@ fn played(entry: &Entry, version: &str) -> Played {
         epoch: EPOCH,
         limit: LIMIT,
         authenticate: Default::default(),
+        secrets: Vec::new(),
         observe: false,
         agent: Default::default(),
     };

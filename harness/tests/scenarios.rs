@@ -27,6 +27,7 @@ fn play(entry: &Entry, version: Version) -> CaseReport {
         epoch: Duration::from_millis(Config::default().epoch_ms),
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
+        secrets: Vec::new(),
         observe: false,
         agent: Default::default(),
     };

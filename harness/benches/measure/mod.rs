@@ -90,6 +90,7 @@ pub fn setup(steps: &str) -> Setup {
         epoch: Duration::from_secs(1_760_000_000),
         limit: Duration::from_secs(60),
         authenticate: Vec::new(),
+        secrets: Vec::new(),
         observe: false,
         agent: Default::default(),
     }

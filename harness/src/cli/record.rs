@@ -61,6 +61,9 @@ pub struct Record {
     /// Replace what this regular expression matches in everything that is written (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
+    /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    secret: Vec<String>,
     /// Count broken SHOULD rules as failures
     #[arg(long)]
     strict: bool,
@@ -82,7 +85,8 @@ impl Record {
             self.token.iter().map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))),
         );
         let secrets = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
-        let secrets: Vec<_> = secrets.chain(secrets_of_target(&self.url)).collect();
+        let secrets: Vec<_> =
+            secrets.chain(secrets_of_target(&self.url)).chain(self.secret.clone()).collect();
         let redactor = Redactor::new(secrets, self.redact.clone());
         let upstream = Upstream::new(&self.url, headers).map_err(Stop::usage)?;
         let relay = Relay::new(self.fault_on.clone());

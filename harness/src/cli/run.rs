@@ -135,6 +135,9 @@ pub struct Run {
     /// Replace what this regular expression matches in everything that is written (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
+    /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
+    #[arg(long, value_name = "TEXT", help_heading = "Judging")]
+    secret: Vec<String>,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     quiet: bool,
@@ -279,12 +282,16 @@ impl Run {
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
-        let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
-        let mut secrets: Vec<String> = pushed.chain(self.token.clone()).collect();
-        secrets.extend(self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value)));
-        secrets.extend(self.url.iter().flat_map(|url| secrets_of_target(url)));
-        let redactor = Redactor::new(secrets, self.redact.clone());
+        let redactor = Redactor::new(self.secrets(), self.redact.clone());
         Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)
+    }
+
+    /// What is in no file, and in no frame of the host.
+    fn secrets(&self) -> impl Iterator<Item = String> {
+        let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
+        let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
+        let target = self.url.iter().flat_map(|url| secrets_of_target(url));
+        pushed.chain(self.token.clone()).chain(headers).chain(target).chain(self.secret.clone())
     }
 
     /// Who plays the agent.
@@ -438,6 +445,7 @@ impl Run {
             epoch: Duration::from_micros(header.epoch_us),
             limit: self.timeout,
             authenticate: self.authenticate.clone(),
+            secrets: self.secrets().collect(),
             observe: self.observe,
             agent: header.agent,
         }

@@ -349,10 +349,19 @@ impl RefHost {
         if self.has(Fault::NotificationsReplayed) && self.told.len() < MAX_SESSIONS {
             self.told.push(json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
-        for conn in conns {
-            let Some(params) = self.shaped(conn, method, &params) else {
-                continue;
-            };
+        conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
+    }
+
+    /// Tells one subscriber of the root channel something that is for nobody else.
+    pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, params: Value) {
+        let listens = |it: &Connection| it.subscriptions.contains(ROOT);
+        if self.connections.get(&conn).is_some_and(listens) {
+            self.inform(conn, method, &params);
+        }
+    }
+
+    fn inform(&mut self, conn: ConnId, method: &str, params: &Value) {
+        if let Some(params) = self.shaped(conn, method, params) {
             self.send(conn, json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
     }

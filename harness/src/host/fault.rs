@@ -465,6 +465,22 @@ faults! {
         "The third and the fourth text of the agent that was started change places.";
     CallToldTwice = "call-told-twice",
         "Each call of the agent that was started becomes two.";
+    ProgressGoesBack = "progress-goes-back",
+        "The progress of a creation begins anew before it ends.";
+    ProgressNeverEnds = "progress-never-ends",
+        "The last frame of a creation's progress is not sent.";
+    CursorForEverybody = "cursor-for-everybody",
+        "Chats that are shown whole have a cursor for older turns.";
+    PagesReversed = "pages-reversed",
+        "Older turns are loaded newest first.";
+    TimesInWords = "times-in-words",
+        "Summaries of sessions say `just now` where they were modified.";
+    TokenLeaked = "token-leaked",
+        "The refusal of a token repeats it.";
+    AnyTokenTaken = "any-token-taken",
+        "Tokens are accepted, whatever they are for.";
+    CreatedAnew = "created-anew",
+        "Summaries of sessions say that they were created at this moment.";
 }
 
 /// Faults that only show on a host which speaks ACP to its agent.

@@ -268,6 +268,9 @@ impl RefHost {
             return;
         };
         if count == 0 || turns.len() <= count {
+            if self.has(Fault::CursorForEverybody) {
+                snapshot["state"]["turnsNextCursor"] = json!(CURSOR);
+            }
             return;
         }
         let shown = turns.split_off(turns.len() - count);
@@ -307,7 +310,10 @@ impl RefHost {
         // A turn that was resumed is no longer among the finished ones: all of them are older.
         let edge = windows.iter().map(|id| place(id).unwrap_or(turns.len())).max();
         if let Some(edge) = edge {
-            let older = &turns[..edge.min(turns.len())];
+            let mut older = turns[..edge.min(turns.len())].to_vec();
+            if self.has(Fault::PagesReversed) {
+                older.reverse();
+            }
             self.publish(uri, json!({"type": "chat/turnsLoaded", "turns": older}));
         }
     }

@@ -185,8 +185,16 @@ impl RefHost {
         let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
         let latest = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str()).max();
         summary.insert("resource", json!(uri));
+        let created = match self.has(Fault::CreatedAnew) {
+            true => self.timestamp(),
+            false => created.to_owned(),
+        };
+        let modified = match self.has(Fault::TimesInWords) {
+            true => "just now",
+            false => latest.unwrap_or(&created),
+        };
+        summary.insert("modifiedAt", json!(modified));
         summary.insert("createdAt", json!(created));
-        summary.insert("modifiedAt", json!(latest.unwrap_or(created)));
         summary.insert("chats", chats.iter().map(compact).collect());
         Value::Object(summary)
     }

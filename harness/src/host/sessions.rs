@@ -17,10 +17,13 @@ use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SESSIONS, RefHost};
 use super::fault::Fault;
 use super::publish::unknown_channel;
+use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 
 /// How long a session takes to become ready.
 const READY_DELAY: Duration = Duration::from_millis(20);
+/// How many stages the creation of a session has.
+const STAGES: u64 = 2;
 /// How long a fault holds the readiness back.
 const HELD_BACK: Duration = Duration::from_millis(500);
 /// The most working directories of one session or chat.
@@ -36,6 +39,8 @@ pub(super) struct Session {
     pub(super) ready_at: Option<Duration>,
     /// The summary that was announced last.
     pub(super) summary: Value,
+    /// Who wants to hear how its creation goes, under which token.
+    pub(super) progress: Option<(ConnId, String)>,
 }
 
 /// What the host knows of a chat beyond its state.
@@ -101,6 +106,7 @@ impl RefHost {
             created_at: self.timestamp(),
             ready_at: Some(self.now + READY_DELAY),
             summary: Value::Null,
+            progress: call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned())),
         };
         self.sessions.insert(uri.clone(), session);
         self.index_active(&uri);
@@ -123,7 +129,27 @@ impl RefHost {
             self.notify("root/sessionAdded", params);
         }
         self.count_sessions();
+        self.report_progress(&uri, 0);
         Ok(Value::Null)
+    }
+
+    /// Tells who asked how far a creation is: made, equipped with a chat, ready. Source: root-channel.md.
+    fn report_progress(&mut self, uri: &str, done: u64) {
+        let Some((conn, token)) = self.sessions.get(uri).and_then(|it| it.progress.clone()) else {
+            return;
+        };
+        if done == STAGES {
+            if self.has(Fault::ProgressNeverEnds) {
+                return;
+            }
+            if let Some(session) = self.sessions.get_mut(uri) {
+                session.progress = None;
+            }
+        }
+        let params = json!({
+            "channel": ROOT, "progressToken": token, "progress": done, "total": STAGES,
+        });
+        self.notify_one(conn, "root/progress", params);
     }
 
     fn first_state(&self, call: &Call) -> Reply {
@@ -170,6 +196,10 @@ impl RefHost {
             session.ready_at = None;
             if self.state(&uri)["defaultChat"].is_null() {
                 self.add_default_chat(&uri);
+                self.report_progress(&uri, 1);
+                if self.has(Fault::ProgressGoesBack) {
+                    self.report_progress(&uri, 0);
+                }
                 if self.has(Fault::ReadyHeldBack) {
                     self.hold_back(uri);
                     continue;
@@ -179,6 +209,7 @@ impl RefHost {
             if self.has(Fault::SessionReadyTwice) {
                 self.publish(&uri, json!({"type": "session/ready"}));
             }
+            self.report_progress(&uri, STAGES);
         }
     }
 
@@ -235,6 +266,7 @@ impl RefHost {
 
     /// Takes a session and its subscriptions away, and says nothing.
     fn drop_session(&mut self, uri: &str) {
+        self.report_progress(uri, STAGES);
         self.sessions.remove(uri);
         self.creating.remove(uri);
         self.drop_channel(uri);

@@ -118,7 +118,7 @@ catalogue! {
         open "Rejections, `chat/turnsLoaded` and automations have no stated audience.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
         ["unsubscribe.stops-delivery", "multi.isolation.sessions",
-         "subscribe.isolated-per-connection", "unsubscribe.root-notifications-stop"]
+         "subscribe.isolated-per-connection"]
         "Actions and notifications of a channel come only to its subscribers. After an \
          `unsubscribe` a MUST; without any subscription essential, it leaks other people's \
          sessions. Source: subscriptions.md."
@@ -365,9 +365,10 @@ catalogue! {
          to begin. Source: SessionLifecycle.";
     IdentityKept "identity.kept" Must "I9"
         ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
-         "chat.state.origin-immutable"]
+         "chat.state.origin-immutable", "session.modifiedAt.iso"]
         "Resource, provider, time of creation and origin never change, and partial updates leave them \
-         out. Source: PartialSessionSummary, ChatState.origin.";
+         out. Source: PartialSessionSummary, ChatState.origin."
+        open "A partial update of a chat may repeat its origin as it is.";
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
         "A chat's working directories are among its session's, each once; an agent would work where the \
          session does not allow it. Source: chat-channel.md."
@@ -428,6 +429,48 @@ catalogue! {
          OSC 133, 633, and those of 1337 that are about a prompt. Source: terminal-channel.md, \
          command detection."
         open "A program that prints them itself cannot be told apart from its shell.";
+    ProgressForward "progress.forward" Essential "L1"
+        ["root.progress.monotone", "root.progress.nothing-after-final",
+         "root.progress.only-with-token", "root.progress.total-constant"]
+        "Progress is about a token that a client sent, never goes back or beyond its total, and is \
+         over once it was complete: a bar that is done, or was never asked for, would start again. \
+         Source: root-channel.md, progress."
+        open "Whose tokens there are is known only where every client is in the transcript.";
+    ProgressEnds "progress.ends" Must "L1" ["root.progress.final-frame"]
+        "Progress that began MUST end with a frame in which it equals its total. Source: \
+         root-channel.md, progress."
+        open "Judged when what was asked for is there, or was refused, and nothing came for as long \
+              as a host may take to answer.";
+    HistoryWhole "history.whole" Must "L7"
+        ["subscribe.view.omitted-full", "subscribe.view.cursor-when-truncated",
+         "subscribe.view.per-subscription"]
+        "A snapshot for which no window was asked holds every turn, and so no cursor; one that is cut \
+         off has a cursor, or nobody can ask for the rest. Source: subscriptions.md, views."
+        open "What is cut off is known where somebody follows the whole history; a cursor behind which \
+              there is nothing is only noted.";
+    HistoryPages "history.pages" Essential "L7"
+        ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared", "chat.fetchTurns.multi-client"]
+        "`chat/turnsLoaded` brings finished turns that are older than those that are there, once, in \
+         their order and without a hole; reducers put them in front as they come. Source: \
+         ChatTurnsLoadedAction."
+        open "A page is for everybody, whatever window each has: it may begin with turns that some \
+              lack, and go on with turns that others have.";
+    ScalarForms "shape.scalars" Note "L8"
+        ["session.modifiedAt.iso", "chat.turn.usage"]
+        "Times are ISO 8601, counts are not negative, URIs have a scheme. Implied by the types, so \
+         only noted.";
+    SecretsKept "secrets.kept" Essential "L9"
+        ["auth.not-in-state", "telemetry.no-secrets", "session.customizations.mcp.no-secret"]
+        "A token that a client told the host, or another secret, is in no frame to any client: \
+         whoever is connected could act for its owner. Source: authentication.md, the threat model."
+        open "A client secret may stand in the challenge that tells it. Secrets of fewer than 12 \
+              bytes, and texts with spaces, are not looked for.";
+    NotificationsSubscribed "fanout.notifications-subscribed" Must "L10"
+        ["notify.only-to-subscribers", "root.notifications.only-root-subscribers",
+         "unsubscribe.root-notifications-stop"]
+        "Notifications of the root channel and of telemetry come only to those that are subscribed to \
+         the channel that they name. After an `unsubscribe` a MUST; without any subscription \
+         essential, as with actions. Source: subscriptions.md.";
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]

@@ -71,6 +71,8 @@ pub(super) struct Context {
     /// Connections that are closed and remembered.
     closed: usize,
     pub families: Families,
+    /// What no frame of the host may contain, as it would stand there.
+    pub secrets: Vec<String>,
 }
 
 impl Context {
@@ -87,6 +89,7 @@ impl Context {
             unseen: false,
             closed: 0,
             families: Families::default(),
+            secrets: Vec::new(),
         }
     }
 

@@ -24,6 +24,8 @@ use super::subscriptions::uris;
 const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
 /// How the URIs of the relay to MCP servers begin; who gets its messages is not stated.
 const MCP: &str = "mcp:";
+/// How the methods of notifications begin that are about one channel for all its subscribers.
+const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
 /// Notifications that may concern a client without a subscription.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
 /// Actions that the registry of the specification dates before the packages, by how their names
@@ -98,10 +100,10 @@ fn subscribed_only(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         return;
     }
     let what = format!("`{}`", delivery.envelope.action_type);
-    unsubscribed(cx, conn, delivery.channel, &what, Weight::Must, out);
+    unsubscribed(cx, conn, delivery.channel, &what, (Rule::SubscribedOnly, Weight::Must), out);
 }
 
-/// A5 for notifications.
+/// A5 and L10 for notifications.
 fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Sink) {
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
@@ -118,13 +120,17 @@ fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Si
     let Some(channel) = channel.filter(|_| !relayed) else {
         return;
     };
-    out.seen(Rule::SubscribedOnly);
+    let rule = match OWN_NOTIFICATIONS.iter().any(|own| method.starts_with(own)) {
+        true => Rule::NotificationsSubscribed,
+        false => Rule::SubscribedOnly,
+    };
+    out.seen(rule);
     if may_receive(cx, conn, channel) {
         return;
     }
     let open = OPEN_NOTIFICATIONS.contains(&method);
     let weight = if open { Weight::Note } else { Weight::Must };
-    unsubscribed(cx, conn, channel, &format!("`{method}`"), weight, out);
+    unsubscribed(cx, conn, channel, &format!("`{method}`"), (rule, weight), out);
 }
 
 /// Whether a connection may get messages of a channel, as far as the transcript can tell.
@@ -153,7 +159,7 @@ fn unsubscribed(
     conn: &Conn,
     channel: ChannelId,
     what: &str,
-    weight: Weight,
+    (rule, weight): (Rule, Weight),
     out: &mut Sink,
 ) {
     let uri = cx.uri(channel);
@@ -163,7 +169,7 @@ fn unsubscribed(
         let weight = weight.min(Weight::Essential);
         (weight, format!("expected nothing of `{uri}`, which is not subscribed, found {what}"))
     };
-    out.weaker(Rule::SubscribedOnly, weight, message, &[conn.handshake_line, cx.now.line]);
+    out.weaker(rule, weight, message, &[conn.handshake_line, cx.now.line]);
 }
 
 /// A6.

@@ -5,11 +5,15 @@
 //!
 //! Start at [`Identity`].
 
+use std::collections::HashMap;
+
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
+use crate::wire::version::Version;
 
+use super::asking::replaced;
 use super::catalogue::Rule;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
@@ -22,8 +26,24 @@ use super::step::{Comparison, Folding, Step};
 /// The members of a summary that its changes leave out.
 const FIXED: &[&str] = &["resource", "provider", "createdAt"];
 
-/// Everything needed is in the context.
-pub(super) struct Identity;
+/// Members of a summary that every other summary of that session repeats.
+const BORN: [&str; 3] = ["provider", "createdAt", "origin"];
+/// Sessions whose first summary is remembered.
+const MAX_SESSIONS: usize = 4_096;
+
+/// The sessions that summaries told of.
+#[derive(Default)]
+pub(super) struct Identity {
+    sessions: HashMap<String, Born>,
+}
+
+/// What a session was when it was first told of.
+struct Born {
+    members: [Option<Value>; BORN.len()],
+    /// Times were numbers once: summaries of other versions are not compared.
+    version: Option<Version>,
+    line: u64,
+}
 
 impl Check for Identity {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
@@ -35,17 +55,107 @@ impl Check for Identity {
                 if !delivery.envelope.rejected
                     && delivery.envelope.action_type == "session/chatUpdated" =>
             {
-                fixed(cx, given(delivery.envelope.action, "changes"), &["resource"], out);
+                fixed(cx, given(delivery.envelope.action, "changes"), out);
             }
-            Step::Notified { seen, method: "root/sessionSummaryChanged", .. } => {
-                let params = seen.message().map(Message::params);
-                fixed(cx, params.and_then(|params| given(params, "changes")), FIXED, out);
+            Step::Notified { seen, method, .. } => {
+                if let Some(params) = seen.message().map(Message::params) {
+                    self.notified(cx, method, params, out);
+                }
             }
+            Step::Answered { request, message } => match request.method.as_str() {
+                "listSessions" => {
+                    let items = message.result().map_or(&[][..], |result| list(result, "items"));
+                    items.iter().for_each(|summary| self.summary(cx, summary, out));
+                }
+                // What is at that URI from now on is another session, or none.
+                "createSession" | "disposeSession" => {
+                    let session = replaced(&request.method, request.params());
+                    session.and_then(|(uri, _)| self.sessions.remove(uri));
+                }
+                _ => {}
+            },
+            Step::Restarted => self.sessions.clear(),
             Step::Rest { touched } => {
                 let families = touched.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| directories(cx, &family, out));
             }
             _ => {}
+        }
+    }
+}
+
+impl Identity {
+    fn notified(&mut self, cx: &Context, method: &str, params: &Value, out: &mut Sink) {
+        match method {
+            "root/sessionSummaryChanged" => fixed(cx, given(params, "changes"), out),
+            "root/sessionAdded" => {
+                given(params, "summary").into_iter().for_each(|it| self.summary(cx, it, out));
+            }
+            "root/sessionRemoved" => {
+                text(params, "session").and_then(|uri| self.sessions.remove(uri));
+            }
+            _ => {}
+        }
+    }
+
+    /// I9: what every summary of a session repeats.
+    fn summary(&mut self, cx: &Context, summary: &Value, out: &mut Sink) {
+        let Some(uri) = text(summary, "resource") else {
+            return;
+        };
+        let version = cx.here().and_then(|conn| conn.version);
+        let Some(born) = self.sessions.get(uri) else {
+            if self.sessions.len() < MAX_SESSIONS {
+                let members = BORN.map(|name| given(summary, name).cloned());
+                let born = Born { members, version, line: cx.now.line };
+                self.sessions.insert(uri.to_owned(), born);
+            }
+            return;
+        };
+        if born.version != version {
+            return;
+        }
+        for (name, before) in BORN.iter().zip(&born.members) {
+            let lines = [born.line, 0, cx.now.line];
+            if let Some(after) = given(summary, name) {
+                kept(uri, name, before.as_ref(), Some(after), lines, out);
+            }
+        }
+    }
+}
+
+/// I9: one member, before and after. What was not told before may be told now.
+fn kept(
+    uri: &str,
+    name: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    lines: [u64; 3],
+    out: &mut Sink,
+) {
+    let Some(before) = before else {
+        return;
+    };
+    out.seen(Rule::IdentityKept);
+    if after.and_then(plain) != plain(before) {
+        let message = format!(
+            "expected `{name}` of `{uri}` to stay as it was, {before}, found {}",
+            after.map_or("nothing".to_owned(), Value::to_string)
+        );
+        out.broken(Rule::IdentityKept, message, &lines);
+    }
+}
+
+/// I9: items of a list before and after, by what they are called.
+fn kept_items(before: &[Value], after: &[Value], names: &[&str], lines: [u64; 3], out: &mut Sink) {
+    let known = before.iter().filter_map(|item| Some((text(item, "resource")?, item)));
+    let known: foldhash::HashMap<&str, &Value> = known.collect();
+    for item in after {
+        let uri = text(item, "resource").unwrap_or_default();
+        if let Some(before) = known.get(uri) {
+            for name in names {
+                kept(uri, name, given(before, name), given(item, name), lines, out);
+            }
         }
     }
 }
@@ -77,6 +187,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
     let action = folding.envelope.action;
     let whose = match folding.envelope.action_type {
         "session/ready" | "session/creationFailed" => return once(cx, folding, out),
+        "session/chatUpdated" | "automation/set" => return entry(cx, folding, out),
         "session/activeClientSet" => {
             given(action, "activeClient").and_then(|client| text(client, "clientId"))
         }
@@ -116,13 +227,41 @@ fn once(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
     }
 }
 
+/// I9: an entry of a list that an action changes.
+fn entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let Some(fold) = cx.folded(folding.channel) else {
+        return;
+    };
+    let action = folding.envelope.action;
+    let lines = [fold.base_line, fold.last_line, folding.line];
+    let find = |name: &str, uri: Option<&str>| {
+        list(&fold.state, name).iter().find(|item| text(item, "resource") == uri)
+    };
+    if let Some(automation) = given(action, "automation") {
+        let Some(before) = find("entries", text(automation, "resource")) else {
+            return;
+        };
+        let uri = text(automation, "resource").unwrap_or_default();
+        let created = "createdAt";
+        kept(uri, created, given(before, created), given(automation, created), lines, out);
+        let runs = [list(before, "runs"), list(automation, "runs")];
+        kept_items(runs[0], runs[1], &["automation", "origin"], lines, out);
+    } else if let Some(origin) = given(action, "changes").and_then(|it| given(it, "origin")) {
+        let chat = text(action, "chat");
+        if let Some(before) = find("chats", chat) {
+            let uri = chat.unwrap_or_default();
+            kept(uri, "origin", given(before, "origin"), Some(origin), lines, out);
+        }
+    }
+}
+
 /// I9: what partial updates leave out.
-fn fixed(cx: &Context, changes: Option<&Value>, names: &[&str], out: &mut Sink) {
+fn fixed(cx: &Context, changes: Option<&Value>, out: &mut Sink) {
     let Some(changes) = changes else {
         return;
     };
     out.seen(Rule::IdentityKept);
-    if let Some(name) = names.iter().find(|name| given(changes, name).is_some()) {
+    if let Some(name) = FIXED.iter().find(|name| given(changes, name).is_some()) {
         let message = format!("expected `changes` without `{name}`, which never changes, found it");
         out.broken(Rule::IdentityKept, message, &[cx.now.line]);
     }
@@ -130,27 +269,20 @@ fn fixed(cx: &Context, changes: Option<&Value>, names: &[&str], out: &mut Sink) 
 
 /// I9: what later snapshots repeat.
 fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
-    let names: &[&str] = match comparison.kind {
-        ChannelKind::Session => &["provider", "origin"],
-        ChannelKind::Chat => &["resource", "origin"],
-        ChannelKind::AutomationRun => &["resource", "automation", "origin"],
+    let (names, items): (&[&str], Option<(&str, &str)>) = match comparison.kind {
+        ChannelKind::Session => (&["provider", "origin"], Some(("chats", "origin"))),
+        ChannelKind::Chat => (&["resource", "origin"], None),
+        ChannelKind::Automations => (&[], Some(("entries", "createdAt"))),
+        ChannelKind::AutomationRun => (&["resource", "automation", "origin"], None),
         _ => return,
     };
+    let Comparison { folded, snapshot, lines, .. } = comparison;
+    let uri = cx.uri(comparison.channel);
     for name in names {
-        let before = given(comparison.folded, name);
-        let Some(before) = before else {
-            continue;
-        };
-        out.seen(Rule::IdentityKept);
-        let after = given(comparison.snapshot, name);
-        if after.and_then(plain) != plain(before) {
-            let message = format!(
-                "expected `{name}` of `{}` to stay as it was, {before}, found {}",
-                cx.uri(comparison.channel),
-                after.map_or("nothing".to_owned(), Value::to_string)
-            );
-            out.broken(Rule::IdentityKept, message, &comparison.lines);
-        }
+        kept(uri, name, given(folded, name), given(snapshot, name), *lines, out);
+    }
+    if let Some((name, member)) = items {
+        kept_items(list(folded, name), list(snapshot, name), &[member], *lines, out);
     }
 }
 

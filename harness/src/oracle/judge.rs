@@ -12,10 +12,13 @@ use crate::wire::version::Version;
 
 use super::check::{Check, Sink};
 use super::context::Context;
-use super::{catalog, identity, merging, owners, pending, rollup, sessions, status};
+use super::{
+    catalog, identity, merging, owners, pending, progress, rollup, scalars, secrets, sessions,
+    status,
+};
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
-    terminals, tools, translation, turn_ids, turn_starts, turns,
+    terminals, tools, translation, turn_ids, turn_starts, turns, windows,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -70,13 +73,28 @@ impl Oracle {
                 Box::new(rollup::Rollup),
                 Box::new(catalog::Catalog),
                 Box::new(sessions::Sessions::default()),
-                Box::new(identity::Identity),
+                Box::new(identity::Identity::default()),
                 Box::new(pending::Pending::default()),
                 Box::new(terminals::Terminals::default()),
+                Box::new(progress::Progress::default()),
+                Box::new(windows::Windows),
+                Box::new(scalars::Scalars),
+                Box::new(secrets::Secrets::default()),
                 Box::new(reconnect::Reconnect::default()),
                 Box::new(translation::Translation::default()),
             ],
             sink: Sink::new(),
+        }
+    }
+
+    /// Says what no frame of the host may contain from here on, such as a token of the handshake.
+    pub fn keep_secret(&mut self, secret: &str) {
+        let known = &mut self.context.secrets;
+        if let Some(form) = secrets::form(secret)
+            && known.len() < secrets::MAX_SECRETS
+            && !known.contains(&form)
+        {
+            known.push(form);
         }
     }
 

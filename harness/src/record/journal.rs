@@ -59,7 +59,11 @@ impl Journal {
             }
         };
         match &event {
-            Event::Open { .. } => self.counts.connections += 1,
+            Event::Open { .. } => {
+                self.counts.connections += 1;
+                // Its handshake may have told new ones.
+                self.redactor.secrets().iter().for_each(|it| self.oracle.keep_secret(it));
+            }
             Event::Sent(seen) => {
                 self.counts.sent += 1;
                 if let Some(token) = seen.message().and_then(token) {

@@ -1,7 +1,8 @@
 //! Secrets out of everything that is written: files, reports and the terminal.
 //!
 //! A secret that is known by its text (a token of the command line, of a handshake, of an
-//! `authenticate` request) becomes [`REDACTED`] wherever it stands. What a pattern of the user's
+//! `authenticate` request) becomes [`REDACTED`] wherever it stands, or [`REDACTED_SHORT`], so that
+//! the always-on checks still see where a host gave one away. What a pattern of the user's
 //! matches becomes a numbered mark instead, the same text always the same one, so that equal ids
 //! stay equal and different ones different, and a redacted file is judged as the original was. A
 //! pattern is held against each text of a line of JSON by itself: the line stays JSON.
@@ -15,11 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use regex_lite::Regex;
 
+use crate::oracle::secrets::MIN_SECRET as MIN_LOOKED_FOR;
 use crate::transcript::format;
 use crate::wire::json::{Value, json};
 
-/// What stands in the place of a secret.
+/// What stands in the place of a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
+/// What stands in the place of one that is too short to be missed anywhere: it may be an accident.
+pub const REDACTED_SHORT: &str = "«redacted short»";
 /// How every mark begins, the numbered ones too.
 pub const MARK: &str = "«redacted";
 /// Shorter texts than this are no secrets: redacting them would garble everything.
@@ -72,6 +76,8 @@ struct Secret {
     plain: String,
     /// The same as it stands in JSON, in XML, in a URL and in hexadecimal digits, where that differs.
     forms: Vec<String>,
+    /// What stands in its place.
+    mark: &'static str,
 }
 
 impl Redactor {
@@ -93,6 +99,11 @@ impl Redactor {
         inner.secrets.push(Secret::new(secret));
         // A secret that contains another has to go first.
         inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
+    }
+
+    /// Every secret that is known by its text, for the always-on checks to look for.
+    pub fn secrets(&self) -> Vec<String> {
+        self.lock().secrets.iter().map(|secret| secret.plain.clone()).collect()
     }
 
     /// An event, as its line of JSON, without secrets.
@@ -148,7 +159,9 @@ impl Secret {
             }
         }
         let forms = [json, &xml, &hex, &url].into_iter().filter(|form| *form != plain);
-        Secret { plain: plain.to_owned(), forms: forms.map(str::to_owned).collect() }
+        let missed = plain.split_whitespace().any(|word| word.len() >= MIN_LOOKED_FOR);
+        let mark = if missed { REDACTED } else { REDACTED_SHORT };
+        Secret { plain: plain.to_owned(), forms: forms.map(str::to_owned).collect(), mark }
     }
 }
 
@@ -160,7 +173,7 @@ impl Inner {
             for form in std::iter::once(&secret.plain).chain(&secret.forms) {
                 let now = out.as_deref().unwrap_or(text);
                 if memchr::memmem::find(now.as_bytes(), form.as_bytes()).is_some() {
-                    out = Some(now.replace(form.as_str(), REDACTED));
+                    out = Some(now.replace(form.as_str(), secret.mark));
                 }
             }
         }
@@ -257,13 +270,14 @@ mod tests {
             redactor(&[secret], &[]).event(&mut text);
             assert_eq!(text, expected);
         };
-        check("hunter2", r#"{"a":"x hunter2 y"}"#, r#"{"a":"x «redacted» y"}"#);
-        check(r#"a"b\c"#, r#"{"a":"a\"b\\c"}"#, r#"{"a":"«redacted»"}"#);
-        check("tok/en=", r#""GET /?tkn=tok%2Fen%3D""#, r#""GET /?tkn=«redacted»""#);
-        check("abcd", r#"{"hex":"0061626364"}"#, r#"{"hex":"00«redacted»"}"#);
+        check("hunter2", r#"{"a":"x hunter2 y"}"#, r#"{"a":"x «redacted short» y"}"#);
+        check(r#"a"b\c"#, r#"{"a":"a\"b\\c"}"#, r#"{"a":"«redacted short»"}"#);
+        check("tok/en=", r#""GET /?tkn=tok%2Fen%3D""#, r#""GET /?tkn=«redacted short»""#);
+        check("abcd", r#"{"hex":"0061626364"}"#, r#"{"hex":"00«redacted short»"}"#);
         check("abc", r#"{"a":"abc"}"#, r#"{"a":"abc"}"#);
-        assert_eq!(redactor(&["a<b&c"], &[]).text("<x>a&lt;b&amp;c"), "<x>«redacted»");
-        assert_eq!(redactor(&["abcd", "abcdef"], &[]).text("abcdef"), REDACTED);
+        assert_eq!(redactor(&["a<b&c"], &[]).text("<x>a&lt;b&amp;c"), "<x>«redacted short»");
+        assert_eq!(redactor(&["abcd", "abcdef"], &[]).text("abcdef"), REDACTED_SHORT);
+        assert_eq!(redactor(&["Bearer canary-12345"], &[]).text("Bearer canary-12345"), REDACTED);
     }
 
     #[test]

@@ -245,7 +245,9 @@ struct Foreign {
 impl Foreign {
     fn new(assume: Option<Version>) -> Foreign {
         let options = Options { assume_version: assume, foreign: true, ..Options::default() };
-        Foreign { oracle: Oracle::new(options), conns: HashMap::new(), next: 0, messages: 0 }
+        let mut oracle = Oracle::new(options);
+        oracle.keep_secret(REDACTED);
+        Foreign { oracle, conns: HashMap::new(), next: 0, messages: 0 }
     }
 
     fn line(&mut self, number: u64, line: Line) -> Result<(), String> {
@@ -330,6 +332,7 @@ impl Replayed {
             epoch: Duration::from_micros(header.epoch_us),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
+            secrets: vec![REDACTED.to_owned()],
             observe: header.observe,
             agent: header.agent,
         };

@@ -46,6 +46,8 @@ pub struct Setup {
     pub limit: Duration,
     /// Resources and tokens that each client pushes after its handshake.
     pub authenticate: Vec<(String, String)>,
+    /// What no frame of the host may contain, besides what clients push.
+    pub secrets: Vec<String>,
     /// Whether further clients come and look.
     pub observe: bool,
     /// Who plays the agent.

@@ -123,6 +123,7 @@ fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) 
         epoch: epoch(),
         limit: LIMIT,
         authenticate: Vec::new(),
+        secrets: Vec::new(),
         observe: false,
         agent,
     };

@@ -78,9 +78,11 @@ impl Play {
     /// A play that has not begun. `shared` says that others may use the host at the same time.
     pub fn new(setup: Setup, shared: bool, recorder: Box<dyn Recorder>) -> Play {
         let options = Options { foreign: shared, deadline: patience(&setup), ..Options::default() };
+        let mut oracle = Oracle::new(options);
+        setup.secrets.iter().for_each(|secret| oracle.keep_secret(secret));
         Play {
             case: Case::new(setup),
-            oracle: Oracle::new(options),
+            oracle,
             recorder,
             clients: LiteMap::new(),
             live: HashSet::new(),

@@ -14,6 +14,14 @@ pub enum Frame {
 }
 
 impl Frame {
+    /// The payload.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Frame::Text(text) => text.as_bytes(),
+            Frame::Binary(bytes) | Frame::NotUtf8(bytes) => bytes,
+        }
+    }
+
     /// Makes a text frame of a JSON value, without insignificant white space.
     pub fn json(value: &crate::wire::json::Value) -> Frame {
         Frame::Text(value.to_text())
@@ -21,10 +29,7 @@ impl Frame {
 
     /// Length of the payload in bytes.
     pub fn len(&self) -> usize {
-        match self {
-            Frame::Text(text) => text.len(),
-            Frame::Binary(bytes) | Frame::NotUtf8(bytes) => bytes.len(),
-        }
+        self.bytes().len()
     }
 
     /// Whether the payload has no bytes.

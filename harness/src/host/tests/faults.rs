@@ -318,6 +318,23 @@ fn terminals(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
+/// A creation with a token, a history that is read in pieces, a token for nobody.
+fn pieces(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    pair.ask(a, "createSession", json!({"channel": "ahp-session:/2", "progressToken": "p"}));
+    for turn in ["t1", "t2", "t3"] {
+        pair.start(a, &chat, turn, "say a");
+        pair.run();
+    }
+    pair.subscribe(a, &chat);
+    pair.ask(a, "subscribe", json!({"channel": chat, "view": {"turns": 1}}));
+    pair.ask(a, "fetchTurns", json!({"channel": chat}));
+    pair.ask(a, "listSessions", json!({"channel": ROOT}));
+    let token = json!({"channel": ROOT, "resource": "https://a.example", "token": "canary"});
+    pair.ask(a, "authenticate", token);
+    text(&pair)
+}
+
 /// Everything that is ever said to a host here.
 fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
     vec![
@@ -329,6 +346,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         queue(host(1_000)),
         oddities(host(1_000)),
         terminals(host(1_000)),
+        pieces(host(1_000)),
         reconnects(host(1_000), false),
         reconnects(host(3), false),
         reconnects(host(1_000), true),

@@ -66,6 +66,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/root-news-go-to-root-subscribers",
             "subscriptions/subscribing-twice-delivers-once",
             "subscriptions/unsubscribing-ends-the-delivery",
+            "fanout.notifications-subscribed",
         ],
     ),
     row(
@@ -79,7 +80,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::RootNotifiesEverybody,
         &[
-            "fanout.subscribed-only",
+            "fanout.notifications-subscribed",
             "handshake/nothing-comes-unasked",
             "subscriptions/root-news-go-to-root-subscribers",
         ],
@@ -522,6 +523,7 @@ pub(super) const ROWS: &[Row] = &[
             "steering/decides-no-call",
             "steering/starts-nothing-after-a-cancel",
             "subscriptions/merged-deliveries-come-to-the-same-state",
+            "subscriptions/a-window-shows-the-latest-turns",
         ],
     ),
     row(

@@ -1,5 +1,6 @@
 //! What the faults must trip that the invariants brought: ownership of tool calls, statuses,
-//! catalogues, what sessions repeat of their chats, terminals.
+//! catalogues, what sessions repeat of their chats, terminals,
+//! progress, histories in pieces, secrets.
 
 use crate::host::fault::Fault;
 
@@ -51,4 +52,15 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ShellMarkersSent,
         &["terminal.no-shell-markers", "terminals/commands-come-in-pairs"],
     ),
+    row(Fault::ProgressGoesBack, &["progress.forward"]),
+    row(Fault::ProgressNeverEnds, &["progress.ends", "sessions/progress-ends-with-its-total"]),
+    row(
+        Fault::CursorForEverybody,
+        &["history.whole", "subscriptions/a-window-shows-the-latest-turns"],
+    ),
+    row(Fault::PagesReversed, &["history.pages", "subscriptions/a-window-shows-the-latest-turns"]),
+    row(Fault::TimesInWords, &["shape.scalars"]),
+    row(Fault::TokenLeaked, &["secrets.kept"]),
+    row(Fault::AnyTokenTaken, &["handshake/tokens-stay-with-the-host"]),
+    row(Fault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),
 ];

@@ -460,6 +460,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/incomplete-reconnects-are-refused",
             "sessions/*",
             "subscriptions/unknown-channels-are-refused",
+            "subscriptions/a-window-shows-the-latest-turns",
         ],
     ),
     row(Fault::ErrorWithoutMessage, &["shape.host", "jsonrpc/unknown-methods-are-refused"]),

@@ -1,0 +1,173 @@
+//! Progress of long requests: for tokens that somebody sent, forwards only, up to the end.
+//!
+//! Knows: tokens, notifications. Never knows: what takes so long.
+//!
+//! Start at [`Progress`].
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::validate::Sender;
+
+use super::catalogue::Rule;
+use super::channel::ChannelId;
+use super::check::{Check, Sink};
+use super::connection::{Conn, Request};
+use super::context::Context;
+use super::envelope::target;
+use super::members::text;
+use super::step::Step;
+
+/// Tokens that are remembered, and sequences of frames; with more, nothing is said about new ones.
+const MAX_TOKENS: usize = 4_096;
+
+/// The tokens of all clients, and how far each connection was told.
+#[derive(Default)]
+pub(super) struct Progress {
+    tokens: HashMap<String, Asked>,
+    told: HashMap<(ConnId, String), Told>,
+}
+
+/// A request with a token.
+struct Asked {
+    line: u64,
+    /// What it creates.
+    channel: Option<ChannelId>,
+    refused: bool,
+}
+
+/// The latest frame about a token on one connection.
+struct Told {
+    progress: u64,
+    ended: bool,
+    at: Duration,
+    line: u64,
+}
+
+impl Check for Progress {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                let params = seen.message().map(Message::params);
+                if let Some(params) = params
+                    && let Some(token) = text(params, "progressToken")
+                {
+                    self.asked(cx, token, params);
+                }
+            }
+            Step::Answered { request, message } if !self.tokens.is_empty() => {
+                self.answered(cx, request, message);
+            }
+            Step::Notified { seen, method: "root/progress", .. } => {
+                if let Some(params) = seen.message().map(Message::params) {
+                    self.frame(cx, params, out);
+                }
+            }
+            Step::Rest { .. } if !self.told.is_empty() => self.rest(cx, out),
+            Step::Closed => self.told.retain(|(conn, _), _| *conn != cx.now.conn),
+            Step::Restarted => *self = Progress::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Progress {
+    /// A token is unique among open requests, so that what was told about it is over.
+    fn asked(&mut self, cx: &Context, token: &str, params: &Value) {
+        if self.tokens.len() < MAX_TOKENS || self.tokens.contains_key(token) {
+            let channel = target(params).and_then(|uri| cx.channels.find(uri));
+            let asked = Asked { line: cx.now.line, channel, refused: false };
+            self.tokens.insert(token.to_owned(), asked);
+        }
+        self.told.retain(|(_, told), _| told != token);
+    }
+
+    fn answered(&mut self, cx: &Context, request: &Request, message: &Message) {
+        let token = text(request.params(), "progressToken");
+        if let Some(asked) = token.and_then(|token| self.tokens.get_mut(token)) {
+            asked.refused = message.error().is_some();
+            asked.channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
+        }
+    }
+
+    /// L1, each frame by itself and after the ones before it.
+    fn frame(&mut self, cx: &Context, params: &Value, out: &mut Sink) {
+        let number = |name: &str| params.get(name).and_then(Value::as_u64);
+        let (Some(token), Some(progress)) = (text(params, "progressToken"), number("progress"))
+        else {
+            return;
+        };
+        out.seen(Rule::ProgressForward);
+        let line = cx.now.line;
+        let sent = self.tokens.get(token).map(|asked| asked.line);
+        if sent.is_none() && self.knows_all(cx) {
+            let message = format!("expected progress for a token that was sent, found `{token}`");
+            out.broken(Rule::ProgressForward, message, &[line]);
+        }
+        let total = number("total");
+        if let Some(total) = total.filter(|total| progress > *total) {
+            let message = format!("expected progress of `{token}` up to {total}, found {progress}");
+            out.broken(Rule::ProgressForward, message, &[sent.unwrap_or(0), line]);
+        }
+        let key = (cx.now.conn, token.to_owned());
+        if let Some(before) = self.told.get(&key) {
+            let expected = match (before.ended, before.progress) {
+                (true, _) => Some("nothing more".to_owned()),
+                (false, least) if progress < least => Some(format!("{least} or more")),
+                _ => None,
+            };
+            if let Some(expected) = expected {
+                let message =
+                    format!("expected {expected} as the progress of `{token}`, found {progress}");
+                out.broken(Rule::ProgressForward, message, &[before.line, line]);
+            }
+        }
+        let ended = total == Some(progress);
+        if ended {
+            out.seen(Rule::ProgressEnds);
+        }
+        if self.told.len() < MAX_TOKENS || self.told.contains_key(&key) {
+            self.told.insert(key, Told { progress, ended, at: cx.now.at, line });
+        }
+    }
+
+    /// Whether every token that was sent is known: clients that are not in the transcript have theirs.
+    fn knows_all(&self, cx: &Context) -> bool {
+        !cx.options.foreign
+            && self.tokens.len() < MAX_TOKENS
+            && !cx.conns.values().any(Conn::partial)
+    }
+
+    /// L1: what begins ends, once that which was created is there or will never be, and nothing came
+    /// for as long as a host may take.
+    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+        let root = cx.channels.find(ROOT);
+        for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {
+            let listens = cx.conns.get(conn).zip(root).is_some_and(|(conn, root)| {
+                !conn.closed && !conn.stale && conn.subs.contains_key(&root)
+            });
+            let asked = self.tokens.get(token);
+            let done = asked.is_some_and(|asked| asked.refused || is_created(cx, asked.channel));
+            let quiet = cx.now.at.saturating_sub(told.at) >= cx.options.deadline;
+            if listens && done && quiet {
+                told.ended = true;
+                out.seen(Rule::ProgressEnds);
+                let message = format!(
+                    "expected the progress of `{token}` to end with its total, found {} last",
+                    told.progress
+                );
+                out.broken(Rule::ProgressEnds, message, &[told.line, cx.now.line]);
+            }
+        }
+    }
+}
+
+fn is_created(cx: &Context, channel: Option<ChannelId>) -> bool {
+    let fold = channel.and_then(|channel| cx.folded(channel));
+    let stage = fold.and_then(|fold| text(&fold.state, "lifecycle"));
+    stage.is_some_and(|stage| stage != "creating")
+}

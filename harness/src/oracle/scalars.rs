@@ -1,0 +1,188 @@
+//! Single values: times as ISO 8601, counts that are not negative, URIs that have a scheme.
+//!
+//! That a value is of its JSON type is for the shapes to say, also that times were numbers before
+//! they were texts. Only what the host says of itself is looked at: an action with an origin has a
+//! client's values.
+//!
+//! Knows: which members hold what. Never knows: what the values mean.
+//!
+//! Start at [`members_of`].
+
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::timestamp;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list};
+use super::step::Step;
+
+/// What a value looks like inside.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    Time,
+    Count,
+    Uri,
+}
+
+use Form::{Count, Time, Uri};
+
+/// Members with their forms. A path has dots; a list in it means each of its items.
+type Members = &'static [(&'static str, Form)];
+
+const SUMMARY: Members = &[
+    ("resource", Uri),
+    ("createdAt", Time),
+    ("modifiedAt", Time),
+    ("changes.additions", Count),
+    ("changes.deletions", Count),
+    ("changes.files", Count),
+    ("annotations.annotationCount", Count),
+    ("annotations.entryCount", Count),
+];
+const RUN: Members =
+    &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
+
+/// Where an action has values, and which.
+fn members_of(action_type: &str) -> Option<(&'static str, Members)> {
+    Some(match action_type {
+        "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
+        "session/chatAdded" => ("summary", SUMMARY),
+        "session/chatUpdated" => ("changes", SUMMARY),
+        "chat/usage" => {
+            let tokens: Members =
+                &[("inputTokens", Count), ("outputTokens", Count), ("cacheReadTokens", Count)];
+            ("usage", tokens)
+        }
+        "terminal/commandExecuted" => ("", &[("timestamp", Count)]),
+        "terminal/commandFinished" => ("", &[("durationMs", Count)]),
+        "terminal/resized" => ("", &[("cols", Count), ("rows", Count)]),
+        "terminal/cwdChanged" => ("", &[("cwd", Uri)]),
+        "automation/set" => (
+            "automation",
+            &[
+                ("resource", Uri),
+                ("createdAt", Time),
+                ("modifiedAt", Time),
+                ("nextRunAt", Time),
+                ("runCount", Count),
+            ],
+        ),
+        "automationRun/lifecycleChanged" => ("lifecycle", RUN),
+        "automationRun/sessionSet" => ("", &[("session", Uri)]),
+        _ => return None,
+    })
+}
+
+/// What states have, whatever their kind.
+const STATE: Members = &[
+    ("resource", Uri),
+    ("modifiedAt", Time),
+    ("terminals.resource", Uri),
+    ("chats.resource", Uri),
+    ("chats.modifiedAt", Time),
+    ("annotations.annotationCount", Count),
+    ("annotations.entryCount", Count),
+    ("lifecycle.createdAt", Time),
+    ("lifecycle.startedAt", Time),
+    ("lifecycle.completedAt", Time),
+    ("entries.createdAt", Time),
+    ("entries.modifiedAt", Time),
+];
+
+/// Everything needed is in the step.
+pub(super) struct Scalars;
+
+impl Check for Scalars {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Envelope(delivery) => {
+                let envelope = &delivery.envelope;
+                let rows = members_of(envelope.action_type).filter(|_| envelope.origin.is_none());
+                if let Some((holder, members)) = rows {
+                    let holder = match holder {
+                        "" => Some(envelope.action),
+                        name => given(envelope.action, name),
+                    };
+                    holder.into_iter().for_each(|holder| all(cx, holder, members, out));
+                }
+            }
+            Step::Snapshot { state, .. } => all(cx, state, STATE, out),
+            Step::Answered { request, message } if request.method == "listSessions" => {
+                let items = message.result().map_or(&[][..], |result| list(result, "items"));
+                items.iter().for_each(|summary| all(cx, summary, SUMMARY, out));
+            }
+            Step::Notified { seen, method, .. } => {
+                let holder = match *method {
+                    "root/sessionAdded" => "summary",
+                    "root/sessionSummaryChanged" => "changes",
+                    _ => return,
+                };
+                let params = seen.message().map(Message::params);
+                if let Some(holder) = params.and_then(|params| given(params, holder)) {
+                    all(cx, holder, SUMMARY, out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn all(cx: &Context, holder: &Value, members: Members, out: &mut Sink) {
+    for (path, form) in members {
+        one(cx, holder, path, path, *form, out);
+    }
+}
+
+/// L8, at the end of a path.
+fn one(cx: &Context, value: &Value, rest: &str, path: &str, form: Form, out: &mut Sink) {
+    if let Value::Array(items) = value {
+        items.iter().for_each(|item| one(cx, item, rest, path, form, out));
+        return;
+    }
+    if !rest.is_empty() {
+        let (name, rest) = rest.split_once('.').unwrap_or((rest, ""));
+        if let Some(value) = given(value, name) {
+            one(cx, value, rest, path, form, out);
+        }
+        return;
+    }
+    let (fits, expected) = match (form, value) {
+        (Time, Value::String(text)) => (timestamp::parse(text).is_some(), "a time as ISO 8601"),
+        (Uri, Value::String(text)) => (is_uri(text), "a URI"),
+        (Count | Time, Value::Number(number)) => {
+            (number.as_f64().is_none_or(|it| it >= 0.0), "a number that is not negative")
+        }
+        _ => return,
+    };
+    out.seen(Rule::ScalarForms);
+    if !fits {
+        let message = format!("expected {expected} at `{path}`, found {value}");
+        out.broken(Rule::ScalarForms, message, &[cx.now.line]);
+    }
+}
+
+/// A scheme, a colon, and no spaces. Source: RFC 3986, section 3.
+fn is_uri(text: &str) -> bool {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(inside)
+        && !text.contains(|c: char| c.is_control() || c == ' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_uri;
+
+    #[test]
+    fn knows_uris() {
+        for good in ["ahp-root://", "file:///a%20b", "x:", "ahp-chat:/é"] {
+            assert!(is_uri(good), "{good}");
+        }
+        for bad in ["", "/a", ":a", "1:a", "a b:c", "file:///a b", "c\u{7}:"] {
+            assert!(!is_uri(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The history of a chat in pieces: who asks for no window gets all of it, and what is loaded later
+//! is older and in order.
+//!
+//! A page goes to everybody who is subscribed, whatever window each one has, so that it may repeat
+//! turns that others have: reducers pass over them. Only what no window explains is held against it.
+//!
+//! Knows: folded chats, snapshots. Never knows: how many turns somebody wanted.
+//!
+//! Start at [`Windows`].
+
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, Fold, folded_kind};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::members::{given, list, repeated, text};
+use super::step::{Comparison, Folding, Step};
+
+/// The member that says that there are older turns.
+const CURSOR: &str = "turnsNextCursor";
+
+/// Everything needed is in the context.
+pub(super) struct Windows;
+
+impl Check for Windows {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) if folding.envelope.action_type == "chat/turnsLoaded" => {
+                if let Some(fold) = cx.folded(folding.channel) {
+                    loaded(cx, folding, fold, out);
+                }
+            }
+            Step::Snapshot { request, channel, state, .. } => {
+                whole(cx, request, *channel, state, out);
+            }
+            Step::Compared(comparison) => cut(cx, comparison, out),
+            _ => {}
+        }
+    }
+}
+
+fn id(turn: &Value) -> Option<&str> {
+    text(turn, "id")
+}
+
+/// L7, of a page.
+fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    let page = list(folding.envelope.action, "turns");
+    let known = list(&fold.state, "turns");
+    let uri = cx.uri(folding.channel);
+    let lines = [fold.base_line, fold.last_line, folding.line];
+    out.seen(Rule::HistoryPages);
+    if let Some(twice) = repeated(page, "id") {
+        let message =
+            format!("expected every turn once in a page of `{uri}`, found `{twice}` twice");
+        return out.broken(Rule::HistoryPages, message, &lines);
+    }
+    let active = given(&fold.state, "activeTurn").and_then(id);
+    if active.is_some() && page.iter().any(|turn| id(turn) == active) {
+        let message = format!("expected finished turns in a page of `{uri}`, found the active one");
+        return out.broken(Rule::HistoryPages, message, &lines);
+    }
+    let all = is_whole(fold);
+    // Older turns first, then those that the fold has, as it has them.
+    let unknown = page.iter().take_while(|turn| !known.iter().any(|it| id(it) == id(turn))).count();
+    let (older, rest) = page.split_at(unknown);
+    let from = rest.first().and_then(|first| known.iter().position(|it| id(it) == id(first)));
+    let follows = match from {
+        Some(from) => {
+            let alike = known.iter().skip(from).zip(rest).take_while(|(a, b)| id(a) == id(b));
+            alike.count() == rest.len() && (older.is_empty() || from == 0)
+        }
+        None => true,
+    };
+    if !follows || (all && !older.is_empty()) {
+        let message = match follows {
+            true => format!(
+                "expected a page of `{uri}` to hold turns of its history, found `{}` besides",
+                older.first().and_then(id).unwrap_or_default()
+            ),
+            false => format!(
+                "expected a page of `{uri}` to hold the turns before those that are there, in their \
+                 order, found another order"
+            ),
+        };
+        return out.broken(Rule::HistoryPages, message, &lines);
+    }
+    let more = given(folding.envelope.action, CURSOR).is_some();
+    if all && from == Some(0) && more {
+        let message =
+            format!("expected no cursor after the oldest turn of `{uri}` was loaded, found one");
+        out.broken(Rule::HistoryPages, message, &lines);
+    }
+}
+
+/// Whether a fold has every turn.
+fn is_whole(fold: &Fold) -> bool {
+    !fold.windowed && given(&fold.state, CURSOR).is_none()
+}
+
+/// L7: who asks for no window gets everything.
+fn whole(cx: &Context, request: &Request, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
+        return;
+    };
+    let asks = matches!(request.method.as_str(), "subscribe" | "initialize");
+    if !asks || !protocol.has(Feature::TurnWindows) {
+        return;
+    }
+    let window = given(request.params(), "view").and_then(|view| given(view, "turns"));
+    let uri = cx.uri(channel);
+    if window.is_some() || folded_kind(uri, state, protocol) != Some(ChannelKind::Chat) {
+        return;
+    }
+    out.seen(Rule::HistoryWhole);
+    if given(state, CURSOR).is_some() {
+        let message =
+            format!("expected all turns of `{uri}` where no window was asked for, found a cursor");
+        out.broken(Rule::HistoryWhole, message, &[request.line, cx.now.line]);
+    }
+}
+
+/// L7: a history that is cut off has a cursor, and only then.
+fn cut(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+    if comparison.kind != ChannelKind::Chat || !comparison.windowed {
+        return;
+    }
+    let known = cx.folded(comparison.channel).filter(|fold| is_whole(fold));
+    if known.is_none() {
+        return;
+    }
+    out.seen(Rule::HistoryWhole);
+    let uri = cx.uri(comparison.channel);
+    let all = list(comparison.folded, "turns").len();
+    let shown = list(comparison.snapshot, "turns").len();
+    let cursor = given(comparison.snapshot, CURSOR).is_some();
+    if shown < all && !cursor {
+        let message =
+            format!("expected a cursor of `{uri}` beside {shown} of its {all} turns, found none");
+        out.weaker(Rule::HistoryWhole, Weight::Essential, message, &comparison.lines);
+    } else if shown == all && cursor {
+        let message = format!("expected no cursor of `{uri}` beside all its turns, found one");
+        out.weaker(Rule::HistoryWhole, Weight::Note, message, &comparison.lines);
+    }
+}
