@@ -68,7 +68,7 @@ async fn harness() -> f64 {
     let server =
         beside(move || async move { host::serve(host::accepted(&listener).await, 0).await });
     let began = cpu();
-    let verdict = driver::play(play, &endpoint, None, stop).await;
+    let verdict = driver::play(play, &endpoint, None, None, stop).await;
     let took = cpu() - began;
     server.join().expect("the server");
     writer.finish().expect("the transcript");

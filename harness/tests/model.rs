@@ -16,7 +16,12 @@ use tokio::time::{sleep, timeout};
 async fn stand() -> (Arc<Stand>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let stand = Stand::new(Flavor::named("plain").unwrap(), format!("http://{address}"), None);
+    let stand = Stand::new(
+        Flavor::named("plain").unwrap(),
+        format!("http://{address}"),
+        Arc::default(),
+        None,
+    );
     tokio::spawn(serve(listener, Arc::clone(&stand)));
     (stand, address)
 }
@@ -100,7 +105,7 @@ async fn an_answer_holds_until_its_name_is_released() {
     let mut text = String::new();
     let early = timeout(Duration::from_millis(300), stream.read_to_string(&mut text)).await;
     assert!(early.is_err(), "{text}");
-    stand.release("other");
+    stand.release("", "other");
     let other = timeout(Duration::from_millis(100), stream.read_to_string(&mut text)).await;
     assert!(other.is_err(), "{text}");
     let released = ask(&address, "POST /ahp/release/go", "").await;
@@ -108,7 +113,7 @@ async fn an_answer_holds_until_its_name_is_released() {
     timeout(Duration::from_secs(5), stream.read_to_string(&mut text)).await.unwrap().unwrap();
     assert!(text.contains("<b>"), "{text}");
     // A release that comes first is kept; one release lets one answer go.
-    stand.release("go");
+    stand.release("", "go");
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
     let held = conversation("hold go", 0);
     let again = ask(&address, MESSAGES, &held);

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
 
+use crate::agent::acp;
 use crate::agent::model::Flavor;
 use crate::scenario::source::did_you_mean;
+use crate::transport;
+use crate::transport::below::Hub;
 use crate::transport::http::{self, Stand};
 
 use super::context::Context;
@@ -27,6 +30,8 @@ pub struct Agent {
 enum Mode {
     /// Stand in for the model that the host's own agent asks
     Model(Model),
+    /// Be the agent that a host starts and speaks ACP to
+    Acp(Acp),
 }
 
 /// Stands in for the model that a host's own agent asks: OpenAI's chat completions and responses,
@@ -52,22 +57,53 @@ struct Model {
     log: Option<PathBuf>,
 }
 
+/// Is an agent of the Agent Client Protocol, version 1, on standard input and output: name this command
+/// to a host as its agent.
+///
+/// It plays the script in the user's prompt (see AGENT_SCRIPT.md); a prompt without a script is said
+/// back. Commands and files of the script's tools are real, in the session's folder, or the client's own where it
+/// offers them.
+#[derive(Args, Debug)]
+struct Acp {
+    /// Write what is heard and said to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Tell it to the run that listens there (`run --agent-acp ADDRESS`), which releases holds
+    #[arg(long, value_name = "ADDRESS")]
+    run: Option<SocketAddr>,
+    /// Let tools only say what they would do
+    #[arg(long)]
+    pretend: bool,
+    /// Want clients to authenticate first
+    #[arg(long)]
+    auth: bool,
+}
+
+impl Acp {
+    fn main(self) -> Outcome {
+        let name = format!("{}-", std::process::id());
+        let agent = acp::Agent::new(acp::Config { name, auth: self.auth });
+        let log = self.log.as_deref().map(appended).transpose()?;
+        let options = transport::acp::Options { log, run: self.run, pretend: self.pretend };
+        runtime()?.block_on(transport::acp::serve(agent, options));
+        Ok(Code::Ok)
+    }
+}
+
 impl Agent {
     pub(super) fn main(self, context: &Context) -> Outcome {
         match self.mode {
             Mode::Model(model) => model.main(context),
+            Mode::Acp(acp) => acp.main(),
         }
     }
 }
 
 impl Model {
     fn main(self, context: &Context) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
-        runtime.block_on(async {
-            let (listener, stand) = open(self.listen, &self.flavor, self.log.as_deref()).await?;
+        runtime()?.block_on(async {
+            let (hub, log) = (Arc::default(), self.log.as_deref());
+            let (listener, stand) = open(self.listen, &self.flavor, hub, log).await?;
             context.say(&format!("{}\n", stand.base()));
             tokio::select! {
                 () = http::serve(listener, stand) => {}
@@ -85,29 +121,61 @@ impl Model {
 pub(super) async fn open(
     address: SocketAddr,
     flavor: &str,
+    hub: Arc<Hub>,
     log: Option<&Path>,
 ) -> Result<(TcpListener, Arc<Stand>), Stop> {
-    if !address.ip().is_loopback() {
-        return Err(Stop::usage(format!(
-            "expected a loopback address, found `{address}` (hint: the stand-in asks nobody for a key)"
-        )));
-    }
     let flavor = Flavor::named(flavor).ok_or_else(|| {
         let all = Flavor::all();
         let names: Vec<&str> = all.iter().map(|flavor| flavor.name.as_str()).collect();
         let hint = did_you_mean(flavor, &names);
         Stop::usage(format!("no flavor is called `{flavor}` (hint: {hint})"))
     })?;
-    let mut file: Option<Box<dyn Write + Send>> = None;
-    if let Some(path) = log {
-        let opened = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
-            Stop::usage(format!("`{}` cannot be written: {error}", path.display()))
-        })?;
-        file = Some(Box::new(opened));
+    let file = log.map(appended).transpose()?;
+    let (listener, address) = listening(address).await?;
+    Ok((listener, Stand::new(flavor, format!("http://{address}"), hub, file)))
+}
+
+/// Where agents that a host starts tell what they hear and say, and the command that starts one.
+///
+/// # Errors
+/// The address cannot be used.
+pub(super) async fn hear(
+    address: SocketAddr,
+    log: Option<&Path>,
+) -> Result<(TcpListener, String), Stop> {
+    let (listener, address) = listening(address).await?;
+    let own = std::env::current_exe()
+        .map_err(|error| Stop::fault(format!("where this program is, is not known: {error}")))?;
+    let mut command = format!("'{}' agent acp --run {address}", own.display());
+    if let Some(log) = log {
+        let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
+        command.push_str(&format!(" --log '{}'", log.display()));
+    }
+    Ok((listener, command))
+}
+
+async fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Stop> {
+    if !address.ip().is_loopback() {
+        return Err(Stop::usage(format!(
+            "expected a loopback address, found `{address}` (hint: nobody is asked for a key there)"
+        )));
     }
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| Stop::usage(format!("cannot listen on {address}: {error}")))?;
     let address = listener.local_addr().unwrap_or(address);
-    Ok((listener, Stand::new(flavor, format!("http://{address}"), file)))
+    Ok((listener, address))
+}
+
+/// A file that is written on.
+fn appended(path: &Path) -> Result<Box<dyn Write + Send>, Stop> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    let file = opened
+        .map_err(|error| Stop::usage(format!("`{}` cannot be written: {error}", path.display())))?;
+    Ok(Box::new(file))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Stop::fault(format!("no runtime: {error}")))
 }

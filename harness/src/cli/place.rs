@@ -9,6 +9,8 @@ use tokio::task::JoinHandle;
 use crate::host::Host;
 use crate::run::driver::{self, Backstage};
 use crate::run::play::{Play, Verdict};
+use crate::transport::agent::AgentProcess;
+use crate::transport::below::Hub;
 use crate::transport::http::Stand;
 use crate::transport::serve::{Served, serve};
 use crate::transport::websocket::Endpoint;
@@ -17,8 +19,8 @@ use super::target::Remote;
 
 /// A host for one scenario.
 pub(super) enum Place {
-    /// The user's, and the stand-in that its agent asks.
-    Remote(Arc<Remote>, Option<Arc<Stand>>),
+    /// The user's, what we play behind it, and what the scenario is called there.
+    Remote(Arc<Remote>, Arc<Behind>, String),
     /// One on a loopback port, for this scenario alone.
     Own { endpoint: Endpoint, served: Served, task: JoinHandle<()> },
 }
@@ -31,19 +33,23 @@ impl Place {
     pub(super) async fn own(host: Box<dyn Host + Send>) -> std::io::Result<Place> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
-        let (served, task) = serve(listener, host);
+        let (served, task) = serve(listener, host, AgentProcess::default());
         Ok(Place::Own { endpoint: Endpoint { url, headers: Vec::new() }, served, task })
     }
 
     /// Plays to the end.
     pub(super) async fn play(self, play: Play, stop: watch::Receiver<bool>) -> Verdict {
         match self {
-            Place::Remote(remote, stand) => {
-                let backstage = Outside { remote: &remote, stand: stand.as_deref() };
-                driver::play(play, &remote.endpoint, Some(&backstage), stop).await
+            Place::Remote(remote, behind, case) => {
+                let backstage = Outside { remote: &remote, behind: &behind, case: &case };
+                let below = behind.heard.then(|| behind.hub.join(&case));
+                let endpoint = &remote.endpoint;
+                let verdict = driver::play(play, endpoint, Some(&backstage), below, stop).await;
+                behind.hub.leave(&case);
+                verdict
             }
             Place::Own { endpoint, served, task } => {
-                let verdict = driver::play(play, &endpoint, Some(&served), stop).await;
+                let verdict = driver::play(play, &endpoint, Some(&served), None, stop).await;
                 task.abort();
                 verdict
             }
@@ -51,10 +57,22 @@ impl Place {
     }
 }
 
-/// A host outside, and what we play behind it.
+/// What we play behind a host.
+#[derive(Default)]
+pub(super) struct Behind {
+    /// The model that its agent asks.
+    pub(super) stand: Option<Arc<Stand>>,
+    /// Where those behind the host and the scenarios find one another.
+    pub(super) hub: Arc<Hub>,
+    /// Whether there is anybody.
+    pub(super) heard: bool,
+}
+
+/// A host outside, and what we play behind it, for one scenario.
 struct Outside<'a> {
     remote: &'a Remote,
-    stand: Option<&'a Stand>,
+    behind: &'a Behind,
+    case: &'a str,
 }
 
 impl Backstage for Outside<'_> {
@@ -63,8 +81,9 @@ impl Backstage for Outside<'_> {
     }
 
     fn release(&self, hold: &str) {
-        if let Some(stand) = self.stand {
-            stand.release(hold);
+        match &self.behind.stand {
+            Some(stand) => stand.release(self.case, hold),
+            None => self.behind.hub.release(self.case, hold),
         }
     }
 }

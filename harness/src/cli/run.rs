@@ -22,7 +22,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::probe::{Found, probe};
 use crate::run::sim;
 use crate::run::suite::Entry;
-use crate::transport::http::{self, Stand};
+use crate::transport::{below, http};
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -31,7 +31,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::options::{self, Report};
-use super::place::Place;
+use super::place::{Behind, Place};
 use super::reports::Reports;
 use super::target::Remote;
 
@@ -68,7 +68,7 @@ pub struct Run {
     /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
     #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
     agent_model: Option<SocketAddr>,
-    /// Be the agent that the host starts (ACP): the embedded host's, or what a host outside starts with `agent acp --run ADDRESS`
+    /// Be the agent that the host starts and speaks ACP to: it starts `agent acp --run ADDRESS`, which `{acp}` in `--command` becomes; the embedded host needs no address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -154,7 +154,7 @@ enum Target {
     /// The reference host, each scenario with one of its own on a loopback port.
     Loopback,
     /// A host outside.
-    Remote(Arc<Remote>, Option<Arc<Stand>>),
+    Remote(Arc<Remote>, Arc<Behind>),
 }
 
 impl Run {
@@ -204,21 +204,13 @@ impl Run {
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
         let restart = self.restart_command.clone();
-        let stand = match self.agent_model {
-            Some(_) if self.url.is_none() && self.command.is_none() => {
-                return Err(Stop::usage(
-                    "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
-                ));
-            }
-            Some(address) => {
-                let log = self.agent_log.as_deref();
-                let (listener, stand) =
-                    super::agent::open(address, &self.agent_flavor, log).await?;
-                tokio::spawn(http::serve(listener, Arc::clone(&stand)));
-                Some(stand)
-            }
-            None => None,
-        };
+        let outside = self.url.is_some() || self.command.is_some();
+        if self.agent_model.is_some() && !outside {
+            return Err(Stop::usage(
+                "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
+            ));
+        }
+        let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
                 return Err(Stop::usage(format!(
@@ -226,16 +218,40 @@ impl Run {
                 )));
             }
             (Some(url), _) => {
-                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), stand)
+                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), behind)
             }
             (_, Some(command)) => {
-                let base = stand.as_ref().map_or("", |stand| stand.base());
-                let command = command.replace("{model}", base);
-                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), stand)
+                let command = words
+                    .iter()
+                    .fold(command.clone(), |command, (word, value)| command.replace(word, value));
+                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), behind)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
         })
+    }
+
+    /// What is played behind a host outside, and what its command may be told of it.
+    async fn behind(&self) -> Result<(Arc<Behind>, Vec<(&'static str, String)>), Stop> {
+        let mut behind = Behind::default();
+        let mut words = Vec::new();
+        if let Some(address) = self.agent_model {
+            let log = self.agent_log.as_deref();
+            let hub = Arc::clone(&behind.hub);
+            let (listener, stand) =
+                super::agent::open(address, &self.agent_flavor, hub, log).await?;
+            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+            words.push(("{model}", stand.base().to_owned()));
+            behind.stand = Some(stand);
+        }
+        if let Some(address) = self.agent_acp {
+            let (listener, command) =
+                super::agent::hear(address, self.agent_log.as_deref()).await?;
+            tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
+            words.push(("{acp}", command));
+        }
+        behind.heard = !words.is_empty();
+        Ok((Arc::new(behind), words))
     }
 
     async fn played(
@@ -308,7 +324,7 @@ impl Run {
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
-            (true, false) if self.agent_model.is_some() => vec!["all".to_owned()],
+            (true, false) if self.agent() != Mode::Host => vec!["all".to_owned()],
             (true, false) => vec!["core".to_owned()],
         };
         Abilities {
@@ -401,8 +417,8 @@ impl Run {
                     reports.case(CaseReport::unplayed(case, &entry, status, reason), baseline);
                     continue;
                 }
-                let setup = self.setup(&entry, name, header);
-                let recorder = reports.begin(case, &entry, &setup.name);
+                let setup = self.setup(&entry, name.clone(), header);
+                let recorder = reports.begin(case, &entry, &name);
                 let play = Play::new(setup, header.shared, recorder);
                 if matches!(target, Target::Embedded) {
                     let verdict = embedded(play, &entry, header);
@@ -410,7 +426,7 @@ impl Run {
                     tokio::task::yield_now().await;
                 } else {
                     let stop = stopped.clone();
-                    match self.place(target, &entry, header).await {
+                    match self.place(target, &entry, header, name).await {
                         Ok(place) => playing.spawn(async move {
                             let verdict = place.play(play, stop).await;
                             (CaseReport::of(case, &entry, &verdict), verdict.shook_hands)
@@ -456,9 +472,12 @@ impl Run {
         target: &Target,
         entry: &Entry,
         header: &Header,
+        name: String,
     ) -> std::io::Result<Place> {
         match target {
-            Target::Remote(remote, stand) => Ok(Place::Remote(Arc::clone(remote), stand.clone())),
+            Target::Remote(remote, behind) => {
+                Ok(Place::Remote(Arc::clone(remote), Arc::clone(behind), name))
+            }
             _ => {
                 let epoch = Duration::from_micros(header.epoch_us);
                 let config = sim::settings(&entry.scenario, header.seed, epoch);

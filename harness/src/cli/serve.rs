@@ -11,6 +11,7 @@ use crate::host::fault::{FAULTS, Fault};
 use crate::host::liar::{Liar, LiarHost};
 use crate::host::null::{Null, NullHost};
 use crate::scenario::source::did_you_mean;
+use crate::transport::agent::AgentProcess;
 use crate::transport::serve::serve;
 use crate::wire::version::Version;
 
@@ -35,6 +36,9 @@ pub struct Serve {
     /// Serve a host that shakes hands properly and lies from then on
     #[arg(long)]
     liar: Option<String>,
+    /// Start this command as the agent of every chat and speak ACP to it, in place of the host's own agent
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["null", "liar"])]
+    agent_command: Option<String>,
     /// Support this protocol version (repeatable; all that are known unless given)
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
@@ -52,6 +56,7 @@ impl Serve {
             )));
         }
         let host = self.host(context)?;
+        let agent = AgentProcess::new(self.agent_command.clone().unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -61,7 +66,7 @@ impl Serve {
                 Stop::usage(format!("cannot listen on {}: {error}", self.listen))
             })?;
             let address = listener.local_addr().unwrap_or(self.listen);
-            let (_served, _task) = serve(listener, host);
+            let (_served, _task) = serve(listener, host, agent);
             context.say(&format!("ws://{address}\n"));
             let _ = tokio::signal::ctrl_c().await;
             Ok(Code::Ok)
@@ -77,6 +82,7 @@ impl Serve {
         }
         let mut config = Config {
             replay_capacity: self.replay,
+            acp: self.agent_command.as_ref().map(|_| working_directory()),
             seed: context.seed,
             epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),
             ..Config::default()
@@ -97,6 +103,12 @@ impl Serve {
         }
         Ok(Box::new(RefHost::new(config)))
     }
+}
+
+/// Where agents work whose session names no folder.
+fn working_directory() -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    here.display().to_string()
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Stop {

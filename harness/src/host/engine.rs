@@ -443,9 +443,12 @@ impl Host for RefHost {
         runs.chain(self.next_ready()).chain(self.next_removal()).chain(self.next_held()).min()
     }
 
-    fn handle_agent(&mut self, now: Duration, line: &str) {
+    fn handle_agent(&mut self, now: Duration, line: Option<&str>) {
         self.pass(now);
-        self.hear_agent(line);
+        match line {
+            Some(line) => self.hear_agent(line),
+            None => self.lose_agent(),
+        }
     }
 
     fn poll_output(&mut self) -> Option<Output> {

@@ -57,8 +57,9 @@ pub trait Host {
     fn handle_timeout(&mut self, now: Duration);
     /// When [`Host::handle_timeout`] is wanted next, if ever.
     fn next_timeout(&self) -> Option<Duration>;
-    /// The agent that the host has started wrote a line. Hosts that start none ignore it.
-    fn handle_agent(&mut self, _now: Duration, _line: &str) {}
+    /// The agent that the host has started wrote a line; without one it has ended. Hosts that start none
+    /// ignore it.
+    fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
     /// The next thing to do, until there is none.
     fn poll_output(&mut self) -> Option<Output>;
     /// The host's process crashed and came back: every connection is gone without a word.

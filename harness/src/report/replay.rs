@@ -382,7 +382,7 @@ impl Replayed {
             return;
         }
         if let Event::Below { way, seen } = event {
-            return self.play.below(at, way, seen);
+            return self.play.below(at, client, way, seen);
         }
         let Some(conn) = self.conns.get(client).copied() else {
             self.odd.push(format!("`{client}` has no connection now"));

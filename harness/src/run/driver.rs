@@ -9,10 +9,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use litemap::LiteMap;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::transcript::ConnId;
+use crate::transport::below::Heard;
 use crate::transport::websocket::{Endpoint, Link, LinkEvent};
 
 use super::case::Output;
@@ -29,12 +30,15 @@ pub trait Backstage: Sync {
 
 /// How long a closing handshake may take before the socket is dropped.
 const CLOSING: Duration = Duration::from_millis(250);
+/// How long after the end of a scenario what happened below it is waited for.
+const TRAILING: Duration = Duration::from_millis(50);
 
 /// Plays to the end, or until `stop` turns true.
 pub async fn play(
     mut play: Play,
     endpoint: &Endpoint,
     backstage: Option<&dyn Backstage>,
+    mut below: Option<mpsc::Receiver<Heard>>,
     mut stop: watch::Receiver<bool>,
 ) -> Verdict {
     let began = Instant::now();
@@ -89,6 +93,11 @@ pub async fn play(
         let event = tokio::select! {
             biased;
             event = links.next() => Some(event),
+            Some(heard) = hear(&mut below) => {
+                now = began.elapsed();
+                play.below(now, &heard.peer, heard.way, heard.seen);
+                continue;
+            }
             () = &mut alarm => None,
             _ = &mut stopped, if !stopping => {
                 stopping = true;
@@ -112,7 +121,21 @@ pub async fn play(
     for closing in links.closing {
         let _ = closing.await;
     }
+    if below.is_some() {
+        // What happened below before the end may still be on its way.
+        tokio::time::sleep(TRAILING).await;
+    }
+    while let Some(heard) = below.as_mut().and_then(|below| below.try_recv().ok()) {
+        play.below(began.elapsed(), &heard.peer, heard.way, heard.seen);
+    }
     play.finish()
+}
+
+async fn hear(below: &mut Option<mpsc::Receiver<Heard>>) -> Option<Heard> {
+    match below {
+        Some(below) => below.recv().await,
+        None => None,
+    }
 }
 
 /// The connections of a scenario.

@@ -35,8 +35,10 @@ impl Recorder for Counting {
     }
 }
 
-/// What passes below a host is on no connection of a client.
-const BELOW: ConnId = ConnId(u32::MAX);
+/// What passes below a host is on no connection of a client: those who are there are numbered from here downwards.
+const BELOW: u32 = u32::MAX;
+/// Those below a host whose messages are judged.
+const MAX_BELOW: usize = 1_000;
 
 /// How a scenario ended.
 #[derive(Clone, Debug)]
@@ -69,6 +71,7 @@ pub struct Play {
     oracle: Oracle,
     recorder: Box<dyn Recorder>,
     clients: LiteMap<ConnId, String>,
+    below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
     began: Duration,
     now: Duration,
@@ -85,6 +88,7 @@ impl Play {
             oracle,
             recorder,
             clients: LiteMap::new(),
+            below: LiteMap::new(),
             live: HashSet::new(),
             began: Duration::ZERO,
             now: Duration::ZERO,
@@ -155,11 +159,16 @@ impl Play {
     }
 
     /// Something passed below the host.
-    pub fn below(&mut self, now: Duration, way: Below, seen: Arc<Seen>) {
+    pub fn below(&mut self, now: Duration, peer: &str, way: Below, seen: Arc<Seen>) {
         let at = self.at(now);
         let event = Event::Below { way, seen };
-        let line = self.recorder.record(at, way.peer(), &event);
-        self.oracle.observe(&Entry { line, at, conn: BELOW, event });
+        let line = self.recorder.record(at, peer, &event);
+        let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
+        if self.below.len() >= MAX_BELOW {
+            return;
+        }
+        let conn = *self.below.entry(peer.to_owned()).or_insert(next);
+        self.oracle.observe(&Entry { line, at, conn, event });
     }
 
     /// A connection ended, not by us, or could not be opened.

@@ -83,8 +83,8 @@ pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
 fn from_agent(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
     match agent.poll_output() {
         Some(Said::Line(line)) => {
-            play.below(now, Below::FromAgent, seen(&line));
-            host.handle_agent(now, &line);
+            play.below(now, Below::FromAgent.peer(), Below::FromAgent, seen(&line));
+            host.handle_agent(now, Some(&line));
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
@@ -130,7 +130,7 @@ fn to_case(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duratio
             host.handle_close(now, conn);
         }
         HostOutput::ToAgent(line) => {
-            play.below(now, Below::ToAgent, seen(&line));
+            play.below(now, Below::ToAgent.peer(), Below::ToAgent, seen(&line));
             agent.handle_line(now, &line);
         }
     }

@@ -18,12 +18,18 @@ use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use litemap::LiteMap;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 use crate::agent::model::{self, Answered, Beat, Flavor, MAX_HOLD, Reply, Setting};
+use crate::agent::script;
+use crate::transcript::{Below, Seen};
+use crate::wire;
 use crate::wire::json::{Value, json};
+
+use super::below::{Heard, Hub};
 
 /// Longest body, in bytes: a conversation with all the files in it.
 const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -44,6 +50,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub struct Stand {
     flavor: Flavor,
     base: String,
+    hub: Arc<Hub>,
     state: Mutex<State>,
     /// Rung at each release.
     released: Notify,
@@ -51,17 +58,31 @@ pub struct Stand {
 
 struct State {
     serial: u64,
-    /// Names that were released and at which nobody has gone on.
-    releases: VecDeque<String>,
+    /// Scenarios and names that were released and at which nobody has gone on.
+    releases: VecDeque<(String, String)>,
+    /// The scenarios of answers that are on their way.
+    cases: LiteMap<u64, String>,
     log: VecDeque<(u64, String)>,
     file: Option<Box<dyn Write + Send>>,
 }
 
 impl Stand {
-    /// A stand-in for one family of agents, reached at `base`; exchanges are written to `file` too.
-    pub fn new(flavor: Flavor, base: String, file: Option<Box<dyn Write + Send>>) -> Arc<Stand> {
-        let state = State { serial: 0, releases: VecDeque::new(), log: VecDeque::new(), file };
-        Arc::new(Stand { flavor, base, state: Mutex::new(state), released: Notify::new() })
+    /// A stand-in for one family of agents, reached at `base`; exchanges are told to the scenarios that
+    /// they belong to, and written to `file` too.
+    pub fn new(
+        flavor: Flavor,
+        base: String,
+        hub: Arc<Hub>,
+        file: Option<Box<dyn Write + Send>>,
+    ) -> Arc<Stand> {
+        let state = State {
+            serial: 0,
+            releases: VecDeque::new(),
+            cases: LiteMap::new(),
+            log: VecDeque::new(),
+            file,
+        };
+        Arc::new(Stand { flavor, base, hub, state: Mutex::new(state), released: Notify::new() })
     }
 
     /// Where it is reached, such as `http://127.0.0.1:9000`.
@@ -77,6 +98,17 @@ impl Stand {
         record["t"] = json!(now().as_secs_f64());
         let line = record.to_text();
         let mut state = self.state();
+        let ended = record.get("ended").is_some();
+        let prompted = record["prompt"].as_str().and_then(script::case_of).map(str::to_owned);
+        let case = if ended { state.cases.remove(&serial) } else { prompted };
+        if let Some(case) = case {
+            let seen = Arc::new(Seen::new(wire::frame::Frame::Text(line.clone())));
+            let peer = Below::Model.peer().to_owned();
+            self.hub.tell(&case, Heard { peer, way: Below::Model, seen });
+            if !ended {
+                state.cases.insert(serial, case);
+            }
+        }
         if let Some(file) = &mut state.file {
             // A log that cannot be written is no reason to fail the agent.
             let _ = writeln!(file, "{line}").and_then(|()| file.flush());
@@ -88,11 +120,12 @@ impl Stand {
     }
 
     /// Comes back when the name is released, or after [`MAX_HOLD`].
-    async fn hold(&self, name: &str) {
+    async fn hold(&self, serial: u64, name: &str) {
+        let case = self.state().cases.get(&serial).cloned().unwrap_or_default();
         let released = async {
             loop {
                 let rung = self.released.notified();
-                if self.take(name) {
+                if self.take(&case, name) {
                     return;
                 }
                 rung.await;
@@ -102,19 +135,21 @@ impl Stand {
     }
 
     /// Whether the name was released: once for each release.
-    fn take(&self, name: &str) -> bool {
+    fn take(&self, case: &str, name: &str) -> bool {
         let mut state = self.state();
-        let at = state.releases.iter().position(|released| released == name);
+        let fits =
+            |(whose, what): &(String, String)| what == name && (whose == case || whose.is_empty());
+        let at = state.releases.iter().position(fits);
         at.and_then(|at| state.releases.remove(at)).is_some()
     }
 
-    /// Lets one answer go on that holds at the name, or that is going to.
-    pub fn release(&self, name: &str) {
+    /// Lets one answer go on that holds at the name, or that is going to; of one scenario where one is named.
+    pub fn release(&self, case: &str, name: &str) {
         let mut state = self.state();
         if state.releases.len() == MAX_RELEASES {
             state.releases.pop_front();
         }
-        state.releases.push_back(name.to_owned());
+        state.releases.push_back((case.to_owned(), name.to_owned()));
         drop(state);
         self.released.notify_waiters();
     }
@@ -148,7 +183,7 @@ impl Stand {
     fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<Body> {
         match (method, command.split_once('/')) {
             ("POST", Some(("release", name))) => {
-                self.release(name);
+                self.release("", name);
                 whole(200, "{}")
             }
             ("GET", None) if command == "log" => {
@@ -253,7 +288,7 @@ fn beats(reply: Reply, telling: Telling) -> impl Stream<Item = Result<Frame<Byte
                     return Some((Ok(Frame::data(Bytes::from(text))), (reply, telling)));
                 }
                 Some(Beat::Pause(pause)) => tokio::time::sleep(pause).await,
-                Some(Beat::Hold(name)) => telling.stand.hold(&name).await,
+                Some(Beat::Hold(name)) => telling.stand.hold(telling.serial, &name).await,
                 None => {
                     telling.finish();
                     return None;

@@ -1,11 +1,15 @@
 //! Bytes between peers, and nothing else.
 //!
 //! [`websocket`] is a client's connection, [`serve`] puts a host engine on a port, [`tap`] listens to
-//! a connection of others, [`http`] puts the model stand-in on a port.
+//! a connection of others, [`http`] puts the model stand-in on a port, [`acp`] the agent on standard input and
+//! output, [`agent`] starts such an agent; [`below`] brings what passes there to the scenarios.
 //!
-//! Knows: `wire`, `transcript` (names of connections), the `Host` trait. Never knows: scenarios,
+//! Knows: `wire`, `transcript`, `agent`, the `Host` trait. Never knows: scenarios,
 //! rules, what a frame means.
 
+pub mod acp;
+pub mod agent;
+pub mod below;
 pub mod http;
 pub mod serve;
 pub mod tap;

@@ -15,6 +15,7 @@ use crate::host::{Host, Output};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
+use super::agent::AgentProcess;
 use super::websocket::config;
 
 /// Frames that may wait for the engine; further ones wait in their sockets.
@@ -54,15 +55,17 @@ impl Served {
     }
 }
 
-/// Serves a host engine until the returned task is aborted or the runtime ends.
+/// Serves a host engine until the returned task is aborted or the runtime ends. A host that speaks to an agent
+/// speaks to this one.
 pub fn serve(
     listener: TcpListener,
     host: Box<dyn Host + Send>,
+    agent: AgentProcess,
 ) -> (Served, tokio::task::JoinHandle<()>) {
     let (inward, inbox) = mpsc::channel(INBOX);
     let served = Served { inward: inward.clone() };
     let task = tokio::spawn(async move {
-        tokio::join!(accept(listener, inward), engine(host, inbox));
+        tokio::join!(accept(listener, inward), engine(host, agent, inbox));
     });
     (served, task)
 }
@@ -155,7 +158,11 @@ fn message(frame: Frame) -> Message {
     }
 }
 
-async fn engine(mut host: Box<dyn Host + Send>, mut inbox: mpsc::Receiver<Inward>) {
+async fn engine(
+    mut host: Box<dyn Host + Send>,
+    mut agent: AgentProcess,
+    mut inbox: mpsc::Receiver<Inward>,
+) {
     let began = Instant::now();
     let mut clients: LiteMap<ConnId, mpsc::Sender<Outward>> = LiteMap::new();
     loop {
@@ -179,13 +186,17 @@ async fn engine(mut host: Box<dyn Host + Send>, mut inbox: mpsc::Receiver<Inward
                 }
                 None => return,
             },
+            line = agent.hear() => host.handle_agent(began.elapsed(), line.as_deref()),
             () = sleep_until(began + due) => host.handle_timeout(began.elapsed()),
         }
         while let Some(output) = host.poll_output() {
             let (conn, outward) = match output {
                 Output::Send { conn, frame } => (conn, Outward::Frame(frame)),
                 Output::Close { conn, code, reason } => (conn, Outward::Close(code, reason)),
-                Output::ToAgent(_) => continue,
+                Output::ToAgent(line) => {
+                    agent.say(line);
+                    continue;
+                }
             };
             let full = clients.get(&conn).is_some_and(|client| client.try_send(outward).is_err());
             if full {

@@ -268,6 +268,21 @@ impl RefHost {
         self.fail_turn(uri, &active, kind.unwrap_or("agent"), false);
     }
 
+    /// The agent has ended: so do the turns that it worked on. The next prompt starts another one.
+    pub(super) fn lose_agent(&mut self) {
+        let Some(link) = self.acp.take() else {
+            return;
+        };
+        let working = link.talks.iter().filter_map(|(uri, talk)| Some((uri, talk.turn.as_ref()?)));
+        let working: Vec<_> = working.map(|(uri, turn)| (uri.clone(), turn.clone())).collect();
+        self.acp = Some(link.anew());
+        for (uri, turn) in working {
+            if self.state(&uri)["activeTurn"]["id"] == turn.as_str() {
+                self.fail_turn(&uri, &turn, "agent-ended", false);
+            }
+        }
+    }
+
     /// Nothing that an agent may ask for is offered but permission.
     fn agent_asks(&mut self, message: &Message) {
         let id = message.id().cloned().unwrap_or_default();

@@ -1,0 +1,114 @@
+//! An agent that a host starts: a process that lines are written to and read from.
+//!
+//! Start at [`AgentProcess::say`].
+
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use super::below::MAX_LINE;
+
+/// Lines that may wait on their way, in each direction.
+const WAITING: usize = 10_000;
+
+/// An agent, started when it is first spoken to.
+#[derive(Default)]
+pub struct AgentProcess {
+    command: String,
+    started: Option<Started>,
+}
+
+struct Started {
+    lines: mpsc::Sender<String>,
+    said: mpsc::Receiver<String>,
+    /// Ends the process group when it is dropped.
+    _group: Group,
+}
+
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl AgentProcess {
+    /// An agent that this command line starts.
+    pub fn new(command: String) -> AgentProcess {
+        AgentProcess { command, started: None }
+    }
+
+    /// Writes a line. An agent that cannot be started, or does not read, is one that has ended.
+    pub fn say(&mut self, line: String) {
+        if self.started.is_none() {
+            self.started = start(&self.command).ok();
+        }
+        if let Some(started) = &self.started
+            && started.lines.try_send(line).is_err()
+        {
+            self.started = None;
+        }
+    }
+
+    /// The next line that it writes; `None` when it has ended. Waits for ever where it was never started.
+    pub async fn hear(&mut self) -> Option<String> {
+        match &mut self.started {
+            Some(started) => {
+                let line = started.said.recv().await;
+                if line.is_none() {
+                    self.started = None;
+                }
+                line
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn start(command: &str) -> std::io::Result<Started> {
+    let mut child = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let (lines, mut to_write) = mpsc::channel::<String>(WAITING);
+    let (tell, said) = mpsc::channel(WAITING);
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    tokio::spawn(async move {
+        let Some(mut stdin) = stdin else { return };
+        while let Some(mut line) = to_write.recv().await {
+            line.push('\n');
+            if stdin.write_all(line.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
+                return;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        let Some(stdout) = stdout else { return };
+        let mut stdout = BufReader::new(stdout);
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let read = (&mut stdout).take(MAX_LINE).read_until(b'\n', &mut bytes).await;
+            if !read.is_ok_and(|read| read > 0) {
+                break;
+            }
+            let line = String::from_utf8_lossy(&bytes).trim().to_owned();
+            if !line.is_empty() && tell.send(line).await.is_err() {
+                break;
+            }
+        }
+        let _ = child.kill().await;
+    });
+    Ok(Started { lines, said, _group: group })
+}

@@ -1,0 +1,205 @@
+//! What passes below the host, on its way to the scenarios that are being played.
+//!
+//! Agents that the host has started connect to the run (`agent acp --run ADDRESS`) and tell each line they hear and
+//! say, a line of a capture each; the model stand-in tells its log. Each goes to the scenario that its
+//! conversation belongs to; what belongs to none is dropped. Back go the releases of holds, `{"release":NAME,"case":CASE}`.
+//!
+//! Start at [`Hub`].
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use litemap::LiteMap;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use crate::agent::acp::route::Router;
+use crate::transcript::{Below, Event, Seen, line};
+use crate::wire::json::json;
+
+/// Longest line, in bytes.
+pub const MAX_LINE: u64 = 64 << 20;
+/// Agents at the same time; further ones are not heard.
+const MAX_AGENTS: usize = 1_000;
+/// Messages that may wait for one scenario; further ones are dropped.
+const MAX_WAITING: usize = 100_000;
+/// Releases that wait for an agent that is told of their scenario.
+const MAX_RELEASES: usize = 1_000;
+/// Between two tries to take a connection where none could be had.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Something that was heard below.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// Who is below, such as `agent`.
+    pub peer: String,
+    /// Which way it went.
+    pub way: Below,
+    /// What.
+    pub seen: Arc<Seen>,
+}
+
+/// Where scenarios and agents find one another.
+#[derive(Debug, Default)]
+pub struct Hub {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    cases: LiteMap<String, mpsc::Sender<Heard>>,
+    agents: Vec<Connected>,
+    /// Releases whose scenario no agent has been told of: the scenario and the name.
+    early: Vec<(String, String)>,
+    serial: u64,
+}
+
+#[derive(Debug)]
+struct Connected {
+    serial: u64,
+    cases: HashSet<String>,
+    commands: mpsc::UnboundedSender<String>,
+}
+
+impl Hub {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on gives a scenario what belongs to it.
+    pub fn join(&self, case: &str) -> mpsc::Receiver<Heard> {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        self.state().cases.insert(case.to_owned(), sender);
+        receiver
+    }
+
+    /// The scenario is over.
+    pub fn leave(&self, case: &str) {
+        let mut state = self.state();
+        state.cases.remove(case);
+        state.early.retain(|(whose, _)| whose != case);
+    }
+
+    /// Gives something to a scenario, if it is being played and keeps up.
+    pub fn tell(&self, case: &str, heard: Heard) {
+        if let Some(sender) = self.state().cases.get(case) {
+            let _ = sender.try_send(heard);
+        }
+    }
+
+    /// Lets an agent of a scenario go on that holds at a name, or that is going to.
+    pub fn release(&self, case: &str, name: &str) {
+        let mut state = self.state();
+        let command = command(case, name);
+        let mut told = state.agents.iter().filter(|agent| agent.cases.contains(case)).peekable();
+        if told.peek().is_some() {
+            told.for_each(|agent| drop(agent.commands.send(command.clone())));
+        } else if state.early.len() < MAX_RELEASES {
+            state.early.push((case.to_owned(), name.to_owned()));
+        }
+    }
+
+    /// A new agent: its number, and the commands for it.
+    fn enter(&self) -> Option<(u64, mpsc::UnboundedReceiver<String>)> {
+        let mut state = self.state();
+        if state.agents.len() >= MAX_AGENTS {
+            return None;
+        }
+        let (commands, receiver) = mpsc::unbounded_channel();
+        state.serial += 1;
+        let serial = state.serial;
+        state.agents.push(Connected { serial, cases: HashSet::new(), commands });
+        Some((serial, receiver))
+    }
+
+    /// An agent is told of a scenario; it gets the releases that waited for that.
+    fn meet(&self, serial: u64, case: &str) {
+        let mut state = self.state();
+        let State { agents, early, .. } = &mut *state;
+        let Some(agent) = agents.iter_mut().find(|agent| agent.serial == serial) else {
+            return;
+        };
+        if agent.cases.insert(case.to_owned()) {
+            early.retain(|(whose, name)| {
+                let own = whose == case;
+                if own {
+                    let _ = agent.commands.send(command(case, name));
+                }
+                !own
+            });
+        }
+    }
+}
+
+fn command(case: &str, name: &str) -> String {
+    let mut line = json!({"release": name, "case": case}).to_text();
+    line.push('\n');
+    line
+}
+
+/// Hears agents until the future is dropped.
+pub async fn listen(listener: TcpListener, hub: Arc<Hub>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let hub = Arc::clone(&hub);
+                    tasks.spawn(async move {
+                        if let Some((serial, commands)) = hub.enter() {
+                            hear(stream, &hub, serial, commands).await;
+                            hub.state().agents.retain(|agent| agent.serial != serial);
+                        }
+                    });
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            },
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+/// One agent, until it goes away or says what is no line of a capture.
+async fn hear(
+    stream: TcpStream,
+    hub: &Hub,
+    serial: u64,
+    mut commands: mpsc::UnboundedReceiver<String>,
+) {
+    let peer = if serial == 1 { "agent".to_owned() } else { format!("agent{serial}") };
+    let (reading, mut writing) = stream.into_split();
+    let mut reading = BufReader::new(reading);
+    let mut router = Router::default();
+    let hearing = async {
+        let mut text = String::new();
+        loop {
+            text.clear();
+            let read = (&mut reading).take(MAX_LINE).read_line(&mut text).await;
+            let Some(Event::Below { way, seen }) = read
+                .ok()
+                .filter(|read| *read > 0)
+                .and_then(|_| Some(line::read(&text).ok()?.event))
+            else {
+                return;
+            };
+            let case = seen.message().and_then(|it| router.case_of(way == Below::FromAgent, it));
+            if let Some(case) = case {
+                hub.meet(serial, case);
+                hub.tell(case, Heard { peer: peer.clone(), way, seen });
+            }
+        }
+    };
+    let commanding = async {
+        while let Some(command) = commands.recv().await {
+            if writing.write_all(command.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = hearing => {}
+        () = commanding => {}
+    }
+}
