@@ -1,20 +1,23 @@
 //! `ahp-harness agent`: the harness as the agent behind a host, or as what that agent asks.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead as _, Read as _, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
 
-use crate::agent::acp;
 use crate::agent::model::Flavor;
+use crate::agent::{acp, mcp};
 use crate::scenario::source::did_you_mean;
 use crate::transport;
-use crate::transport::below::Hub;
+use crate::transport::below::{Hub, MAX_LINE};
 use crate::transport::http::{self, Stand};
+
+use crate::wire::json::json;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -32,6 +35,8 @@ enum Mode {
     Model(Model),
     /// Be the agent that a host starts and speaks ACP to
     Acp(Acp),
+    /// Offer agents a tool that records its calls
+    Mcp(Mcp),
 }
 
 /// Stands in for the model that a host's own agent asks: OpenAI's chat completions and responses,
@@ -90,11 +95,55 @@ impl Acp {
     }
 }
 
+/// Is an MCP server on standard input and output with one tool, `ahp_probe`, which gives its text back
+/// and records that it was called: name this command to a host or its agent as an MCP server.
+///
+/// A call that was denied and stands in the log has run all the same.
+#[derive(Args, Debug)]
+struct Mcp {
+    /// Write each call to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+impl Mcp {
+    fn main(self) -> Outcome {
+        let mut log = self.log.as_deref().map(appended).transpose()?;
+        let mut output = std::io::stdout().lock();
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut bytes = Vec::new();
+            let read = (&mut input).take(MAX_LINE).read_until(b'\n', &mut bytes);
+            if !read.is_ok_and(|read| read > 0) {
+                return Ok(Code::Ok);
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            if text.trim().is_empty() {
+                continue;
+            }
+            let answered = mcp::answer(text.trim());
+            if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
+                let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let t = t.as_secs_f64();
+                let line = json!({"t": t, "called": (mcp::TOOL), "arguments": arguments});
+                let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());
+                written.map_err(|error| Stop::fault(format!("the log: {error}")))?;
+            }
+            if let Some(line) = answered.line
+                && writeln!(output, "{line}").and_then(|()| output.flush()).is_err()
+            {
+                return Ok(Code::Ok);
+            }
+        }
+    }
+}
+
 impl Agent {
     pub(super) fn main(self, context: &Context) -> Outcome {
         match self.mode {
             Mode::Model(model) => model.main(context),
             Mode::Acp(acp) => acp.main(),
+            Mode::Mcp(mcp) => mcp.main(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::case::Setup;
 use crate::run::mint::iso8601;
-use crate::run::plan::{Abilities, Planned, Selection, plan};
+use crate::run::plan::{self, Abilities, Planned, Selection, plan};
 use crate::run::play::{Play, Verdict};
 use crate::run::probe::{Found, probe};
 use crate::run::sim;
@@ -401,11 +401,18 @@ impl Run {
         let mut fuse = Fuse::default();
         let mut playing: JoinSet<(CaseReport, bool)> = JoinSet::new();
         let mut number = 0;
+        let mut alone = false;
         loop {
-            while playing.len() < usize::from(self.jobs) && !queue.is_empty() {
+            while playing.len() < usize::from(self.jobs) {
+                // A restart would end the connections of everybody else.
+                let next = queue.front().is_some_and(|(_, next)| restarts(target, next));
+                if !playing.is_empty() && (alone || next) {
+                    break;
+                }
                 let Some((name, Planned { entry, skip })) = queue.pop_front() else {
                     break;
                 };
+                alone = next;
                 let case = number;
                 number += 1;
                 let unplayed = match skip {
@@ -485,6 +492,12 @@ impl Run {
             }
         }
     }
+}
+
+/// Whether a scenario is going to restart the host that the others are played against, too.
+fn restarts(target: &Target, planned: &Planned) -> bool {
+    let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
+    shared && plan::restarts(&planned.entry.scenario)
 }
 
 /// Turns true when the user interrupts.

@@ -4,6 +4,7 @@ use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
 use crate::scenario::parse::Scenario;
 use crate::scenario::source::closest;
+use crate::scenario::verbs::Verb;
 use crate::wire::version::Version;
 
 use super::suite::{Entry, Suite};
@@ -142,8 +143,6 @@ pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
 }
 
 fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
-    use crate::scenario::verbs::Verb;
-
     let scenario = &entry.scenario;
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
@@ -162,11 +161,15 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
         return Some(format!("needs a host with {}", settings.join(", ")));
     }
-    let restarts = scenario.steps.iter().any(|step| step.verb == Verb::Restart);
-    if restarts && !abilities.restarts {
+    if restarts(scenario) && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
     scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
+}
+
+/// Whether a scenario restarts the host.
+pub fn restarts(scenario: &Scenario) -> bool {
+    scenario.steps.iter().any(|step| step.verb == Verb::Restart)
 }
 
 /// The scripts that a scenario gives the agent.

@@ -1,0 +1,129 @@
+//! An MCP server with one tool, which records that it was called: evidence of what a host's agent really ran.
+//!
+//! A message is a line of JSON-RPC. The tool, [`TOOL`], gives its text back and changes nothing.
+//!
+//! Pure: what is to be written and kept is returned.
+//!
+//! Knows: JSON-RPC. Never knows: files, processes, scripts.
+//!
+//! Start at [`answer`]. Source: modelcontextprotocol.io, revisions up to 2025-06-18.
+
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Kind, Message, decode};
+
+/// The name of its tool.
+pub const TOOL: &str = "ahp_probe";
+
+/// The revisions that it speaks, which differ in nothing that it does; the newest first.
+const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// What comes of a line.
+#[derive(Debug, Default, PartialEq)]
+pub struct Answered {
+    /// The line to answer with.
+    pub line: Option<String>,
+    /// What the tool was called with, where it was called.
+    pub called: Option<Value>,
+}
+
+/// Answers a line of the client's.
+pub fn answer(line: &str) -> Answered {
+    let message = match decode(&Frame::Text(line.to_owned())) {
+        Decoded::Message(message) => message,
+        Decoded::Batch(_) | Decoded::Scalar(_) => {
+            return refused(Value::Null, -32600, "no message");
+        }
+        Decoded::Odd(why) => return refused(Value::Null, -32700, &why),
+    };
+    let id = message.id().cloned().unwrap_or_default();
+    match message.kind() {
+        Kind::Request => {}
+        Kind::Notification | Kind::Success | Kind::Failure => return Answered::default(),
+        Kind::Malformed => return refused(id, -32600, "no request"),
+    }
+    let params = message.params();
+    let mut called = None;
+    let result = match message.method().unwrap_or_default() {
+        "initialize" => initialized(params),
+        "ping" => json!({}),
+        "tools/list" => json!({"tools": [tool()]}),
+        "tools/call" if params["name"] == TOOL => {
+            let text = params.pointer("/arguments/text").and_then(Value::as_str);
+            called = Some(params["arguments"].clone());
+            let said = format!("{TOOL} was called: {}", text.unwrap_or_default());
+            json!({"content": [{"type": "text", "text": said}], "isError": false})
+        }
+        "tools/call" => return refused(id, -32602, "no tool is called so"),
+        method => return refused(id, -32601, &format!("no method is called `{method}`")),
+    };
+    let line = Message::success(id, result).into_value().to_text();
+    Answered { line: Some(line), called }
+}
+
+fn refused(id: Value, code: i64, why: &str) -> Answered {
+    let message = Message::failure(id, code, why, Value::Null);
+    Answered { line: Some(message.into_value().to_text()), called: None }
+}
+
+/// The revision that the client asks for where it is known, else the newest.
+fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str();
+    let known = REVISIONS.iter().find(|revision| Some(**revision) == asked);
+    let revision = known.or(REVISIONS.first()).copied().unwrap_or_default();
+    json!({
+        "protocolVersion": revision,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))},
+    })
+}
+
+fn tool() -> Value {
+    json!({
+        "name": TOOL,
+        "description": "Gives its text back. It changes nothing, and records that it was called.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"text": {"type": "string", "description": "What to give back"}},
+            "required": ["text"],
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_answered_or_passed_over() {
+        let check = |line: &str, pointer: &str, expected: &str| {
+            let line = answer(line).line.map(|line| Value::read(&line).unwrap());
+            let found = line.as_ref().and_then(|line| line.pointer(pointer));
+            assert_eq!(found.map(Value::to_text).unwrap_or_default(), expected);
+        };
+        let init = r#"{"id":"a","method":"initialize","params":{"protocolVersion":"2024-11-05"}}"#;
+        check(init, "/id", "\"a\"");
+        check(init, "/result/protocolVersion", "\"2024-11-05\"");
+        let newer = r#"{"id":1,"method":"initialize","params":{"protocolVersion":"2099-01-01"}}"#;
+        check(newer, "/result/protocolVersion", "\"2025-06-18\"");
+        check(r#"{"method":"notifications/initialized"}"#, "", "");
+        check(r#"{"id":1,"method":"ping"}"#, "/result", "{}");
+        check(r#"{"id":1,"method":"tools/list"}"#, "/result/tools/0/name", "\"ahp_probe\"");
+        check(r#"{"id":1,"method":"resources/list"}"#, "/error/code", "-32601");
+        check(r#"{"id":1,"method":"tools/call","params":{"name":"x"}}"#, "/error/code", "-32602");
+        check("{", "/error/code", "-32700");
+        check("[]", "/error/code", "-32600");
+        check(r#"{"id":1}"#, "/error/code", "-32600");
+    }
+
+    #[test]
+    fn a_call_is_recorded_with_its_arguments() {
+        let call = |params: &str| {
+            answer(&format!(r#"{{"id":1,"method":"tools/call","params":{params}}}"#)).called
+        };
+        let arguments = json!({"text": "a"});
+        assert_eq!(call(r#"{"name":"ahp_probe","arguments":{"text":"a"}}"#), Some(arguments));
+        assert_eq!(call(r#"{"name":"ahp_probe"}"#), Some(Value::Null));
+        assert_eq!(call(r#"{"name":"other"}"#), None);
+    }
+}

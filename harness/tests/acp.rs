@@ -1,0 +1,160 @@
+//! The agent as a process: on its own, below the reference host, and what a run makes of both sides.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use ahp_harness::wire::json::{Value, json};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
+
+/// An empty folder of that name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Writes lines to a process and reads what it says until it ends.
+fn talk(arguments: &[&str], lines: &[String]) -> Vec<Value> {
+    let mut child = Command::new(PROGRAM)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    // The agent ends with its input: what it is to say comes first.
+    let stdout = child.stdout.take().unwrap();
+    let mut said = Vec::new();
+    for line in std::io::BufRead::lines(std::io::BufReader::new(stdout)) {
+        let line = Value::read(&line.unwrap()).unwrap();
+        let over = line.pointer("/result/stopReason").is_some() || line["id"] == "last";
+        said.push(line);
+        if over {
+            break;
+        }
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    said
+}
+
+fn request(id: impl Into<Value>, method: &str, params: Value) -> String {
+    let id: Value = id.into();
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_text()
+}
+
+#[test]
+fn tools_really_run_in_the_sessions_folder() {
+    let folder = folder("acp-tools");
+    let log = folder.join("log.jsonl");
+    let script = "ahp-script: 1\ntool shell \"echo ahp-ran-$((6*7))\"\n\
+                  tool write \"made.txt\\none\"\ntool edit \"made.txt\\none\\ntwo\"\n\
+                  tool read \"made.txt\"\ntool read \"../outside.txt\"";
+    let cwd = folder.display().to_string();
+    // The first session of a process is known beforehand but for the process, so it is asked for alone.
+    let begin = [
+        request(1, "initialize", json!({"protocolVersion": 1})),
+        request("last", "session/new", json!({"cwd": cwd, "mcpServers": []})),
+    ];
+    assert!(talk(&["agent", "acp"], &begin)[1]["result"]["sessionId"].is_string());
+
+    let mut child = Command::new(PROGRAM)
+        .args(["agent", "acp", "--log", &log.display().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut ended = Vec::new();
+    for line in &begin {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    for line in std::io::BufRead::lines(stdout) {
+        let line = Value::read(&line.unwrap()).unwrap();
+        if let Some(session) = line.pointer("/result/sessionId") {
+            let prompt = json!([{"type": "text", "text": script}]);
+            let params = json!({"sessionId": session, "prompt": prompt});
+            writeln!(stdin, "{}", request(3, "session/prompt", params)).unwrap();
+        }
+        let update = &line["params"]["update"];
+        if matches!(update["status"].as_str(), Some("completed" | "failed")) {
+            let text = update["content"][0]["content"]["text"].as_str().unwrap().trim().to_owned();
+            ended.push(format!("{} {text}", update["status"].as_str().unwrap()));
+        }
+        if line.pointer("/result/stopReason").is_some() {
+            break;
+        }
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(
+        ended[..4],
+        ["completed ahp-ran-42", "completed written", "completed written", "completed two"]
+    );
+    assert!(ended[4].starts_with("failed expected a path below"), "{}", ended[4]);
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.lines().count() > 10);
+    assert!(
+        log.lines()
+            .all(|line| line.contains("\"dir\":\"c2a\"") || line.contains("\"dir\":\"a2c\""))
+    );
+}
+
+/// Plays a scenario against a reference host that starts our agent.
+fn run(fault: &[&str], name: &str) -> (Output, String) {
+    let folder = folder(name);
+    let faults: String = fault.iter().map(|fault| format!(" --fault {fault}")).collect();
+    let serve = format!(
+        "'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{faults} --agent-command \"{{acp}}\""
+    );
+    let junit = folder.join("junit.xml");
+    let output = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .args(["run", "--command", &serve, "--agent-acp", "--id", "below/a-denied*"])
+        .args(["--report", &format!("junit={}", junit.display())])
+        .args(["--report", "jsonl=run.jsonl"])
+        .output()
+        .unwrap();
+    let junit = fs::read_to_string(junit).unwrap();
+    let judged =
+        Command::new(PROGRAM).current_dir(&folder).args(["judge", "run.jsonl"]).output().unwrap();
+    assert_eq!(judged.status.code(), output.status.code(), "{judged:?}");
+    (output, junit)
+}
+
+#[test]
+fn both_sides_of_a_host_are_held_together() {
+    let (clean, _) = run(&[], "acp-clean");
+    assert_eq!(clean.status.code(), Some(0), "{clean:?}");
+    let (broken, junit) = run(&["denial-allowed-below"], "acp-denied");
+    assert_eq!(broken.status.code(), Some(1), "{broken:?}");
+    let said = String::from_utf8_lossy(&broken.stdout).into_owned();
+    assert!(said.contains("FAIL below.denied-never-runs"), "{said}");
+    assert!(said.contains("which was denied, never to run"), "{said}");
+    assert!(junit.contains("below.denied-never-runs"), "{junit}");
+}
+
+#[test]
+fn calls_of_the_mcp_tool_are_recorded() {
+    let folder = folder("mcp-calls");
+    let log = folder.join("calls.jsonl").display().to_string();
+    let call = json!({"name": "ahp_probe", "arguments": {"text": "a"}});
+    let lines = [
+        request(1, "initialize", json!({"protocolVersion": "2025-06-18"})),
+        request("last", "tools/call", call),
+    ];
+    let said = talk(&["agent", "mcp", "--log", &log], &lines);
+    assert_eq!(said[1]["result"]["content"][0]["text"], "ahp_probe was called: a");
+    let kept = Value::read(fs::read_to_string(log).unwrap().trim()).unwrap();
+    assert_eq!((&kept["called"], &kept["arguments"]["text"]), (&json!("ahp_probe"), &json!("a")));
+}
