@@ -56,6 +56,7 @@ fn play(scenario: &Arc<Scenario>, seed: u64) -> (Verdict, Vec<(u64, Line)>) {
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
         secrets: Vec::new(),
+        provider: None,
         observe: false,
         agent: Default::default(),
     };

@@ -39,6 +39,7 @@ fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
         secrets: Vec::new(),
+        provider: None,
         observe,
         agent: Default::default(),
     };

@@ -79,6 +79,7 @@ fn played(entry: &Entry, version: &str) -> Played {
         limit: LIMIT,
         authenticate: Default::default(),
         secrets: Vec::new(),
+        provider: None,
         observe: false,
         agent: Default::default(),
     };

@@ -28,6 +28,7 @@ fn play(entry: &Entry, version: Version) -> CaseReport {
         limit: Duration::from_secs(2),
         authenticate: Vec::new(),
         secrets: Vec::new(),
+        provider: None,
         observe: false,
         agent: Default::default(),
     };

@@ -81,6 +81,9 @@ pub struct Run {
     /// Answer what this family of agents asks for besides: plain, copilot
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     agent_flavor: String,
+    /// Create sessions with this provider of the host; its own choice unless given
+    #[arg(long, value_name = "NAME", help_heading = "Agent")]
+    provider: Option<String>,
     /// Write every exchange with the agent to this file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     agent_log: Option<PathBuf>,
@@ -375,6 +378,7 @@ impl Run {
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
+            provider: self.provider.clone(),
             observe: self.observe,
             agent: self.agent(),
         }
@@ -469,6 +473,7 @@ impl Run {
             limit: self.timeout,
             authenticate: self.authenticate.clone(),
             secrets: self.secrets().collect(),
+            provider: self.provider.clone(),
             observe: self.observe,
             agent: header.agent,
         }

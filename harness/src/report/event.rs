@@ -39,6 +39,9 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
+    /// The provider that sessions were created with, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Whether further clients came and looked.
     #[serde(default)]
     pub observe: bool,

@@ -333,6 +333,7 @@ impl Replayed {
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
             secrets: vec![REDACTED.to_owned()],
+            provider: header.provider.clone(),
             observe: header.observe,
             agent: header.agent,
         };

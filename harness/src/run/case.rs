@@ -48,6 +48,8 @@ pub struct Setup {
     pub authenticate: Vec<(String, String)>,
     /// What no frame of the host may contain, besides what clients push.
     pub secrets: Vec<String>,
+    /// The provider of the sessions that `open` creates; the host's own choice where it is `None`.
+    pub provider: Option<String>,
     /// Whether further clients come and look.
     pub observe: bool,
     /// Who plays the agent.

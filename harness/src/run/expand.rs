@@ -244,7 +244,10 @@ fn open(case: &mut Case, step: &Step) -> Vec<Act> {
     if case.bindings.get(&session).is_none() {
         let id = case.mint.fresh();
         case.bindings.set(&session, json!(format!("ahp-session:/{id}")));
-        let usual = vec![("channel", Template::hole(span, &session))];
+        let mut usual = vec![("channel", Template::hole(span, &session))];
+        if let Some(provider) = &case.setup.provider {
+            usual.push(("provider", Template::fixed(span, json!(provider))));
+        }
         acts.push(Act::Request {
             peer: by.first().copied().unwrap_or_default(),
             method: "createSession".to_owned(),

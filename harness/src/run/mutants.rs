@@ -124,6 +124,7 @@ fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) 
         limit: LIMIT,
         authenticate: Vec::new(),
         secrets: Vec::new(),
+        provider: None,
         observe: false,
         agent,
     };

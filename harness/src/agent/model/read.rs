@@ -180,6 +180,10 @@ fn of_messages(message: &Value) -> Vec<Said> {
     if message["role"] == "assistant" {
         return vec![if of("tool_use").is_empty() { Said::Other } else { Said::Calls }];
     }
+    // Agents put what they say themselves between the turns, in the name of the system.
+    if message["role"] != "user" {
+        return vec![Said::Other];
+    }
     let result = |block: &&Value| {
         let (id, text) = (text(block, "tool_use_id"), content(&block["content"]));
         Said::Result(ToolResult { id, text })

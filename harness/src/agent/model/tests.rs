@@ -64,6 +64,7 @@ fn conversation(family: &str, rounds: usize, stream: bool) -> Value {
             let text = json!({"type": "text", "text": (SCRIPT)});
             let mut messages =
                 vec![json!({"role": "user", "content": [(reminder.clone()), (text)]})];
+            messages.push(json!({"role": "system", "content": "# Environment\nLinux"}));
             for _ in 0..rounds {
                 let call = json!({"type": "tool_use", "id": "c1", "name": "bash", "input": {}});
                 messages.push(json!({"role": "assistant", "content": [(call)]}));
@@ -124,6 +125,29 @@ fn every_family_plays_the_script_round_by_round() {
         assert!(told.contains("hi"), "{family}: {record}");
         assert!(second.contains("done") && !second.contains("echo hi"), "{family}: {second}");
     }
+}
+
+#[test]
+fn a_call_that_wants_its_user_asked_says_so_where_it_can() {
+    let check = |choices: &[&str], option: &str, wanted: Option<&str>| {
+        let mode = json!({"type": "string", "enum": (choices)});
+        let schema = json!({"type": "object", "properties": {
+            "cmd": {"type": "string"}, "sandbox_permissions": (mode),
+            "justification": {"type": "string"},
+        }});
+        let tool = json!({"type": "function", "name": "exec_command", "parameters": (schema)});
+        let prompt = format!("ahp-script: 1\ntool shell ls {option}");
+        let body = json!({"input": (prompt), "tools": [(tool)]});
+        let (_, _, record) = ask("/v1/responses", "", &body);
+        let arguments = &record["says"][0]["arguments"];
+        assert_eq!(arguments["cmd"], "ls");
+        assert_eq!(arguments["sandbox_permissions"].as_str(), wanted, "{choices:?} {option}");
+        assert_eq!(arguments["justification"].is_string(), wanted.is_some());
+    };
+    let escalated = Some("require_escalated");
+    check(&["use_default", "require_escalated"], "confirm", escalated);
+    check(&["use_default", "require_escalated"], "", None);
+    check(&["use_default", "another"], "confirm", None);
 }
 
 #[test]

@@ -94,6 +94,12 @@ const ASK: Class = Class {
     members: &[&["question", "prompt", "message", "text", "header"]],
 };
 
+/// Members by which a model asks for a user's approval where the agent would run a command unasked,
+/// with the value that does.
+const ASKS_FIRST: &[(&str, &str)] = &[("sandbox_permissions", "require_escalated")];
+/// Members that take the reason.
+const REASONS: &[&str] = &["justification"];
+
 /// The tool for a step and what it is called with. The parts of an input stand on lines of its own:
 /// of `write` the path and the content, of `edit` the path, the old and the new text.
 ///
@@ -116,7 +122,25 @@ pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Valu
             arguments.insert(name, shaped(part, schema));
         }
     }
+    if step.confirm {
+        asks_first(tool, &mut arguments);
+    }
     Ok((tool.name.clone(), filled(arguments, tool)))
+}
+
+/// Has the agent ask its user, where the tool lets the model say so.
+fn asks_first(tool: &Offered, arguments: &mut Map) {
+    let takes = |(name, value): &&(&str, &str)| {
+        let choices = property(tool, name).and_then(|schema| schema["enum"].as_array());
+        choices.is_some_and(|choices| choices.iter().any(|choice| choice == *value))
+    };
+    let Some((name, value)) = ASKS_FIRST.iter().find(takes) else {
+        return;
+    };
+    arguments.insert(*name, json!(*value));
+    if let Some((reason, _)) = member(REASONS, tool) {
+        arguments.insert(reason, json!("The script wants its user asked."));
+    }
 }
 
 /// The tool that asks the user.
