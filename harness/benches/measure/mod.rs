@@ -91,6 +91,7 @@ pub fn setup(steps: &str) -> Setup {
         limit: Duration::from_secs(60),
         authenticate: Vec::new(),
         secrets: Vec::new(),
+        provider: None,
         observe: false,
         agent: Default::default(),
     }
