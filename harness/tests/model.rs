@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::agent::model::Flavor;
+use ahp_harness::transport::below::Hub;
 use ahp_harness::transport::http::{Stand, serve};
 use ahp_harness::wire::json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,14 +15,13 @@ use tokio::time::{sleep, timeout};
 
 /// A stand-in on a free port, and where it is.
 async fn stand() -> (Arc<Stand>, String) {
+    stand_for(Arc::default()).await
+}
+
+async fn stand_for(hub: Arc<Hub>) -> (Arc<Stand>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let stand = Stand::new(
-        Flavor::named("plain").unwrap(),
-        format!("http://{address}"),
-        Arc::default(),
-        None,
-    );
+    let stand = Stand::new(Flavor::named("plain").unwrap(), format!("http://{address}"), hub, None);
     tokio::spawn(serve(listener, Arc::clone(&stand)));
     (stand, address)
 }
@@ -161,4 +161,22 @@ async fn what_is_no_request_is_answered_in_bounds() {
     let mut text = Vec::new();
     timeout(Duration::from_secs(5), stream.read_to_end(&mut text)).await.unwrap().unwrap();
     assert!(ask(&address, MESSAGES, &conversation("say a", 0)).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn a_scenario_hears_of_its_own_conversations() {
+    let hub: Arc<Hub> = Arc::default();
+    let (_stand, address) = stand_for(Arc::clone(&hub)).await;
+    let mut heard = hub.join("area/one");
+    for case in ["area/one", "area/other"] {
+        let script = format!("# ahp-case: {case} 1\nsay {case}");
+        assert!(ask(&address, MESSAGES, &conversation(&script, 0)).await.contains(case));
+    }
+    let asked = heard.recv().await.unwrap();
+    let text = asked.seen.frame.display().into_owned();
+    assert_eq!(asked.peer, "model");
+    assert!(text.contains("area/one") && !text.contains("area/other"), "{text}");
+    let ended = heard.recv().await.unwrap().seen.frame.display().into_owned();
+    assert!(ended.contains("\"ended\":\"complete\""), "{ended}");
+    assert!(heard.try_recv().is_err());
 }

@@ -8,6 +8,8 @@
 //!
 //! Start at [`Reading::facts`].
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use litemap::LiteMap;
 
 use crate::transcript::{Below, ConnId};
@@ -18,6 +20,8 @@ use super::members::{list, text};
 
 /// Open requests and exchanges that are remembered.
 const MAX_OPEN: usize = 4_096;
+/// Options of a request for permission that are looked at.
+const MAX_OPTIONS: usize = 64;
 /// What a tool prints that has really run a command with `ahp-ran-$((A+B))` in it: the sum is nowhere in the
 /// command.
 const MARK: &str = "ahp-ran-";
@@ -122,7 +126,7 @@ impl Reading {
                 let allows = |option: &&Value| {
                     text(option, "kind").is_some_and(|kind| kind.starts_with("allow"))
                 };
-                let options = list(params, "options").iter().filter(allows);
+                let options = list(params, "options").iter().take(MAX_OPTIONS).filter(allows);
                 let allowing = options.filter_map(|it| text(it, "optionId")).map(str::to_owned);
                 let permission = Permission {
                     talk: talk.clone(),
@@ -157,8 +161,12 @@ impl Reading {
         let Some(prompt) = prompt else {
             return Vec::new();
         };
+        // Prompts are long, and a conversation needs only a name.
+        let mut hasher = DefaultHasher::new();
+        prompt.hash(&mut hasher);
+        let talk = format!("model {:x}", hasher.finish());
         if self.exchanges.len() < MAX_OPEN {
-            self.exchanges.insert(serial, prompt.to_owned());
+            self.exchanges.insert(serial, talk.clone());
         }
         let mut facts = Vec::new();
         let round = record.get("round").and_then(Value::as_u64).unwrap_or_default();
@@ -178,7 +186,7 @@ impl Reading {
             });
             facts.extend(chunk.or(call));
         }
-        facts.into_iter().map(|fact| (prompt.to_owned(), fact)).collect()
+        facts.into_iter().map(|fact| (talk.clone(), fact)).collect()
     }
 }
 

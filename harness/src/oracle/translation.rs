@@ -28,12 +28,16 @@ use super::step::{Folding, Step};
 
 /// Turns and conversations that are remembered; about further ones nothing is said.
 const MAX_TURNS: usize = 4_096;
-/// Turns that wait for their prompt, and prompts that wait for their turn.
+/// Turns that wait for their prompt.
 const MAX_WAITING: usize = 256;
+/// Prompts that wait for their turn.
+const MAX_EARLY: usize = 32;
 /// Calls of a turn, on each side.
 const MAX_CALLS: usize = 1_000;
-/// Bytes of text of a prompt; a longer one is not compared.
+/// Bytes of a prompt, and of what is said to it; longer ones are not compared.
 const MAX_TEXT: usize = 1 << 20;
+/// Bytes of text of all that has not been judged; what is said beyond them is not compared.
+const MAX_TEXTS: usize = 64 << 20;
 /// Characters of a text that a message shows.
 const SHOWN: usize = 60;
 /// How long a cancellation may take to reach the agent. The text gives no figure.
@@ -49,6 +53,8 @@ pub(super) struct Translation {
     /// Chats whose turn has no conversation yet, and conversations without a turn.
     waiting: Vec<ChannelId>,
     early: Vec<String>,
+    /// Bytes of text that are kept.
+    bytes: usize,
     /// Chats whose turn was cancelled, and whose agent has not been seen to hear of it.
     cancelled: Vec<ChannelId>,
 }
@@ -98,6 +104,8 @@ struct Talk {
     /// What was said before, between and after the calls.
     texts: Vec<String>,
     bytes: usize,
+    /// All that was said is kept.
+    whole: bool,
     /// How many calls and texts there were when each round began.
     rounds: LiteMap<u64, (usize, usize)>,
     ended: bool,
@@ -257,7 +265,10 @@ impl Translation {
         match fact {
             Fact::Prompted(_) => {}
             Fact::Round(round) => talk.round(round),
-            Fact::Text(said) => talk.said(&said),
+            Fact::Text(said) => {
+                let room = self.bytes + said.len() <= MAX_TEXTS;
+                self.bytes += talk.said(&said, room);
+            }
             Fact::Called { id, leaf } => talk.called(id, leaf, line),
             Fact::Answered { id, allowed: true } | Fact::Ran { id } => talk.shows(&id, line),
             Fact::Answered { .. } => {}
@@ -271,7 +282,8 @@ impl Translation {
     }
 
     fn prompted(&mut self, way: Below, key: &str, prompt: String) {
-        if self.talks.len() >= MAX_TURNS && !self.talks.contains_key(key) {
+        let room = self.talks.len() < MAX_TURNS || self.talks.contains_key(key);
+        if !room || prompt.len() > MAX_TEXT {
             return;
         }
         let known = self.talks.entry(key.to_owned()).or_default();
@@ -286,10 +298,11 @@ impl Translation {
         let fits = |chat: &ChannelId| prompt.contains(text(*chat));
         let best = |chat: &ChannelId| (Some(*chat) == own, text(*chat).len());
         let found = self.waiting.iter().copied().filter(fits).max_by_key(best);
-        *known = Talk { model: way == Below::Model, prompt, ..Talk::default() };
+        self.bytes = self.bytes.saturating_sub(known.bytes);
+        *known = Talk { model: way == Below::Model, prompt, whole: true, ..Talk::default() };
         match found {
             Some(chat) => self.join(key, chat),
-            None if self.early.len() < MAX_WAITING => self.early.push(key.to_owned()),
+            None if self.early.len() < MAX_EARLY => self.early.push(key.to_owned()),
             None => {}
         }
     }
@@ -298,6 +311,7 @@ impl Translation {
         self.waiting.retain(|other| *other != chat);
         if let Some(talk) = self.talks.get_mut(key) {
             talk.chat = Some(chat);
+            talk.prompt = String::new();
         }
         if let Some(turn) = self.turns.get_mut(&chat) {
             turn.talk = Some(key.to_owned());
@@ -335,12 +349,20 @@ impl Translation {
         }
         if let (Some(Over::Complete { said, line }), true) = (&turn.over, talk.ended) {
             told_once(uri, *line, turn, talk, &pairs, out);
-            if let Some(said) = said.as_ref().filter(|_| talk.bytes <= MAX_TEXT) {
+            if let Some(said) = said.as_ref().filter(|_| talk.whole) {
                 text_arrived(uri, [turn.line, *line], said, talk, out);
             }
         }
+        let key = turn.talk.clone();
         if let Some(turn) = self.turns.get_mut(&chat) {
             turn.judged = true;
+            turn.calls = Vec::new();
+        }
+        // What was judged is not needed any more, but for the end of a cancelled turn.
+        if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
+            self.bytes = self.bytes.saturating_sub(talk.bytes);
+            let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
+            *talk = Talk { chat, ended, stopped, ..Talk::default() };
         }
     }
 
@@ -391,14 +413,19 @@ impl Talk {
         self.texts.push(String::new());
     }
 
-    fn said(&mut self, said: &str) {
-        self.bytes += said.len();
-        if self.bytes <= MAX_TEXT {
-            match self.texts.last_mut() {
-                Some(text) => text.push_str(said),
-                None => self.texts.push(said.to_owned()),
-            }
+    /// Keeps what is said where there is room for it. Returns how many bytes were kept.
+    fn said(&mut self, said: &str, room: bool) -> usize {
+        let room = room && self.bytes + said.len() <= MAX_TEXT;
+        self.whole &= room;
+        if !room {
+            return 0;
         }
+        self.bytes += said.len();
+        match self.texts.last_mut() {
+            Some(text) => text.push_str(said),
+            None => self.texts.push(said.to_owned()),
+        }
+        said.len()
     }
 
     fn called(&mut self, id: String, leaf: String, line: u64) {

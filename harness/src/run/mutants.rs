@@ -104,6 +104,8 @@ pub struct Matrix {
     pub scenarios: Vec<String>,
     /// What tripped on the honest host.
     pub honest: Tripped,
+    /// What tripped on it while it spoke ACP to its agent.
+    pub honest_acp: Tripped,
     /// A fault each, in the order of [`FAULTS`].
     pub outcomes: Vec<Outcome>,
 }
@@ -251,10 +253,8 @@ impl Matrix {
             }
         });
         let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut honest = play(&[], &entries, version, Mode::Host);
-        let below = play(&[], &started, version, Mode::Acp);
-        honest.checks.extend(below.checks);
-        honest.scenarios.extend(below.scenarios);
+        let honest = play(&[], &entries, version, Mode::Host);
+        let honest_acp = play(&[], &started, version, Mode::Acp);
         let scenarios: Vec<String> = entries.iter().map(|one| one.scenario.id.clone()).collect();
         // A scenario that this version does not have cannot be missed.
         let absent = |name: &str| {
@@ -264,7 +264,7 @@ impl Matrix {
         };
         let outcomes =
             tripped.into_iter().map(|(fault, one)| Outcome::of(fault, one, absent)).collect();
-        Matrix { version, honest, outcomes, scenarios }
+        Matrix { version, honest, honest_acp, outcomes, scenarios }
     }
 
     /// Whether a row names it by its very name, and it tripped there.
@@ -323,10 +323,15 @@ impl Matrix {
     /// each one are judged.
     pub fn broken(&self, suite: &Suite) -> Vec<String> {
         let mut broken = Vec::new();
-        if !self.honest.is_empty() {
-            let names: Vec<String> = self.honest.names().collect();
-            let names = names.join("`, `");
-            broken.push(format!("expected nothing to trip on the honest host, found `{names}`"));
+        for (which, tripped) in [
+            ("the honest host", &self.honest),
+            ("the honest host that speaks ACP to its agent (see `agent::mode`)", &self.honest_acp),
+        ] {
+            if !tripped.is_empty() {
+                let names: Vec<String> = tripped.names().collect();
+                let names = names.join("`, `");
+                broken.push(format!("expected nothing to trip on {which}, found `{names}`"));
+            }
         }
         for outcome in self.outcomes.iter().filter(|outcome| !outcome.is_caught()) {
             let (fault, missed) = (outcome.fault.name(), outcome.missed.join("`, `"));

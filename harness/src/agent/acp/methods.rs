@@ -110,13 +110,13 @@ impl Agent {
             .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
         let session = self.sessions.get_mut(name).ok_or_else(|| invalid("no such session"))?;
-        if session.turn.is_some() {
+        if self.turns.contains_key(name) {
             return Err(Refusal(-32600, "a turn is active in this session".to_owned()));
         }
         if let Some(case) = script::case_of(&text) {
             case.clone_into(&mut session.case);
         }
-        session.turn = Some(Turn::new(id.clone(), &text, now));
+        self.turns.insert(name.to_owned(), Turn::new(id.clone(), &text, now));
         Ok(None)
     }
 

@@ -12,7 +12,7 @@
 //!
 //! Start at [`Agent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use litemap::LiteMap;
@@ -38,7 +38,7 @@ use turn::Turn;
 /// The version of the protocol that it speaks.
 pub const VERSION: u64 = 1;
 /// The most sessions at a time.
-pub const MAX_SESSIONS: usize = 1_000;
+pub const MAX_SESSIONS: usize = 100_000;
 /// The most requests to the client that wait for an answer.
 const MAX_ASKED: usize = 10_000;
 /// Releases that may come before anybody holds at their name.
@@ -75,7 +75,6 @@ struct Session {
     cwd: String,
     /// Whose conversation it is, as its last scripted prompt says.
     case: String,
-    turn: Option<Turn>,
     /// Classes of tools that are never asked about again, and what was decided.
     remembered: LiteMap<&'static str, bool>,
 }
@@ -88,7 +87,9 @@ pub struct Agent {
     outputs: VecDeque<Output>,
     client: Capabilities,
     authenticated: bool,
-    sessions: LiteMap<String, Session>,
+    sessions: HashMap<String, Session>,
+    /// The turns of the sessions that have one.
+    turns: LiteMap<String, Turn>,
     /// Requests to the client that are open.
     asked: LiteMap<u64, Asked>,
     /// Effects that have not ended, and the sessions they are of.
@@ -164,8 +165,7 @@ impl Agent {
 
     /// When [`Agent::handle_timeout`] is wanted next, if ever.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let turns = self.sessions.values().filter_map(|session| session.turn.as_ref());
-        turns.filter_map(Turn::due).min()
+        self.turns.values().filter_map(Turn::due).min()
     }
 
     /// The next thing to do, until there is none.

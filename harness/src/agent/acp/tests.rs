@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use proptest::collection::vec;
+use proptest::{prop_assert, proptest};
+
 use super::{Agent, Config, Output};
 use crate::agent::script::HEADER;
 use crate::wire::json::{Value, json};
@@ -298,4 +301,63 @@ fn a_session_may_need_authentication() {
     assert_eq!(ask("session/new", session.clone())["error"]["code"], -32000);
     assert_eq!(ask("authenticate", json!({"methodId": id}))["result"], json!({}));
     assert!(ask("session/new", session)["result"]["sessionId"].is_string());
+}
+
+#[test]
+fn sessions_are_kept_apart() {
+    const SESSIONS: usize = 40;
+    let mut client = Client::new(json!({}), |_, _| choose("allow"));
+    let ids: Vec<String> = (0..SESSIONS)
+        .map(|_| {
+            client.ask(json!("n"), "session/new", json!({"cwd": "/w", "mcpServers": []}));
+            client.said.pop().unwrap()["result"]["sessionId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    for (at, id) in ids.iter().enumerate() {
+        let own = format!("say <{at}>\ntool shell <{at}> confirm\nwait {}ms\nsay <{at}>", at * 7);
+        client.prompt(id, &own);
+    }
+    client.pass(Duration::from_secs(60));
+    for (at, id) in ids.iter().enumerate() {
+        let own = |said: &&Value| said["params"]["sessionId"] == id.as_str();
+        let of_it: Vec<&Value> = client.said.iter().filter(own).collect();
+        assert_eq!(of_it.len(), 6, "{id}");
+        let foreign = |said: &Value| {
+            let text = said.to_text();
+            (0..SESSIONS).any(|other| other != at && text.contains(&format!("<{other}>")))
+        };
+        assert!(!of_it.iter().any(|said| foreign(said)), "{id}");
+    }
+    let ends = client.said.iter().filter(|said| word(said) == "end_turn");
+    assert_eq!(ends.count(), SESSIONS);
+}
+
+proptest! {
+    /// Whatever a client sends: an answer to each request, and no panic.
+    #[test]
+    fn nothing_that_a_client_sends_stops_it(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
+        let mut client = Client::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);
+        let mut requests = 0;
+        for (at, (pick, id)) in picks.into_iter().enumerate() {
+            let before = client.said.len();
+            let own = json!({"sessionId": "session-1"});
+            let script = ["endless", "tool shell x confirm", "tool read x", "hold h", "say a"][id];
+            let result = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+            match pick {
+                0 => client.line(&"[".repeat(id * 1000)),
+                1 => client.line(&json!({"id": id, "result": result}).to_text()),
+                2 => client.line(&json!({"id": id, "error": {"code": 1}}).to_text()),
+                3 => client.line(&json!({"method": "session/cancel", "params": own}).to_text()),
+                4 | 5 => client.prompt("session-1", script),
+                6 => client.pass(Duration::from_millis(50)),
+                7 => client.ask(json!(at), "session/prompt", json!({"prompt": [{"text": id}]})),
+                8 => client.agent.release(client.now, "", "h"),
+                _ => client.ask(json!(at), "initialize", json!({"clientCapabilities": id})),
+            }
+            requests += usize::from(matches!(pick, 7 | 9));
+            prop_assert!(client.said.len() < before + 1_000);
+        }
+        let answers = client.said.iter().filter(|said| said["id"].is_u64() && said.get("method").is_none());
+        prop_assert!(answers.count() >= requests);
+    }
 }

@@ -168,8 +168,7 @@ impl Agent {
     pub(super) fn play(&mut self) {
         let now = self.now;
         let due = |turn: &Turn| turn.due().is_some_and(|due| due <= now);
-        let due =
-            self.sessions.iter().filter(|(_, session)| session.turn.as_ref().is_some_and(due));
+        let due = self.turns.iter().filter(|(_, turn)| due(turn));
         let due: Vec<String> = due.map(|(id, _)| id.clone()).collect();
         for session in due {
             self.with_turn(&session, |agent, turn| {
@@ -192,14 +191,11 @@ impl Agent {
         session: &str,
         act: impl FnOnce(&mut Agent, &mut Turn) -> bool,
     ) {
-        let turn = self.sessions.get_mut(session).and_then(|session| session.turn.take());
-        let Some(mut turn) = turn else {
+        let Some(mut turn) = self.turns.remove(session) else {
             return;
         };
-        if act(self, &mut turn)
-            && let Some(session) = self.sessions.get_mut(session)
-        {
-            session.turn = Some(turn);
+        if act(self, &mut turn) {
+            self.turns.insert(session.to_owned(), turn);
         }
     }
 
@@ -374,11 +370,11 @@ impl Agent {
     /// Lets the first turn go on that holds at a name, of that case where one is named.
     pub(super) fn let_go(&mut self, case: &str, name: &str) -> bool {
         let (now, wait) = (self.now, Wait::Release(name.to_owned()));
-        let mut sessions = self.sessions.iter_mut();
-        let held = sessions.find_map(|(_, session)| {
-            let fits = case.is_empty() || session.case == case;
-            let turn = session.turn.as_mut().filter(|_| fits)?;
-            Some((turn.waiting(&wait)?, turn))
+        let fits = |session: &String| {
+            case.is_empty() || self.sessions.get(session).is_some_and(|it| it.case == case)
+        };
+        let held = self.turns.iter_mut().find_map(|(session, turn)| {
+            Some((turn.waiting(&wait).filter(|_| fits(session))?, turn))
         });
         let Some((index, turn)) = held else {
             return false;
