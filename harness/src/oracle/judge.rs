@@ -12,6 +12,7 @@ use crate::wire::version::Version;
 
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
 use super::{
     catalog, identity, merging, owners, pending, progress, rollup, scalars, secrets, sessions,
     status,
@@ -45,7 +46,8 @@ impl Default for Options {
 /// Judges a transcript, entry by entry.
 pub struct Oracle {
     context: Context,
-    checks: Vec<Box<dyn Check + Send>>,
+    /// The families, each with the frequent steps that it looks at.
+    checks: Vec<(u8, Box<dyn Check + Send>)>,
     sink: Sink,
 }
 
@@ -55,33 +57,33 @@ impl Oracle {
         Oracle {
             context: Context::new(options),
             checks: vec![
-                Box::new(shape::Shapes),
-                Box::new(jsonrpc::JsonRpc::default()),
-                Box::new(sequence::Sequence),
-                Box::new(fanout::Fanout::default()),
-                Box::new(removal::Removal::default()),
-                Box::new(dispatch::Dispatches::default()),
-                Box::new(causality::Causality::default()),
-                Box::new(convergence::Convergence),
-                Box::<merging::Merging>::default(),
-                Box::new(turns::Turns::default()),
-                Box::new(turn_ids::TurnIds::default()),
-                Box::new(turn_starts::TurnStarts::default()),
-                Box::new(tools::Tools::default()),
-                Box::new(owners::Owners::default()),
-                Box::new(status::Statuses),
-                Box::new(rollup::Rollup),
-                Box::new(catalog::Catalog),
-                Box::new(sessions::Sessions::default()),
-                Box::new(identity::Identity::default()),
-                Box::new(pending::Pending::default()),
-                Box::new(terminals::Terminals::default()),
-                Box::new(progress::Progress::default()),
-                Box::new(windows::Windows),
-                Box::new(scalars::Scalars),
-                Box::new(secrets::Secrets::default()),
-                Box::new(reconnect::Reconnect::default()),
-                Box::new(translation::Translation::default()),
+                (FRAME, Box::new(shape::Shapes)),
+                (FRAME, Box::new(jsonrpc::JsonRpc::default())),
+                (ENVELOPE, Box::new(sequence::Sequence)),
+                (ENVELOPE, Box::new(fanout::Fanout::default())),
+                (FRAME | ENVELOPE, Box::new(removal::Removal::default())),
+                (FRAME | ENVELOPE, Box::new(dispatch::Dispatches::default())),
+                (ENVELOPE, Box::new(causality::Causality::default())),
+                (FOLDED, Box::new(convergence::Convergence)),
+                (ENVELOPE | FOLDED, Box::<merging::Merging>::default()),
+                (FOLDING, Box::new(turns::Turns::default())),
+                (FOLDING, Box::new(turn_ids::TurnIds::default())),
+                (FRAME | FOLDING, Box::new(turn_starts::TurnStarts::default())),
+                (FOLDING | FOLDED, Box::new(tools::Tools::default())),
+                (FOLDING, Box::new(owners::Owners::default())),
+                (ENVELOPE, Box::new(status::Statuses)),
+                (FOLDING, Box::new(rollup::Rollup)),
+                (FOLDING | FOLDED, Box::new(catalog::Catalog)),
+                (FRAME, Box::new(sessions::Sessions::default())),
+                (ENVELOPE | FOLDING, Box::new(identity::Identity::default())),
+                (FOLDING, Box::new(pending::Pending::default())),
+                (FOLDING, Box::new(terminals::Terminals::default())),
+                (FRAME, Box::new(progress::Progress::default())),
+                (FOLDING, Box::new(windows::Windows)),
+                (ENVELOPE, Box::new(scalars::Scalars)),
+                (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),
+                (ENVELOPE, Box::new(reconnect::Reconnect::default())),
+                (FOLDING, Box::new(translation::Translation::default())),
             ],
             sink: Sink::new(),
         }
@@ -102,12 +104,7 @@ impl Oracle {
     /// reports, up to a bound.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
         let Oracle { context, checks, sink } = self;
-        context.observe(entry, &mut |cx, step| {
-            sink.counts(cx.counts(false));
-            for check in checks.iter_mut() {
-                check.step(cx, step, sink);
-            }
-        });
+        context.observe(entry, &mut |cx, step| tell(checks, cx, step, sink));
         sink.take_fresh()
     }
 
@@ -115,16 +112,29 @@ impl Oracle {
     /// [`CHECKS`](super::CHECKS), in its order.
     pub fn finish(self) -> Vec<CheckReport> {
         let Oracle { mut context, mut checks, mut sink } = self;
-        context.finish(&mut |cx, step| {
-            sink.counts(cx.counts(false));
-            for check in &mut checks {
-                check.step(cx, step, &mut sink);
-            }
-        });
+        context.finish(&mut |cx, step| tell(&mut checks, cx, step, &mut sink));
         sink.counts(context.counts(true));
-        for check in &mut checks {
+        for (_, check) in &mut checks {
             check.finish(&context, &mut sink);
         }
         sink.into_reports()
+    }
+}
+
+/// Tells a step to the families that look at it. Most look at one of the frequent steps or two, and a
+/// frame brings all of them.
+#[inline]
+fn tell(
+    checks: &mut [(u8, Box<dyn Check + Send>)],
+    cx: &Context,
+    step: &Step<'_>,
+    sink: &mut Sink,
+) {
+    sink.counts(cx.counts(false));
+    let kind = step.frequency();
+    for (wanted, check) in checks {
+        if kind == RARE || *wanted & kind != 0 {
+            check.step(cx, step, sink);
+        }
     }
 }

@@ -74,6 +74,31 @@ pub(super) enum Step<'a> {
     Restarted,
 }
 
+/// A step that is told to every family of checks.
+pub(super) const RARE: u8 = 0;
+/// [`Step::Frame`], told to the families that look at it.
+pub(super) const FRAME: u8 = 1;
+/// [`Step::Envelope`], likewise.
+pub(super) const ENVELOPE: u8 = 2;
+/// [`Step::Folding`], likewise.
+pub(super) const FOLDING: u8 = 4;
+/// [`Step::Folded`], likewise.
+pub(super) const FOLDED: u8 = 8;
+
+impl Step<'_> {
+    /// Which of the steps that nearly every frame brings this is.
+    #[inline]
+    pub(super) fn frequency(&self) -> u8 {
+        match self {
+            Step::Frame { .. } => FRAME,
+            Step::Envelope(_) => ENVELOPE,
+            Step::Folding(_) => FOLDING,
+            Step::Folded { .. } => FOLDED,
+            _ => RARE,
+        }
+    }
+}
+
 /// An action on its way.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
