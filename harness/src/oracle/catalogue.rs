@@ -441,6 +441,74 @@ catalogue! {
          root-channel.md, progress."
         open "Judged when what was asked for is there, or was refused, and nothing came for as long \
               as a host may take to answer.";
+    ChangesetError "changeset.error" Essential "L2" ["changeset.error-iff"]
+        "A changeset has an error exactly where its status is `error`: reducers drop one beside \
+         another status, and nobody could say why it failed without one. Source: ChangesetState.error.";
+    ChangesetIds "changeset.unique-ids" Essential "L2" ["changeset.file-ids-unique"]
+        "The files and the operations of a changeset differ in their ids, by which they are changed, \
+         removed and invoked. Source: ChangesetFile.id.";
+    ChangesetKept "changeset.kept-while-recomputing" Essential "L2"
+        ["changeset.recomputing-keeps-files"]
+        "While a changeset is computed anew its files stay: emptied, people see no changes where there \
+         are some. Source: ChangesetStatus.Recomputing."
+        open "The whole new content may come before the status that it belongs to; single files that \
+              change meanwhile are only noted.";
+    ChangesetReview "changeset.review-offered" Essential "L2"
+        ["dispatch.changeset.filesReviewChanged.no-capability"]
+        "Files are marked as reviewed only in changesets that offer it; other clients have no place \
+         for the mark and never take it away. Source: ChangesetCapabilities.review."
+        open "Judged of changesets whose catalogue was seen, by the template that their URI fits.";
+    AnnotationsSound "annotations.sound" Must "L3"
+        ["annotations.min-one-entry", "dispatch.annotations.set.empty-entries",
+         "dispatch.annotations.entryRemoved.last"]
+        "An annotation MUST have an entry, whoever removes one; ids of annotations, and of the entries \
+         of one, differ. Source: Annotation, AnnotationsSetAction.";
+    AnnotationCounts "annotations.counts" Essential "L3" ["annotations.summary-counts"]
+        "A session's counts of annotations and entries are those of its annotations channel; clients \
+         that only list sessions have nothing else. Source: AnnotationsSummary."
+        open "Judged of counts that are told when the host has been at rest for a second.";
+    WatchBatch "watch.batch" Must "L4" ["watch.nonempty-batch"]
+        "A batch of changes MUST NOT be empty. Source: ResourceWatchChangedAction.";
+    WatchRoot "watch.below-root" Essential "L4" ["watch.event-uris"]
+        "Changes are about what is watched: others tell a client of files that it did not ask for, and \
+         may not read. Source: ResourceChange.uri."
+        open "URIs are compared without their escapes and the case of their letters.";
+    WatchDescriptor "watch.descriptor" Essential "L4"
+        ["watch.state-immutable", "watch.subscribe.descriptor"]
+        "A watch is what was asked for, and stays so: no action tells of a change. Source: \
+         resource-watch-channel.md."
+        open "What was not asked for is up to the host.";
+    RunsForward "automation.runs-forward" Essential "L5"
+        ["automation.run.lifecycle", "automation.run.lifecycle-timestamps"]
+        "A run goes from pending to running and to its end, created when it was; a run that ended and \
+         goes on is waited for in vain. Source: automations guide, run lifecycle.";
+    RunTimes "automation.run-times" Essential "L5" ["automation.run.lifecycle-timestamps"]
+        "A run is created, started and completed in this order; clients compute how long it took. \
+         Source: the lifecycle types of runs.";
+    RunSessions "automation.run-sessions" Essential "L5" ["automation.run.primary-member"]
+        "The sessions of a run are there once each, and the primary one is among them: it is what \
+         opens. Source: AutomationRunState.primarySession.";
+    RunsListed "automation.runs-listed" Essential "L5"
+        ["automation.runs.order-limit", "automation.occurrence-once"]
+        "The runs of an automation are listed once, newest first, no more of them than the host keeps, \
+         and one for each occurrence: otherwise an agent worked twice. Source: AutomationEntry.runs.";
+    RunsAgree "automation.runs-agree" Essential "L5" ["automation.run.summary-consistent"]
+        "The catalogue says of a run what the run says of itself. Source: AutomationRunSummary."
+        open "Judged when the host has been at rest for a second, of runs that somebody follows.";
+    RunCount "automation.run-count" Essential "L5" ["automation.runCount"]
+        "An automation has a `runCount` exactly where it ends after so many runs; nobody can say \
+         otherwise how many are left. Source: AutomationEntry.runCount.";
+    CustomizationIds "customizations.unique-ids" Essential "L6"
+        ["session.customizations.ids-unique"]
+        "Customizations of a session differ in their ids, children included; what is toggled would be \
+         another one. Source: customizations guide.";
+    EnablementOrder "customizations.enablement-order" Must "L6"
+        ["session.customizations.enablement-sorted",
+         "session.customizations.enablement-one-workspace"]
+        "Decisions about enablement MUST be published in the order session, workspace, global, of \
+         which the first one counts; there is one for the workspace. Source: \
+         McpServerCustomization.enablement."
+        open "Judged from 0.8.0 on.";
     HistoryWhole "history.whole" Must "L7"
         ["subscribe.view.omitted-full", "subscribe.view.cursor-when-truncated",
          "subscribe.view.per-subscription"]
@@ -471,6 +539,11 @@ catalogue! {
         "Notifications of the root channel and of telemetry come only to those that are subscribed to \
          the channel that they name. After an `unsubscribe` a MUST; without any subscription \
          essential, as with actions. Source: subscriptions.md.";
+    SideChannel "mcp.side-channel" Essential "L11"
+        ["session.customizations.mcp.channel-cleared"]
+        "An MCP server has a side channel only with a capability that may be used on it, and loses it \
+         with a change of state that leaves it out; clients would ask where nobody answers. Source: \
+         SessionMcpServerStateChangedAction.";
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]

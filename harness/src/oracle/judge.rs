@@ -14,12 +14,12 @@ use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
 use super::{
-    catalog, identity, merging, owners, pending, progress, rollup, scalars, secrets, sessions,
-    status,
+    annotations, automations, catalog, changesets, customizations, identity, merging, owners,
+    pending, progress, rollup, scalars, secrets, sessions, status,
 };
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
-    terminals, tools, translation, turn_ids, turn_starts, turns, windows,
+    side_channels, terminals, tools, translation, turn_ids, turn_starts, turns, watches, windows,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -79,6 +79,12 @@ impl Oracle {
                 (FOLDING, Box::new(pending::Pending::default())),
                 (FOLDING, Box::new(terminals::Terminals::default())),
                 (FRAME, Box::new(progress::Progress::default())),
+                (FOLDING, Box::new(changesets::Changesets::default())),
+                (FOLDING, Box::new(annotations::Annotations::default())),
+                (FOLDING, Box::new(watches::Watches::default())),
+                (FOLDING, Box::new(automations::Automations::default())),
+                (FOLDED, Box::new(customizations::Customizations)),
+                (FOLDED, Box::new(side_channels::SideChannels)),
                 (FOLDING, Box::new(windows::Windows)),
                 (ENVELOPE, Box::new(scalars::Scalars)),
                 (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),

@@ -13,16 +13,20 @@
 //!
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 
+mod annotations;
 mod asking;
+mod automations;
 mod below;
 mod catalog;
 pub mod catalogue;
 mod causality;
+mod changesets;
 mod channel;
 mod check;
 mod connection;
 mod context;
 mod convergence;
+mod customizations;
 mod delivery;
 mod difference;
 mod dispatch;
@@ -50,6 +54,7 @@ pub mod secrets;
 mod sequence;
 mod sessions;
 mod shape;
+mod side_channels;
 mod status;
 mod step;
 mod subscriptions;
@@ -59,6 +64,7 @@ mod translation;
 mod turn_ids;
 mod turn_starts;
 mod turns;
+mod watches;
 mod windows;
 
 pub use catalogue::{CHECKS, CheckRow};

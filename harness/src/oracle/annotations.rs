@@ -1,0 +1,146 @@
+//! Annotations: each has something to say, ids of their own, and summaries that count them.
+//!
+//! Counts are compared where they are told while nothing happens: hosts may hold summaries back.
+//!
+//! Knows: folded annotations, summaries of sessions. Never knows: what is annotated.
+//!
+//! Start at [`Annotations`].
+
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list, repeated, text};
+use super::step::{Folding, Step};
+
+/// Whether the host was at rest since the last annotation.
+#[derive(Default)]
+pub(super) struct Annotations {
+    at_rest: bool,
+}
+
+impl Check for Annotations {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { channel, state, .. } => {
+                snapshot(cx, *channel, state, out);
+                self.counted(cx, state, out);
+            }
+            Step::Folding(folding) if folding.envelope.action_type.starts_with("annotations/") => {
+                self.at_rest = false;
+                fold(cx, folding, out);
+            }
+            Step::Answered { request, message } if request.method == "listSessions" => {
+                let items = message.result().map_or(&[][..], |result| list(result, "items"));
+                items.iter().for_each(|summary| self.counted(cx, summary, out));
+            }
+            Step::Rest { .. } => self.at_rest = true,
+            Step::Restarted => self.at_rest = false,
+            _ => {}
+        }
+    }
+}
+
+impl Annotations {
+    /// L3: what a session or its summary says of its annotations.
+    fn counted(&self, cx: &Context, holder: &Value, out: &mut Sink) {
+        let summary = given(holder, "annotations").filter(|_| self.at_rest);
+        let channel = summary.and_then(|it| cx.channels.find(text(it, "resource")?));
+        let fold = channel.and_then(|channel| cx.followed(channel));
+        let Some((summary, fold)) = summary.zip(fold) else {
+            return;
+        };
+        if fold.kind != ChannelKind::Annotations {
+            return;
+        }
+        let items = list(&fold.state, "annotations");
+        let entries = items.iter().map(|item| list(item, "entries").len()).sum();
+        out.seen(Rule::AnnotationCounts);
+        for (name, own) in [("annotationCount", items.len()), ("entryCount", entries)] {
+            let told = summary.get(name).and_then(Value::as_u64);
+            if let Some(told) = told.filter(|told| usize::try_from(*told) != Ok(own)) {
+                let uri = text(summary, "resource").unwrap_or_default();
+                let message =
+                    format!("expected `{name}` {own} of `{uri}` in its session, found {told}");
+                let lines = [fold.base_line, fold.last_line, cx.now.line];
+                out.broken(Rule::AnnotationCounts, message, &lines);
+            }
+        }
+    }
+}
+
+fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    let protocol = cx.here().and_then(|conn| conn.protocol);
+    let uri = cx.uri(channel);
+    if protocol.and_then(|protocol| folded_kind(uri, state, protocol))
+        != Some(ChannelKind::Annotations)
+    {
+        return;
+    }
+    let items = list(state, "annotations");
+    items.iter().for_each(|item| sound(uri, item, cx.now.line, out));
+    if let Some(id) = repeated(items, "id") {
+        let message = format!("expected the annotations of `{uri}` once, found `{id}` twice");
+        out.weaker(Rule::AnnotationsSound, Weight::Essential, message, &[cx.now.line]);
+    }
+}
+
+/// L3: an annotation has an entry, and each entry an id of its own.
+fn sound(uri: &str, item: &Value, line: u64, out: &mut Sink) {
+    let entries = list(item, "entries");
+    let id = text(item, "id").unwrap_or_default();
+    out.seen(Rule::AnnotationsSound);
+    if entries.is_empty() {
+        let message = format!("expected an entry in the annotation `{id}` of `{uri}`, found none");
+        out.broken(Rule::AnnotationsSound, message, &[line]);
+    }
+    if let Some(twice) = repeated(entries, "id") {
+        let message =
+            format!("expected the entries of `{id}` in `{uri}` once, found `{twice}` twice");
+        out.weaker(Rule::AnnotationsSound, Weight::Essential, message, &[line]);
+    }
+}
+
+fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let action = folding.envelope.action;
+    let uri = cx.uri(folding.channel);
+    match folding.envelope.name {
+        "set" => {
+            given(action, "annotation")
+                .into_iter()
+                .for_each(|it| sound(uri, it, folding.line, out));
+        }
+        "entryRemoved" => last_entry(cx, folding, out),
+        _ => {}
+    }
+}
+
+/// L3: the reducers leave an annotation without entries, which only the host can prevent.
+fn last_entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let Some(fold) = cx.folded(folding.channel) else {
+        return;
+    };
+    let action = folding.envelope.action;
+    let wanted = text(action, "annotationId");
+    let mut items = list(&fold.state, "annotations").iter();
+    let entries = items.find(|item| text(item, "id") == wanted).map(|item| list(item, "entries"));
+    let Some(entries) = entries else {
+        return;
+    };
+    out.seen(Rule::AnnotationsSound);
+    let gone = |entry: &Value| text(entry, "id") == text(action, "entryId");
+    if !entries.is_empty() && entries.iter().all(gone) {
+        let message = format!(
+            "expected the last entry of `{}` in `{}` to go with its annotation, found it removed \
+             alone",
+            wanted.unwrap_or_default(),
+            cx.uri(folding.channel)
+        );
+        let lines = [fold.base_line, fold.last_line, folding.line];
+        out.broken(Rule::AnnotationsSound, message, &lines);
+    }
+}

@@ -1,0 +1,267 @@
+//! Automations and their runs: a life that goes forward, times in order, sessions that add up, and a
+//! catalogue that says the same.
+//!
+//! Knows: folded runs, the catalogue. Never knows: schedules.
+//!
+//! Start at [`Automations`].
+
+use litemap::LiteMap;
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::timestamp;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list, repeated, repeated_text, text};
+use super::step::{Folding, Step};
+
+/// The channel of the catalogue.
+const CATALOGUE: &str = "ahp-automations://";
+/// Runs that may wait for the host to be at rest.
+const MAX_TOUCHED: usize = 1_024;
+/// Which stages follow a stage of a run; the last three are final.
+const FOLLOWS: [(&str, &[&str]); 5] = [
+    ("pending", &["running", "failed", "cancelled"]),
+    ("running", &["completed", "failed", "cancelled"]),
+    ("completed", &[]),
+    ("failed", &[]),
+    ("cancelled", &[]),
+];
+/// The times of a run, in their order.
+const TIMES: [&str; 3] = ["createdAt", "startedAt", "completedAt"];
+
+/// What is remembered of a host with automations.
+#[derive(Default)]
+pub(super) struct Automations {
+    /// How many finished runs the host said that it keeps.
+    limit: Option<u64>,
+    /// Runs that something happened to since the host was at rest.
+    touched: LiteMap<ChannelId, ()>,
+}
+
+impl Check for Automations {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Answered { request, message } if request.method == "initialize" => {
+                let offer = message.result().and_then(|result| given(result, "automations"));
+                let limit = offer.and_then(|offer| offer.get("runHistoryLimit")?.as_u64());
+                self.limit = limit.or(self.limit);
+            }
+            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Folding(folding) => match folding.envelope.action_type {
+                "automation/set" => self.set(cx, folding, out),
+                name if name.starts_with("automationRun/") => self.run(cx, folding, out),
+                _ => {}
+            },
+            Step::Rest { .. } if !self.touched.is_empty() => self.rest(cx, out),
+            Step::Restarted => *self = Automations::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Automations {
+    fn snapshot(&mut self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        let uri = cx.uri(channel);
+        match protocol.and_then(|protocol| folded_kind(uri, state, protocol)) {
+            Some(ChannelKind::AutomationRun) => {
+                times(uri, given(state, "lifecycle"), cx.now.line, out);
+                sessions(uri, state, given(state, "primarySession"), &[cx.now.line], out);
+            }
+            Some(ChannelKind::Automations) => {
+                list(state, "entries").iter().for_each(|it| self.entry(it, cx.now.line, out));
+            }
+            _ => {}
+        }
+    }
+
+    /// L5: an entry of the catalogue, by itself and after the one before it.
+    fn set(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let Some(entry) = given(folding.envelope.action, "automation") else {
+            return;
+        };
+        self.entry(entry, folding.line, out);
+        let Some(fold) = cx.folded(folding.channel) else {
+            return;
+        };
+        let mut entries = list(&fold.state, "entries").iter();
+        let before = entries.find(|it| text(it, "resource") == text(entry, "resource"));
+        let known = before.map_or(&[][..], |before| list(before, "runs"));
+        for run in list(entry, "runs") {
+            let uri = text(run, "resource").unwrap_or_default();
+            let before = known.iter().find(|it| text(it, "resource") == Some(uri));
+            let pair = before.and_then(|it| given(it, "lifecycle")).zip(given(run, "lifecycle"));
+            if let Some((before, after)) = pair {
+                let lines = [fold.base_line, fold.last_line, folding.line];
+                forward(uri, before, after, &lines, out);
+            }
+        }
+    }
+
+    /// L5: an action on a run.
+    fn run(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let Some(fold) = cx.folded(folding.channel) else {
+            return;
+        };
+        let action = folding.envelope.action;
+        let uri = cx.uri(folding.channel);
+        let lines = [fold.base_line, fold.last_line, folding.line];
+        match folding.envelope.name {
+            "lifecycleChanged" => {
+                times(uri, given(action, "lifecycle"), folding.line, out);
+                let before = given(&fold.state, "lifecycle");
+                if let Some((before, after)) = before.zip(given(action, "lifecycle")) {
+                    forward(uri, before, after, &lines, out);
+                }
+            }
+            "primarySessionChanged" => {
+                sessions(uri, &fold.state, given(action, "primarySession"), &lines, out);
+            }
+            _ => {}
+        }
+        if self.touched.len() < MAX_TOUCHED {
+            self.touched.insert(folding.channel, ());
+        }
+    }
+
+    /// L5: an automation's runs once each, newest first, as many as are kept, one for each occurrence;
+    /// a count exactly where a condition asks for one.
+    fn entry(&self, entry: &Value, line: u64, out: &mut Sink) {
+        let uri = text(entry, "resource").unwrap_or_default();
+        let runs = list(entry, "runs");
+        let mut wrong = Vec::new();
+        if let Some(twice) = repeated(runs, "resource") {
+            wrong.push(format!("expected every run of `{uri}` once, found `{twice}` twice"));
+        }
+        let created = |run: &Value| timestamp::parse(text(given(run, "lifecycle")?, "createdAt")?);
+        let created: Vec<i64> = runs.iter().filter_map(created).collect();
+        if !created.is_sorted_by(|newer, older| newer >= older) {
+            wrong.push(format!("expected the runs of `{uri}` newest first, found another order"));
+        }
+        let planned: Vec<String> = runs.iter().filter_map(occurrence).collect();
+        if let Some(twice) = repeated_text(planned.iter().map(String::as_str)) {
+            wrong.push(format!("expected one run of `{uri}` for {twice}, found two"));
+        }
+        let is_final = |run: &&Value| matches!(stage(run), "completed" | "failed" | "cancelled");
+        let ended = runs.iter().filter(is_final).count();
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok());
+        if let Some(limit) = limit.filter(|limit| ended > *limit) {
+            wrong.push(format!("expected at most {limit} finished runs of `{uri}`, found {ended}"));
+        }
+        if !runs.is_empty() {
+            out.seen(Rule::RunsListed);
+        }
+        for message in wrong {
+            out.broken(Rule::RunsListed, message, &[line]);
+        }
+        out.seen(Rule::RunCount);
+        let definition = given(entry, "definition");
+        let mut conditions = definition.map_or(&[][..], |it| list(it, "disableConditions")).iter();
+        let counted = conditions.any(|condition| text(condition, "kind") == Some("afterRuns"));
+        if definition.is_some() && counted != given(entry, "runCount").is_some() {
+            let found = if counted { "none" } else { "one" };
+            let message = format!(
+                "expected a `runCount` of `{uri}` exactly where it ends after runs, found {found}"
+            );
+            out.broken(Rule::RunCount, message, &[line]);
+        }
+    }
+
+    /// L5: the catalogue says of a run what the run says.
+    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+        let touched = std::mem::take(&mut self.touched);
+        let catalogue = cx.channels.find(CATALOGUE).and_then(|id| cx.followed(id));
+        let Some(catalogue) = catalogue else {
+            return;
+        };
+        let entries = list(&catalogue.state, "entries").iter();
+        for summary in entries.flat_map(|entry| list(entry, "runs")) {
+            let uri = text(summary, "resource").unwrap_or_default();
+            let run = cx.channels.find(uri).filter(|run| touched.contains_key(run));
+            let Some(run) = run.and_then(|run| cx.followed(run)) else {
+                continue;
+            };
+            out.seen(Rule::RunsAgree);
+            let count = summary.get("sessionCount").and_then(Value::as_u64);
+            let own = list(&run.state, "sessions").len() as u64;
+            let lines = [catalogue.base_line, catalogue.last_line, run.base_line, run.last_line];
+            if stage(summary) != stage(&run.state) {
+                let message = format!(
+                    "expected `{uri}` as `{}` in the catalogue, found `{}`",
+                    stage(&run.state),
+                    stage(summary)
+                );
+                out.broken(Rule::RunsAgree, message, &lines);
+            } else if let Some(count) = count.filter(|count| *count != own) {
+                let message =
+                    format!("expected {own} sessions of `{uri}` in the catalogue, found {count}");
+                out.broken(Rule::RunsAgree, message, &lines);
+            }
+        }
+    }
+}
+
+/// L5: a run goes forward, and was always created when it was.
+fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Sink) {
+    let Some((from, to)) = text(before, "status").zip(text(after, "status")) else {
+        return;
+    };
+    out.seen(Rule::RunsForward);
+    let next = FOLLOWS.iter().find(|(stage, _)| *stage == from).map(|(_, next)| *next);
+    let known = FOLLOWS.iter().any(|(stage, _)| *stage == to);
+    if known && from != to && next.is_some_and(|next| !next.contains(&to)) {
+        let message = format!("expected no step of `{uri}` from `{from}` to `{to}`, found one");
+        out.broken(Rule::RunsForward, message, lines);
+    }
+    let created = text(before, "createdAt").zip(text(after, "createdAt"));
+    if let Some((one, other)) = created.filter(|(one, other)| one != other) {
+        let message = format!("expected `{uri}` to be created at {one} still, found {other}");
+        out.broken(Rule::RunsForward, message, lines);
+    }
+}
+
+/// L5: the times of a run, as far as they are there.
+fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut Sink) {
+    let Some(lifecycle) = lifecycle else {
+        return;
+    };
+    out.seen(Rule::RunTimes);
+    let told: Vec<i64> =
+        TIMES.iter().filter_map(|name| timestamp::parse(text(lifecycle, name)?)).collect();
+    if !told.is_sorted() {
+        let message = format!(
+            "expected `{uri}` to be created, started and completed in this order, found another"
+        );
+        out.broken(Rule::RunTimes, message, &[line]);
+    }
+}
+
+/// L5: a run's sessions are each there once, and the primary one is among them.
+fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out: &mut Sink) {
+    let all = list(run, "sessions");
+    out.seen(Rule::RunSessions);
+    if let Some(twice) = repeated_text(all.iter().filter_map(Value::as_str)) {
+        let message = format!("expected every session of `{uri}` once, found `{twice}` twice");
+        out.broken(Rule::RunSessions, message, lines);
+    }
+    if let Some(primary) = primary.filter(|primary| !all.contains(primary)) {
+        let message =
+            format!("expected the primary session of `{uri}` among its sessions, found {primary}");
+        out.broken(Rule::RunSessions, message, lines);
+    }
+}
+
+/// The status of a run, or of its summary; empty where there is none.
+fn stage(run: &Value) -> &str {
+    given(run, "lifecycle").and_then(|lifecycle| text(lifecycle, "status")).unwrap_or_default()
+}
+
+/// The trigger and the time that a run was planned for.
+fn occurrence(run: &Value) -> Option<String> {
+    let origin = given(run, "origin")?;
+    Some(format!("`{}` at {}", text(origin, "triggerId")?, text(origin, "scheduledFor")?))
+}

@@ -1,0 +1,198 @@
+//! Changesets: an error where they failed, ids of their own, files that stay while they are computed
+//! anew, reviews where they are offered.
+//!
+//! Knows: folded changesets, the catalogues that offer them. Never knows: what is in a file.
+//!
+//! Start at [`Changesets`].
+
+use litemap::LiteMap;
+
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list, repeated, text};
+use super::step::{Folding, Step};
+
+/// Sessions and chats whose catalogue is remembered.
+const MAX_CATALOGUES: usize = 4_096;
+/// The statuses that a changeset is known to have; others belong to newer versions.
+const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
+
+/// The templates that each session or chat offers changesets by, and whether they can be reviewed.
+#[derive(Default)]
+pub(super) struct Changesets {
+    offers: LiteMap<ChannelId, Vec<(String, bool)>>,
+}
+
+impl Check for Changesets {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Folding(folding) => match folding.envelope.action_type {
+                "session/changesetsChanged" | "chat/changesetsChanged" => {
+                    self.learn(folding.channel, list(folding.envelope.action, "changesets"));
+                }
+                name if name.starts_with("changeset/") => self.fold(cx, folding, out),
+                _ => {}
+            },
+            Step::Restarted => self.offers.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl Changesets {
+    fn learn(&mut self, holder: ChannelId, catalogue: &[Value]) {
+        let offer = |entry: &Value| {
+            let review = given(entry, "capabilities").and_then(|it| given(it, "review")).is_some();
+            Some((text(entry, "uriTemplate")?.to_owned(), review))
+        };
+        if self.offers.len() < MAX_CATALOGUES || self.offers.contains_key(&holder) {
+            self.offers.insert(holder, catalogue.iter().filter_map(offer).collect());
+        }
+    }
+
+    fn snapshot(&mut self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+        let catalogue = list(state, "changesets");
+        if !catalogue.is_empty() {
+            self.learn(channel, catalogue);
+        }
+        let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
+            return;
+        };
+        let uri = cx.uri(channel);
+        if folded_kind(uri, state, protocol) != Some(ChannelKind::Changeset) {
+            return;
+        }
+        error_iff(uri, state, cx.now.line, out);
+        unique(uri, state, cx.now.line, out);
+        if list(state, "files").iter().any(|file| given(file, "reviewed").is_some()) {
+            self.reviewed(uri, cx.now.line, out);
+        }
+    }
+
+    fn fold(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        let uri = cx.uri(folding.channel);
+        match folding.envelope.name {
+            "statusChanged" => error_iff(uri, action, folding.line, out),
+            "contentChanged" | "operationsChanged" => unique(uri, action, folding.line, out),
+            "filesReviewChanged" => self.reviewed(uri, folding.line, out),
+            _ => {}
+        }
+        recomputing(cx, folding, out);
+    }
+
+    /// L2: reviews of a changeset that offers none.
+    fn reviewed(&self, uri: &str, line: u64, out: &mut Sink) {
+        let offers = self.offers.values().flatten();
+        let mut fitting = offers.filter(|(template, _)| fits(template, uri)).peekable();
+        if fitting.peek().is_none() {
+            return;
+        }
+        out.seen(Rule::ChangesetReview);
+        if !fitting.any(|(_, review)| *review) {
+            let message =
+                format!("expected no review of `{uri}`, which does not offer it, found one");
+            out.broken(Rule::ChangesetReview, message, &[line]);
+        }
+    }
+}
+
+/// L2: a changeset, or a change of its status, has an error exactly where it failed.
+fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
+    let status = text(holder, "status").filter(|status| STATUSES.contains(status));
+    let Some(status) = status else {
+        return;
+    };
+    out.seen(Rule::ChangesetError);
+    let error = given(holder, "error").is_some();
+    if (status == "error") != error {
+        let found = if error { "one" } else { "none" };
+        let message = format!(
+            "expected `error` of `{uri}` exactly where its status is `error`, found {found} at \
+             `{status}`"
+        );
+        out.broken(Rule::ChangesetError, message, &[line]);
+    }
+}
+
+/// L2: files and operations have ids of their own.
+fn unique(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
+    for name in ["files", "operations"] {
+        let items = list(holder, name);
+        if !items.is_empty() {
+            out.seen(Rule::ChangesetIds);
+        }
+        if let Some(id) = repeated(items, "id") {
+            let message =
+                format!("expected the ids of `{name}` in `{uri}` to differ, found `{id}` twice");
+            out.broken(Rule::ChangesetIds, message, &[line]);
+        }
+    }
+}
+
+/// L2: while it computes anew, a changeset shows what it had. A whole new content may come just
+/// before the status that it belongs to.
+fn recomputing(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let weight = match folding.envelope.name {
+        "cleared" => Weight::Essential,
+        "fileSet" | "fileRemoved" => Weight::Note,
+        _ => return,
+    };
+    let Some(fold) = cx.folded(folding.channel) else {
+        return;
+    };
+    out.seen(Rule::ChangesetKept);
+    if text(&fold.state, "status") == Some("recomputing") {
+        let message = format!(
+            "expected the files of `{}` to stay while it is `recomputing`, found `{}`",
+            cx.uri(folding.channel),
+            folding.envelope.action_type
+        );
+        let lines = [fold.base_line, fold.last_line, folding.line];
+        out.weaker(Rule::ChangesetKept, weight, message, &lines);
+    }
+}
+
+/// Whether a URI may come of a template, whose variables stand in braces.
+fn fits(template: &str, uri: &str) -> bool {
+    let mut parts = template.split('{');
+    let Some(mut rest) = parts.next().and_then(|first| uri.strip_prefix(first)) else {
+        return false;
+    };
+    let mut open = false;
+    for part in parts {
+        let literal = part.split_once('}').map_or("", |(_, literal)| literal);
+        open = literal.is_empty();
+        match rest.find(literal) {
+            Some(at) => rest = &rest[at + literal.len()..],
+            None => return false,
+        }
+    }
+    open || rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn expands_templates() {
+        for (template, uri, expected) in [
+            ("x:/all", "x:/all", true),
+            ("x:/all", "x:/all/1", false),
+            ("x:/turn/{turnId}", "x:/turn/t1", true),
+            ("x:/{a}/to/{b}/end", "x:/1/to/2/end", true),
+            ("x:/{a}/to/{b}/end", "x:/1/to/2", false),
+            ("x:/turn/{turnId}", "y:/turn/t1", false),
+        ] {
+            assert_eq!(fits(template, uri), expected, "{template} {uri}");
+        }
+    }
+}

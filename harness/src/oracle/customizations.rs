@@ -1,0 +1,83 @@
+//! Customizations of a session: ids of their own, decisions in their order.
+//!
+//! Knows: folded sessions. Never knows: what a customization does.
+//!
+//! Start at [`Customizations`].
+
+use crate::verdict::Weight;
+use crate::wire::feature::Feature;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list, repeated_text, text};
+use super::step::Step;
+
+/// The kinds of decisions about enablement, in the order of publication. Source: changelog 0.8.0.
+const SCOPES: [&str; 3] = ["session", "workspace", "global"];
+
+/// Actions that bring customizations.
+const CHANGES: [&str; 2] = ["session/customizationsChanged", "session/customizationUpdated"];
+
+/// Everything needed is in the context.
+pub(super) struct Customizations;
+
+impl Check for Customizations {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { state, .. } => all(cx, list(state, "customizations"), out),
+            Step::Folded { folding, .. } if CHANGES.contains(&folding.envelope.action_type) => {
+                if let Some(fold) = cx.folded(folding.channel) {
+                    all(cx, list(&fold.state, "customizations"), out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A container, or what stands for itself, with its children.
+pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
+    std::iter::once(item).chain(list(item, "children"))
+}
+
+/// L6.
+fn all(cx: &Context, items: &[Value], out: &mut Sink) {
+    if items.is_empty() {
+        return;
+    }
+    out.seen(Rule::CustomizationIds);
+    let ids = items.iter().flat_map(with_children).filter_map(|item| text(item, "id"));
+    if let Some(id) = repeated_text(ids) {
+        let message = format!("expected the ids of customizations to differ, found `{id}` twice");
+        out.broken(Rule::CustomizationIds, message, &[cx.now.line]);
+    }
+    let protocol = cx.here().and_then(|conn| conn.protocol);
+    if protocol.is_some_and(|protocol| protocol.has(Feature::Enablement)) {
+        items.iter().flat_map(with_children).for_each(|item| enablement(cx, item, out));
+    }
+}
+
+/// L6: decisions in the order session, workspace, global, with one for the workspace.
+fn enablement(cx: &Context, item: &Value, out: &mut Sink) {
+    if given(item, "enablement").is_none() {
+        return;
+    }
+    let kinds = list(item, "enablement").iter().filter_map(|decision| text(decision, "kind"));
+    let place = |kind| SCOPES.iter().position(|scope| *scope == kind);
+    let places: Vec<usize> = kinds.filter_map(place).collect();
+    out.seen(Rule::EnablementOrder);
+    let id = text(item, "id").unwrap_or_default();
+    if !places.is_sorted() {
+        let message = format!(
+            "expected the decisions about `{id}` in the order session, workspace, global, found \
+             another"
+        );
+        out.broken(Rule::EnablementOrder, message, &[cx.now.line]);
+    }
+    if places.iter().filter(|place| **place == 1).count() > 1 {
+        let message = format!("expected one decision for the workspace about `{id}`, found more");
+        out.weaker(Rule::EnablementOrder, Weight::Essential, message, &[cx.now.line]);
+    }
+}

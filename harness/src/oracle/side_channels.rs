@@ -1,0 +1,91 @@
+//! Side channels to MCP servers: there is one only where something may be asked on it, and it goes
+//! when a change of the server's state no longer names it.
+//!
+//! Knows: the customizations of folded sessions. Never knows: what is said to a server.
+//!
+//! Start at [`SideChannels`].
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::customizations::with_children;
+use super::members::{given, list, text};
+use super::step::{Comparison, Folding, Step};
+
+/// Everything needed is in the context.
+pub(super) struct SideChannels;
+
+impl Check for SideChannels {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { state, .. } => {
+                servers(state).for_each(|server| capable(server, &[cx.now.line], out));
+            }
+            Step::Folded { folding, .. } => folded(cx, folding, out),
+            Step::Compared(comparison) if comparison.kind == ChannelKind::Session => {
+                compare(comparison, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What may have a side channel: MCP servers, of the session or of its plugins.
+fn servers(session: &Value) -> impl Iterator<Item = &Value> {
+    let all = list(session, "customizations").iter().flat_map(with_children);
+    all.filter(|item| text(item, "type") == Some("mcpServer"))
+}
+
+/// L11, after an action that may have brought one.
+fn folded(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let changed = match folding.envelope.action_type {
+        "session/mcpServerStateChanged" => text(folding.envelope.action, "id"),
+        "session/customizationsChanged" | "session/customizationUpdated" => None,
+        _ => return,
+    };
+    let Some(fold) = cx.folded(folding.channel) else {
+        return;
+    };
+    let meant = |server: &&Value| changed.is_none() || text(server, "id") == changed;
+    let lines = [fold.base_line, folding.line];
+    servers(&fold.state).filter(meant).for_each(|server| capable(server, &lines, out));
+}
+
+/// L11: a side channel comes with something that may be asked on it.
+fn capable(server: &Value, lines: &[u64], out: &mut Sink) {
+    if given(server, "channel").is_none() {
+        return;
+    }
+    out.seen(Rule::SideChannel);
+    let capabilities = given(server, "mcpApp").and_then(|app| given(app, "capabilities"));
+    let some = capabilities.and_then(Value::as_object);
+    if some.is_none_or(|some| some.values().all(Value::is_null)) {
+        let message = format!(
+            "expected the side channel of `{}` with at least one capability, found none",
+            text(server, "id").unwrap_or_default()
+        );
+        out.broken(Rule::SideChannel, message, lines);
+    }
+}
+
+/// L11: a side channel that the last change of state left out is gone.
+fn compare(comparison: &Comparison<'_>, out: &mut Sink) {
+    for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
+        let id = text(server, "id");
+        let before = servers(comparison.folded).find(|before| text(before, "id") == id);
+        let Some(before) = before else {
+            continue;
+        };
+        out.seen(Rule::SideChannel);
+        if given(before, "channel").is_none() {
+            let message = format!(
+                "expected no side channel of `{}`, whose last change of state left it out, found one",
+                id.unwrap_or_default()
+            );
+            out.broken(Rule::SideChannel, message, &comparison.lines);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Watches on files: batches with something in them, about what is watched, which stays the same.
+//!
+//! Knows: watches as they were asked for, events. Never knows: files.
+//!
+//! Start at [`Watches`].
+
+use std::collections::HashMap;
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::catalogue::Rule;
+use super::channel::{ChannelId, folded_kind};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::members::{given, list, text};
+use super::same::same;
+use super::step::{Comparison, Folding, Step};
+
+/// What a watch is described by: in its state, and in the request for it.
+const DESCRIPTOR: [(&str, &str); 4] = [
+    ("root", "uri"),
+    ("recursive", "recursive"),
+    ("excludes", "excludes"),
+    ("includes", "includes"),
+];
+
+/// Requests for watches that are remembered.
+const MAX_WATCHES: usize = 1_024;
+
+/// The requests for watches, by the URIs that they got, with the lines of the answers.
+#[derive(Default)]
+pub(super) struct Watches {
+    asked: HashMap<String, (Value, u64)>,
+}
+
+impl Check for Watches {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Folding(folding) if folding.envelope.action_type == "resourceWatch/changed" => {
+                batch(cx, folding, out);
+            }
+            Step::Answered { request, message } if request.method == "createResourceWatch" => {
+                self.asked(cx, request, message);
+            }
+            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Compared(comparison) if comparison.kind == ChannelKind::ResourceWatch => {
+                compare(cx, comparison, out);
+            }
+            Step::Restarted => self.asked.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl Watches {
+    fn asked(&mut self, cx: &Context, request: &Request, message: &Message) {
+        let channel = message.result().and_then(|result| text(result, "channel"));
+        if let Some(uri) = channel.filter(|_| self.asked.len() < MAX_WATCHES) {
+            self.asked.insert(uri.to_owned(), (request.params().clone(), cx.now.line));
+        }
+    }
+
+    /// L4: the state is what was asked for. What was left out is up to the host.
+    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+        let uri = cx.uri(channel);
+        let Some((asked, line)) = self.asked.get(uri) else {
+            return;
+        };
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        let kind = protocol.and_then(|protocol| folded_kind(uri, state, protocol));
+        if kind != Some(ChannelKind::ResourceWatch) {
+            return;
+        }
+        out.seen(Rule::WatchDescriptor);
+        let differs = |(own, asked_as): &(&str, &str)| {
+            let asked = given(asked, asked_as);
+            asked.is_some() && !same(asked, state.get(*own))
+        };
+        if let Some((name, _)) = DESCRIPTOR.into_iter().find(differs) {
+            let message =
+                format!("expected `{name}` of the watch `{uri}` as asked for, found another");
+            out.broken(Rule::WatchDescriptor, message, &[*line, cx.now.line]);
+        }
+    }
+}
+
+/// L4: a batch has changes, and all of them are below the root of the watch.
+fn batch(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    let changes = given(folding.envelope.action, "changes");
+    let items = changes.map_or(&[][..], |changes| match changes {
+        Value::Array(items) => items.as_slice(),
+        other => list(other, "items"),
+    });
+    let uri = cx.uri(folding.channel);
+    out.seen(Rule::WatchBatch);
+    if items.is_empty() {
+        let message = format!("expected changes in each batch of `{uri}`, found an empty one");
+        out.broken(Rule::WatchBatch, message, &[folding.line]);
+    }
+    let Some(fold) = cx.folded(folding.channel) else {
+        return;
+    };
+    let Some(root) = text(&fold.state, "root") else {
+        return;
+    };
+    out.seen(Rule::WatchRoot);
+    let below = plain(root);
+    let outside = |changed: &&str| {
+        let changed = plain(changed);
+        let rest = changed.strip_prefix(below.trim_end_matches('/'));
+        rest.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
+    };
+    let outside = items.iter().filter_map(|item| text(item, "uri")).find(outside);
+    if let Some(outside) = outside {
+        let message = format!("expected changes below `{root}` from `{uri}`, found `{outside}`");
+        out.broken(Rule::WatchRoot, message, &[fold.base_line, folding.line]);
+    }
+}
+
+/// L4: what is watched stays the same.
+fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+    out.seen(Rule::WatchDescriptor);
+    let differs = |(name, _): &(&str, &str)| {
+        !same(comparison.folded.get(*name), comparison.snapshot.get(*name))
+    };
+    if let Some((name, _)) = DESCRIPTOR.into_iter().find(differs) {
+        let uri = cx.uri(comparison.channel);
+        let message =
+            format!("expected `{name}` of the watch `{uri}` to stay as it was, found another");
+        out.broken(Rule::WatchDescriptor, message, &comparison.lines);
+    }
+}
+
+/// A URI without the differences in spelling that hosts make: escapes, and the case of letters.
+fn plain(uri: &str) -> String {
+    let mut bytes = Vec::with_capacity(uri.len());
+    let mut rest = uri.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| more.get(..2)).flatten();
+        let byte =
+            escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first).to_ascii_lowercase());
+        rest = if byte.is_some() { &more[2..] } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn spells_uris_alike() {
+        assert_eq!(plain("file:///C%3A/A%20b%"), "file:///c:/a b%");
+        assert_eq!(plain("file:///%zz"), "file:///%zz");
+    }
+}
