@@ -1,0 +1,70 @@
+//! What is redacted is looked for: a secret in a frame of the host is found while it is recorded, and
+//! found again in the record, where it no longer stands.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+#[path = "common/sheet.rs"]
+mod sheet;
+
+use std::time::Duration;
+
+use ahp_harness::record::journal::Journal;
+use ahp_harness::record::relay::{Note, What};
+use ahp_harness::report::redact::Redactor;
+use ahp_harness::report::replay::judge;
+use ahp_harness::transcript::{ConnId, Event, Side};
+use ahp_harness::wire::frame::Frame;
+use sheet::Sheet;
+
+const CHECK: &str = "secrets.kept";
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"A"}}"#;
+const WELCOME: &str =
+    r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}}"#;
+
+/// Whether a secret of the command line is missed in a frame of the host: live, and in the record.
+fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
+    let secrets = secrets.iter().map(|secret| (*secret).to_owned());
+    let redactor = Redactor::new(secrets.clone(), Vec::new());
+    let sheet = Sheet::default();
+    let mut journal = Journal::new(Box::new(sheet.clone()), redactor.clone());
+    let message = |side, text: &str| What::Message(side, Frame::Text(text.to_owned()));
+    let error = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"no {said} here"}}}}"#
+    );
+    let mut found = false;
+    for what in [
+        What::Event(Event::open("A")),
+        message(Side::Client, HELLO),
+        message(Side::Host, WELCOME),
+        message(Side::Client, r#"{"jsonrpc":"2.0","id":1,"method":"x-nothing"}"#),
+        message(Side::Host, &error),
+    ] {
+        let note = Note { conn: ConnId(0), what };
+        let findings = journal.take(Duration::from_millis(1), note);
+        found |= findings.iter().any(|finding| finding.check == CHECK);
+    }
+    let mut record = String::new();
+    for mut line in sheet.lines() {
+        redactor.event(&mut line);
+        record.push_str(&line);
+        record.push('\n');
+    }
+    assert!(secrets.into_iter().all(|secret| !record.contains(&secret)), "{record}");
+    let judged = judge(record.as_bytes(), None, false).unwrap();
+    (found, judged.summary.checks.get(CHECK).is_some_and(|check| check.findings > 0))
+}
+
+#[test]
+fn what_is_redacted_is_looked_for() {
+    let header: &[&str] = &["Bearer canary-0123456789", "canary-0123456789"];
+    for (secrets, said, expected) in [
+        (header, "canary-0123456789", true),
+        (header, "Bearer canary-0123456789", true),
+        (header, "canary", false),
+        // It may be an accident.
+        (&["canary"], "canary", false),
+    ] {
+        let (live, again) = missed(secrets, said);
+        assert_eq!((live, again), (expected, expected), "{secrets:?} in {said}");
+    }
+}
