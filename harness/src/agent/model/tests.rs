@@ -128,6 +128,28 @@ fn every_family_plays_the_script_round_by_round() {
 }
 
 #[test]
+fn a_question_has_choices_where_its_tool_wants_them() {
+    let check = |required: &[&str], line: &str, wanted: usize| {
+        let question = json!({"type": "object", "required": (required), "properties": {
+            "question": {"type": "string"}, "options": {"type": "array"},
+        }});
+        let schema = json!({"type": "object", "properties": {
+            "questions": {"type": "array", "items": (question)},
+        }});
+        let tool = json!({"name": "AskUserQuestion", "input_schema": (schema)});
+        let prompt = format!("ahp-script: 1\n{line}");
+        let messages = json!([{"role": "user", "content": (prompt)}]);
+        let body = json!({"messages": (messages), "tools": [(tool)]});
+        let (_, _, record) = ask("/v1/messages", "", &body);
+        let options = &record["says"][0]["arguments"]["questions"][0]["options"];
+        assert_eq!(options.as_array().map_or(0, Vec::len), wanted, "{record}");
+    };
+    check(&["question", "options"], "ask \"Name?\"", 2);
+    check(&["question", "options"], "ask \"Name?\" a b c", 3);
+    check(&["question"], "ask \"Name?\"", 0);
+}
+
+#[test]
 fn a_call_that_wants_its_user_asked_says_so_where_it_can() {
     let check = |choices: &[&str], option: &str, wanted: Option<&str>| {
         let mode = json!({"type": "string", "enum": (choices)});

@@ -97,6 +97,8 @@ const ASK: Class = Class {
 /// Members by which a model asks for a user's approval where the agent would run a command unasked,
 /// with the value that does.
 const ASKS_FIRST: &[(&str, &str)] = &[("sandbox_permissions", "require_escalated")];
+/// What there is to choose from where a tool wants a choice and the script has a question alone.
+const CHOICES: [&str; 2] = ["This", "That"];
 /// Members that take the reason.
 const REASONS: &[&str] = &["justification"];
 
@@ -153,6 +155,8 @@ pub(super) fn ask(
     offered: &[Offered],
 ) -> Result<(String, Value), String> {
     let tool = pick(&ASK, offered)?;
+    let open = options.is_empty() && wants_choices(tool);
+    let options = if open { CHOICES.map(str::to_owned).to_vec() } else { options.to_vec() };
     let choices: Vec<Value> =
         options.iter().map(|option| json!({"label": (option), "description": (option)})).collect();
     let mut arguments = Map::new();
@@ -179,6 +183,13 @@ pub(super) fn ask(
         }
     }
     Ok((tool.name.clone(), filled(arguments, tool)))
+}
+
+/// Whether a tool asks no question without a choice.
+fn wants_choices(tool: &Offered) -> bool {
+    let question = property(tool, "questions").and_then(|schema| schema.get("items"));
+    let required = question.and_then(|schema| schema["required"].as_array());
+    required.is_some_and(|required| required.iter().any(|name| name == "options"))
 }
 
 /// A tool of a client or an MCP server: agents put the server's name in front of it.

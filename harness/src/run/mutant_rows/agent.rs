@@ -16,7 +16,10 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::ActiveTurnRestarts, &["turns/active-id-cannot-start-again", "turns.one-active"]),
-    row(Fault::AcceptsStartAtAnyTime, &["turns/start-needs-a-time", "turns.times"]),
+    row(
+        Fault::AcceptsStartAtAnyTime,
+        &["turns/start-needs-a-time", "turns.times", "shape.scalars"],
+    ),
     row(Fault::AcceptsUnknownQueued, &["queue/turn-names-a-message-that-is-queued"]),
     row(
         Fault::AcceptsAnyResume,

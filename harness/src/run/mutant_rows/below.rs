@@ -18,7 +18,6 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/turn-waits-for-its-only-client",
             "queue/waits-while-a-call-waits",
             "reconnect/turn-two-come-back",
-            "steering/decides-no-call",
             "tools/*",
         ],
     ),
