@@ -195,8 +195,14 @@ impl Run {
     async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
         let target = self.target().await?;
         let outcome = self.played(context, entries, baseline, &target).await;
-        if let Target::Remote(remote, _) = &target {
+        if let Target::Remote(remote, behind) = &target {
             remote.stop().await;
+            if self.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
+                context.error(
+                    "note: no agent has connected (hint: the host has to start `agent acp --run ADDRESS`, \
+                     with the address of `--agent-acp`)\n",
+                );
+            }
         }
         outcome
     }

@@ -101,6 +101,11 @@ impl Hub {
         }
     }
 
+    /// How many agents have connected so far.
+    pub fn agents(&self) -> u64 {
+        self.state().serial
+    }
+
     /// A new agent: its number, and the commands for it.
     fn enter(&self) -> Option<(u64, mpsc::UnboundedReceiver<String>)> {
         let mut state = self.state();
