@@ -46,7 +46,12 @@ fn asks_before_it_runs() {
     let check = |options: &str, decision: Value, status: &str, said: &str| {
         let (mut pair, a, chat) = Pair::ready(Config::default());
         let b = pair.join(2, "1.0.0", &[&chat]);
-        pair.start(a, &chat, "t1", &format!("tool shell \"rm -r\" confirm {options}\nsay done"));
+        pair.start(
+            a,
+            &chat,
+            "t1",
+            &format!("tool shell \"rm -r\" confirm editable {options}\nsay done"),
+        );
         pair.run();
         let (call, before) = pair.call(a, &chat);
         assert_eq!(before, "pending-confirmation");
