@@ -172,7 +172,7 @@ mod tests {
         check("who: A, then: [{ closed: A }, { closed: A }]", &[]);
         check("who: A, then: { closed: A }", &[]);
         check("who: A, then: []", &["could not fail"]);
-        check("who: Z, then: { closed: A }", &["x/a/b.yaml:5:43 no client is called `Z`"]);
+        check("who: Z, then: { closed: A }", &["x/a/b.yaml:5:50 no client is called `Z`"]);
         check("who: A, then: { closed: A }, when: now", &["has no `when`"]);
         let missing = "x/given.yaml:2:24 `include` needs `with: { who: .. }`";
         check("then: { closed: A }", &[missing, "no client is called `$given who`"]);

@@ -80,7 +80,7 @@ fn asks_before_it_runs() {
     let no = json!({"approved": false, "reason": "denied", "selectedOptionId": "deny"});
     let edited = json!({"approved": true, "confirmed": "user-action", "editedToolInput": "ls"});
     check("", yes, "completed", "ran: rm -r");
-    check("", edited, "completed", "ran: ls");
+    check("editable", edited, "completed", "ran: ls");
     check("", no.clone(), "cancelled", "");
     check("deny-ends-turn", no, "cancelled", "");
 }
