@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::agent::mode::Mode;
 use crate::host::engine::{Config, RefHost};
+use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
@@ -385,6 +386,7 @@ impl Run {
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
             provider: self.provider.clone(),
+            secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(),
         }

@@ -39,6 +39,11 @@ struct Secret {
     challenge: bool,
 }
 
+/// Whether a secret is looked for in the frames of the host.
+pub fn is_looked_for(secret: &str) -> bool {
+    form(secret).is_some()
+}
+
 /// A secret as it stands in a frame; `None` for what is too short, or no token.
 pub(super) fn form(secret: &str) -> Option<String> {
     if secret.len() < MIN_SECRET || secret.contains(char::is_whitespace) {

@@ -67,7 +67,8 @@ fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
     }
     let all = is_whole(fold);
     // Older turns first, then those that the fold has, as it has them.
-    let unknown = page.iter().take_while(|turn| !known.iter().any(|it| id(it) == id(turn))).count();
+    let ids: foldhash::HashSet<Option<&str>> = known.iter().map(id).collect();
+    let unknown = page.iter().take_while(|turn| !ids.contains(&id(turn))).count();
     let (older, rest) = page.split_at(unknown);
     let from = rest.first().and_then(|first| known.iter().position(|it| id(it) == id(first)));
     let follows = match from {

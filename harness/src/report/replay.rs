@@ -332,7 +332,7 @@ impl Replayed {
             epoch: Duration::from_micros(header.epoch_us),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
-            secrets: vec![REDACTED.to_owned()],
+            secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
             provider: header.provider.clone(),
             observe: header.observe,
             agent: header.agent,
