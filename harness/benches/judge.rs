@@ -7,17 +7,15 @@
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ahp_harness::oracle::{Options, Oracle};
-use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
+use ahp_harness::transcript::{Event, Seen};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::traffic::{Row, opening, stream};
+use measure::traffic::{Row, begun, stream};
 use measure::{asked_for, cpu, host, instructions, median, pin};
 
 const BASE: Row =
@@ -78,15 +76,7 @@ fn texts(row: &Row) -> Vec<String> {
 
 /// Nanoseconds of CPU for one frame, from its text to the findings.
 fn judge(row: &Row, frames: &[String]) -> f64 {
-    let mut oracle = Oracle::new(Options::default());
-    let mut line = 0;
-    let mut next = move |conn, event| {
-        line += 1;
-        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
-    };
-    for entry in opening(row, &mut next) {
-        assert!(oracle.observe(&entry).is_empty());
-    }
+    let (mut oracle, mut next) = begun(row);
     let began = cpu();
     let mut findings = 0;
     for frame in frames {
@@ -115,20 +105,11 @@ fn parse(frames: &[String]) -> f64 {
 /// Milliseconds of CPU for judging a large snapshot that another one came before, and for parsing
 /// it.
 fn snapshot() -> (f64, f64) {
-    let mut oracle = Oracle::new(Options::default());
-    let mut line = 0;
-    let mut next = move |event| {
-        line += 1;
-        Entry { line, at: Duration::from_micros(line), conn: ConnId(0), event }
-    };
     let sent = |value: Value| Event::Sent(Arc::new(Seen::new(Frame::json(&value))));
-    let row = Row { turns: LARGE, ..BASE };
-    for entry in opening(&row, &mut |_, event| next(event)) {
-        assert!(oracle.observe(&entry).is_empty());
-    }
+    let (mut oracle, mut next) = begun(&Row { turns: LARGE, ..BASE });
     let request = json!({"jsonrpc": "2.0", "id": 9, "method": "subscribe",
         "params": {"channel": host::CHAT}});
-    oracle.observe(&next(sent(request)));
+    oracle.observe(&next(0, sent(request)));
     let state = host::chat(LARGE);
     let snapshot = json!({"resource": host::CHAT, "fromSeq": 0, "state": state});
     let answer = json!({"jsonrpc": "2.0", "id": 9, "result": {"snapshot": snapshot}}).to_string();
@@ -137,7 +118,7 @@ fn snapshot() -> (f64, f64) {
     let parsed = cpu() - began;
     drop(value);
     let seen = Arc::new(Seen::new(Frame::Text(answer)));
-    let entry = next(Event::Received(seen));
+    let entry = next(0, Event::Received(seen));
     let began = cpu();
     let findings = oracle.observe(&entry);
     let judged = cpu() - began;

@@ -6,16 +6,14 @@
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ahp_harness::oracle::{Options, Oracle};
-use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
+use ahp_harness::transcript::{Event, Seen};
 use ahp_harness::wire::frame::Frame;
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::traffic::{Row, opening, stream};
+use measure::traffic::{Row, begun, stream};
 use measure::{cpu, instructions, median, pin};
 
 const BASE: Row = Row {
@@ -61,15 +59,7 @@ fn main() {
 
 /// Nanoseconds of CPU for one envelope in the oracle.
 fn judge(row: &Row) -> f64 {
-    let mut oracle = Oracle::new(Options::default());
-    let mut line = 0;
-    let mut next = move |conn, event| {
-        line += 1;
-        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
-    };
-    for entry in opening(row, &mut next) {
-        assert!(oracle.observe(&entry).is_empty());
-    }
+    let (mut oracle, mut next) = begun(row);
     // Decoding is not the oracle's.
     let mut entries = Vec::new();
     for frame in stream(row) {

@@ -94,20 +94,8 @@ fn play(vector: &Value, faults: &[Fault]) -> (Status, String) {
     assert!(mistakes.is_empty(), "{}: {mistakes:?}\n{text}", vector["name"]);
     let scenario = Arc::clone(&suite.entries.first().expect("one scenario").scenario);
     let version = Protocol::known()[0];
-    let setup = Setup {
-        name: scenario.id.clone(),
-        scenario,
-        version,
-        offers: vec![version.to_string()],
-        seed: 1,
-        epoch: Duration::from_millis(Config::default().epoch_ms),
-        limit: Duration::from_secs(2),
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent: Default::default(),
-    };
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let setup = Setup::of(&scenario, version, 1, epoch, Duration::from_secs(2));
     let play = Play::new(setup, false, Box::new(Counting::default()));
     let mut host = RefHost::new(Config { faults: faults.to_vec(), ..Config::default() });
     let verdict = sim::play(play, &mut host);

@@ -46,20 +46,7 @@ impl Files for Nothing {
 fn play(scenario: &Arc<Scenario>, seed: u64) -> (Verdict, Vec<(u64, Line)>) {
     let config = sim::settings(scenario, seed, EPOCH);
     let version = config.versions[0];
-    let setup = Setup {
-        scenario: Arc::clone(scenario),
-        version,
-        offers: vec![version.to_string()],
-        seed,
-        name: scenario.id.clone(),
-        epoch: EPOCH,
-        limit: Duration::from_secs(2),
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent: Default::default(),
-    };
+    let setup = Setup::of(scenario, version, seed, EPOCH, Duration::from_secs(2));
     let sheet = Sheet::default();
     let play = Play::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));

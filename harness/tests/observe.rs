@@ -29,20 +29,8 @@ fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String
     let scenario = Arc::clone(&entry.scenario);
     let config = Config { faults, ..sim::settings(&scenario, 1, EPOCH) };
     let version = config.versions[0];
-    let setup = Setup {
-        name: scenario.id.clone(),
-        scenario,
-        version,
-        offers: vec![version.to_string()],
-        seed: 1,
-        epoch: EPOCH,
-        limit: Duration::from_secs(2),
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe,
-        agent: Default::default(),
-    };
+    let limit = Duration::from_secs(2);
+    let setup = Setup { observe, ..Setup::of(&scenario, version, 1, EPOCH, limit) };
     let sheet = Sheet::default();
     let play = Play::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));

@@ -69,20 +69,7 @@ fn played(entry: &Entry, version: &str) -> Played {
     let id = entry.scenario.id.clone();
     let sources = entry.sources.iter().map(text).collect();
     writer.about("case", &CaseStart { case: 1, scenario: id.clone(), name: id.clone(), sources });
-    let setup = Setup {
-        scenario: Arc::clone(&entry.scenario),
-        version: version.parse().unwrap(),
-        offers: vec![version.to_owned()],
-        seed: 1,
-        name: id,
-        epoch: EPOCH,
-        limit: LIMIT,
-        authenticate: Default::default(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent: Default::default(),
-    };
+    let setup = Setup::of(&entry.scenario, version.parse().unwrap(), 1, EPOCH, LIMIT);
     let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");
     let config = Config {
         replay_capacity: asked.map_or(10_000, |(_, value)| usize::try_from(*value).unwrap()),

@@ -1,7 +1,6 @@
 //! The carried suite: it parses, it says what it proves, and the reference host passes it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::host::engine::{Config, RefHost};
@@ -18,20 +17,8 @@ use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
 fn play(entry: &Entry, version: Version) -> CaseReport {
-    let setup = Setup {
-        scenario: Arc::clone(&entry.scenario),
-        version,
-        offers: vec![version.to_string()],
-        seed: 1,
-        name: entry.scenario.id.clone(),
-        epoch: Duration::from_millis(Config::default().epoch_ms),
-        limit: Duration::from_secs(2),
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent: Default::default(),
-    };
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let setup = Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2));
     let mut config = Config::default();
     for (name, value) in &entry.scenario.host {
         assert_eq!(name, "replayCapacity");

@@ -4,7 +4,6 @@
 //! median of their CPU time: a machine that others use at the same time changes both alike.
 
 use std::fs::File;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::run::case::Setup;
@@ -85,20 +84,8 @@ pub fn setup(steps: &str) -> Setup {
     let suite = Suite::of([("bench/generated.yaml".to_owned(), text)], &Carried);
     assert!(suite.broken.is_empty(), "{:?}", suite.broken.first().map(|file| &file.errors));
     let entry = suite.entries.first().expect("one scenario");
-    Setup {
-        scenario: Arc::clone(&entry.scenario),
-        version: Version::new(1, 0, 0),
-        offers: vec!["1.0.0".to_owned()],
-        seed: 1,
-        name: entry.scenario.id.clone(),
-        epoch: Duration::from_secs(1_760_000_000),
-        limit: Duration::from_secs(60),
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent: Default::default(),
-    }
+    let (epoch, limit) = (Duration::from_secs(1_760_000_000), Duration::from_secs(60));
+    Setup::of(&entry.scenario, Version::new(1, 0, 0), 1, epoch, limit)
 }
 
 /// A file that goes away with the bench.

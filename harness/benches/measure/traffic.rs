@@ -1,8 +1,10 @@
 //! Generated traffic of one chat: connections that are subscribed, and turns one after another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use ahp_harness::transcript::{Entry, Event, Seen};
+use ahp_harness::oracle::{Options, Oracle};
+use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 
@@ -25,8 +27,22 @@ pub struct Row {
     pub frames: u64,
 }
 
+/// An oracle that has seen handshakes and subscriptions, and what makes the entries after them.
+pub fn begun(row: &Row) -> (Oracle, impl FnMut(u32, Event) -> Entry) {
+    let mut oracle = Oracle::new(Options::default());
+    let mut line = 0;
+    let mut next = move |conn, event| {
+        line += 1;
+        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
+    };
+    for entry in opening(row, &mut next) {
+        assert!(oracle.observe(&entry).is_empty());
+    }
+    (oracle, next)
+}
+
 /// Handshakes and subscriptions.
-pub fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
+fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
     let mut entries = Vec::new();
     for conn in 0..row.clients {
         entries.push(next(conn, Event::open(format!("C{conn}"))));

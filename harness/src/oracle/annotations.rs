@@ -11,7 +11,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::members::{given, list, repeated, text};
@@ -26,8 +26,10 @@ pub(super) struct Annotations {
 impl Check for Annotations {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { channel, state, .. } => {
-                snapshot(cx, *channel, state, out);
+            Step::Snapshot { channel, kind, state, .. } => {
+                if *kind == Some(ChannelKind::Annotations) {
+                    snapshot(cx, *channel, state, out);
+                }
                 self.counted(cx, state, out);
             }
             Step::Folding(folding) if folding.envelope.action_type.starts_with("annotations/") => {
@@ -66,7 +68,7 @@ impl Annotations {
                 let uri = text(summary, "resource").unwrap_or_default();
                 let message =
                     format!("expected `{name}` {own} of `{uri}` in its session, found {told}");
-                let lines = [fold.base_line, fold.last_line, cx.now.line];
+                let lines = fold.lines(cx.now.line);
                 out.broken(Rule::AnnotationCounts, message, &lines);
             }
         }
@@ -74,13 +76,7 @@ impl Annotations {
 }
 
 fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
-    let protocol = cx.here().and_then(|conn| conn.protocol);
     let uri = cx.uri(channel);
-    if protocol.and_then(|protocol| folded_kind(uri, state, protocol))
-        != Some(ChannelKind::Annotations)
-    {
-        return;
-    }
     let items = list(state, "annotations");
     items.iter().for_each(|item| sound(uri, item, cx.now.line, out));
     if let Some(id) = repeated(items, "id") {
@@ -140,7 +136,7 @@ fn last_entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
             wanted.unwrap_or_default(),
             cx.uri(folding.channel)
         );
-        let lines = [fold.base_line, fold.last_line, folding.line];
+        let lines = fold.lines(folding.line);
         out.broken(Rule::AnnotationsSound, message, &lines);
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::json::Value;
 use crate::wire::timestamp;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::members::{given, list, repeated, repeated_text, text};
@@ -50,7 +50,9 @@ impl Check for Automations {
                 let limit = offer.and_then(|offer| offer.get("runHistoryLimit")?.as_u64());
                 self.limit = limit.or(self.limit);
             }
-            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, kind, state, .. } => {
+                self.snapshot(cx, *channel, *kind, state, out);
+            }
             Step::Folding(folding) => match folding.envelope.action_type {
                 "automation/set" => self.set(cx, folding, out),
                 name if name.starts_with("automationRun/") => self.run(cx, folding, out),
@@ -64,10 +66,16 @@ impl Check for Automations {
 }
 
 impl Automations {
-    fn snapshot(&mut self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
-        let protocol = cx.here().and_then(|conn| conn.protocol);
+    fn snapshot(
+        &mut self,
+        cx: &Context,
+        channel: ChannelId,
+        kind: Option<ChannelKind>,
+        state: &Value,
+        out: &mut Sink,
+    ) {
         let uri = cx.uri(channel);
-        match protocol.and_then(|protocol| folded_kind(uri, state, protocol)) {
+        match kind {
             Some(ChannelKind::AutomationRun) => {
                 times(uri, given(state, "lifecycle"), cx.now.line, out);
                 sessions(uri, state, given(state, "primarySession"), &[cx.now.line], out);
@@ -96,7 +104,7 @@ impl Automations {
             let before = known.iter().find(|it| text(it, "resource") == Some(uri));
             let pair = before.and_then(|it| given(it, "lifecycle")).zip(given(run, "lifecycle"));
             if let Some((before, after)) = pair {
-                let lines = [fold.base_line, fold.last_line, folding.line];
+                let lines = fold.lines(folding.line);
                 forward(uri, before, after, &lines, out);
             }
         }
@@ -109,7 +117,7 @@ impl Automations {
         };
         let action = folding.envelope.action;
         let uri = cx.uri(folding.channel);
-        let lines = [fold.base_line, fold.last_line, folding.line];
+        let lines = fold.lines(folding.line);
         match folding.envelope.name {
             "lifecycleChanged" => {
                 times(uri, given(action, "lifecycle"), folding.line, out);

@@ -12,7 +12,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::members::{given, list, repeated, text};
@@ -32,7 +32,15 @@ pub(super) struct Changesets {
 impl Check for Changesets {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, kind, state, .. } => {
+                let catalogue = list(state, "changesets");
+                if !catalogue.is_empty() {
+                    self.learn(*channel, catalogue);
+                }
+                if *kind == Some(ChannelKind::Changeset) {
+                    self.snapshot(cx, *channel, state, out);
+                }
+            }
             Step::Folding(folding) => match folding.envelope.action_type {
                 "session/changesetsChanged" | "chat/changesetsChanged" => {
                     self.learn(folding.channel, list(folding.envelope.action, "changesets"));
@@ -57,18 +65,8 @@ impl Changesets {
         }
     }
 
-    fn snapshot(&mut self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
-        let catalogue = list(state, "changesets");
-        if !catalogue.is_empty() {
-            self.learn(channel, catalogue);
-        }
-        let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
-            return;
-        };
+    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
         let uri = cx.uri(channel);
-        if folded_kind(uri, state, protocol) != Some(ChannelKind::Changeset) {
-            return;
-        }
         error_iff(uri, state, cx.now.line, out);
         unique(uri, state, cx.now.line, out);
         if list(state, "files").iter().any(|file| given(file, "reviewed").is_some()) {
@@ -155,7 +153,7 @@ fn recomputing(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
             cx.uri(folding.channel),
             folding.envelope.action_type
         );
-        let lines = [fold.base_line, fold.last_line, folding.line];
+        let lines = fold.lines(folding.line);
         out.weaker(Rule::ChangesetKept, weight, message, &lines);
     }
 }

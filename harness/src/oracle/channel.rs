@@ -69,6 +69,14 @@ pub(super) struct Fold {
     pub last_line: u64,
 }
 
+impl Fold {
+    /// The lines that prove what is said of a state and something later: its snapshot, the last action
+    /// folded onto it, and the line of that.
+    pub(super) fn lines(&self, later: u64) -> [u64; 3] {
+        [self.base_line, self.last_line, later]
+    }
+}
+
 /// A snapshot that cannot be compared yet.
 #[derive(Clone)]
 pub(super) struct Waiting {

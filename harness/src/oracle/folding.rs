@@ -46,7 +46,9 @@ impl Context {
         let from_seq = snapshot.get("fromSeq").and_then(Value::as_u64)?;
         let state = snapshot.get("state")?;
         let request = arrival.request;
-        emit(self, &Step::Snapshot { request, channel, from_seq, state });
+        let protocol = self.here().and_then(|conn| conn.protocol);
+        let kind = protocol.and_then(|it| folded_kind(self.uri(channel), state, it));
+        emit(self, &Step::Snapshot { request, channel, kind, from_seq, state });
         let waiting = Waiting {
             seen: arrival.seen.clone(),
             place: arrival.place,
@@ -61,12 +63,19 @@ impl Context {
             return Some(from_seq);
         }
         self.catalogued(channel, state);
-        self.weigh(channel, state, waiting, emit);
+        self.weigh(channel, kind, state, waiting, emit);
         Some(from_seq)
     }
 
     /// Compares a snapshot with the fold, lets it wait, or begins a new fold with it.
-    fn weigh(&mut self, id: ChannelId, state: &Value, waiting: Waiting, emit: Emit<'_>) {
+    fn weigh(
+        &mut self,
+        id: ChannelId,
+        kind: Option<ChannelKind>,
+        state: &Value,
+        waiting: Waiting,
+        emit: Emit<'_>,
+    ) {
         let protocol = self.here().and_then(|conn| conn.protocol);
         let covers = self.covers(id, self.now.conn);
         let known_to = self.known_to(id);
@@ -75,7 +84,6 @@ impl Context {
         let Some(channel) = self.channels.get_mut(id) else {
             return;
         };
-        let kind = protocol.and_then(|protocol| folded_kind(&channel.uri, state, protocol));
         let (Some(protocol), Some(kind)) = (protocol, kind) else {
             return;
         };
@@ -128,7 +136,7 @@ impl Context {
                 folded: &fold.state,
                 snapshot: state,
                 from_seq: waiting.from_seq,
-                lines: [fold.base_line, fold.last_line, waiting.line],
+                lines: fold.lines(waiting.line),
                 windowed: waiting.windowed || fold.windowed,
             };
             emit(self, &Step::Compared(comparison));
@@ -178,7 +186,7 @@ impl Context {
             folded: &fold.state,
             snapshot: &snapshot,
             from_seq: waiting.from_seq,
-            lines: [fold.base_line, fold.last_line, waiting.line],
+            lines: fold.lines(waiting.line),
             windowed: waiting.windowed || fold.windowed,
         };
         emit(self, &Step::Compared(comparison));

@@ -222,7 +222,7 @@ fn once(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
             folding.envelope.action_type,
             cx.uri(folding.channel)
         );
-        let lines = [fold.base_line, fold.last_line, folding.line];
+        let lines = fold.lines(folding.line);
         out.broken(Rule::LifecycleOnce, message, &lines);
     }
 }
@@ -233,7 +233,7 @@ fn entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         return;
     };
     let action = folding.envelope.action;
-    let lines = [fold.base_line, fold.last_line, folding.line];
+    let lines = fold.lines(folding.line);
     let find = |name: &str, uri: Option<&str>| {
         list(&fold.state, name).iter().find(|item| text(item, "resource") == uri)
     };

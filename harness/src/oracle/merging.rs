@@ -17,7 +17,7 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::difference::difference;
@@ -58,9 +58,11 @@ struct Followed {
 impl Check for Merging {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { request, channel, from_seq, state } if may_merge(request.params()) => {
+            Step::Snapshot { request, channel, kind, from_seq, state }
+                if may_merge(request.params()) =>
+            {
                 let windowed = request.params().get("view").is_some();
-                self.follow(cx, *channel, *from_seq, state, windowed);
+                self.follow(cx, (*channel, *kind), *from_seq, state, windowed);
             }
             _ if self.followed.is_empty() => {}
             Step::Envelope(delivery) => self.take(cx, delivery, out),
@@ -90,7 +92,7 @@ impl Merging {
     fn follow(
         &mut self,
         cx: &Context,
-        channel: ChannelId,
+        (channel, kind): (ChannelId, Option<ChannelKind>),
         seq: u64,
         state: &Value,
         windowed: bool,
@@ -98,7 +100,6 @@ impl Merging {
         let conn = cx.now.conn;
         self.followed.retain(|it| it.conn != conn || it.channel != channel);
         let protocol = cx.here().and_then(|conn| conn.protocol);
-        let kind = protocol.and_then(|protocol| folded_kind(cx.uri(channel), state, protocol));
         if let Some((protocol, kind)) = protocol.zip(kind)
             && self.followed.len() < MAX_FOLLOWED
         {

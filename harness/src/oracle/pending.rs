@@ -234,7 +234,7 @@ fn consumed(
                 "expected `chat/pendingMessageRemoved` for `{id}` of `{uri}` before the turn made \
                  from it, found none"
             );
-            let lines = [fold.base_line, fold.last_line, folding.line];
+            let lines = fold.lines(folding.line);
             out.weaker(Rule::QueueOrder, Weight::Should, message, &lines);
         }
         None => {}

@@ -76,7 +76,7 @@ fn open_only(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         folding.envelope.action_type,
         cx.uri(folding.channel)
     );
-    let lines = [fold.base_line, fold.last_line, folding.line];
+    let lines = fold.lines(folding.line);
     out.broken(Rule::OpenRequests, message, &lines);
 }
 

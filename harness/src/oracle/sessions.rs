@@ -22,7 +22,7 @@ use crate::wire::message::Message;
 use crate::wire::validate::Sender;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -78,7 +78,9 @@ impl Check for Sessions {
                 let families = touched.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| self.followed(cx, &family, out));
             }
-            Step::Snapshot { channel, state, .. } if self.at_rest => {
+            Step::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. }
+                if self.at_rest =>
+            {
                 self.snapshot(cx, *channel, state, out);
             }
             Step::Answered { request, message } if request.method == "listSessions" => {
@@ -191,11 +193,8 @@ impl Sessions {
     /// I6: a session's snapshot, taken while nothing happened.
     fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
         let protocol = cx.here().and_then(|conn| conn.protocol);
-        let uri = cx.uri(channel);
-        let kind = protocol.and_then(|protocol| folded_kind(uri, state, protocol));
-        let flat = protocol.is_some_and(|protocol| protocol.has(Feature::FlatSession));
-        if kind == Some(ChannelKind::Session) && flat {
-            self.agrees(cx, uri, state, true, &[cx.now.line], out);
+        if protocol.is_some_and(|protocol| protocol.has(Feature::FlatSession)) {
+            self.agrees(cx, cx.uri(channel), state, true, &[cx.now.line], out);
         }
     }
 

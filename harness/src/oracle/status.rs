@@ -18,7 +18,7 @@ use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -31,7 +31,9 @@ pub(super) struct Statuses;
 impl Check for Statuses {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, kind, state, .. } => {
+                snapshot(cx, *channel, *kind, state, out);
+            }
             Step::Envelope(delivery) if !delivery.envelope.rejected => {
                 let action = delivery.envelope.action;
                 match delivery.envelope.action_type {
@@ -95,11 +97,16 @@ fn one_activity(cx: &Context, holder: Option<&Value>, out: &mut Sink) {
     }
 }
 
-fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn snapshot(
+    cx: &Context,
+    channel: ChannelId,
+    kind: Option<ChannelKind>,
+    state: &Value,
+    out: &mut Sink,
+) {
     let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
         return;
     };
-    let kind = folded_kind(cx.uri(channel), state, protocol);
     // Up to 0.4.0 the title and the status of a session are in its `summary`.
     let holder = given(state, "summary").unwrap_or(state);
     if matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat)) {

@@ -49,7 +49,14 @@ pub(super) enum Step<'a> {
     /// Another notification came from the host.
     Notified { seen: &'a Arc<Seen>, method: &'a str, channel: Option<ChannelId> },
     /// A snapshot came, as a part of the answer to `request`.
-    Snapshot { request: &'a Request, channel: ChannelId, from_seq: u64, state: &'a Value },
+    Snapshot {
+        request: &'a Request,
+        channel: ChannelId,
+        /// The kind of channel that its state shows.
+        kind: Option<ChannelKind>,
+        from_seq: u64,
+        state: &'a Value,
+    },
     /// A reconnect was answered with a result.
     Reconnected { request: &'a Request, result: &'a Value },
     /// The subscriptions of a connection to one channel end here.

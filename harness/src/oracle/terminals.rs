@@ -194,7 +194,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn lines(&self) -> [u64; 3] {
-        [self.fold.base_line, self.fold.last_line, self.folding.line]
+        self.fold.lines(self.folding.line)
     }
 }
 

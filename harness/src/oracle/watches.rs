@@ -11,7 +11,7 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, folded_kind};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -45,7 +45,9 @@ impl Check for Watches {
             Step::Answered { request, message } if request.method == "createResourceWatch" => {
                 self.asked(cx, request, message);
             }
-            Step::Snapshot { channel, state, .. } => self.snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, kind: Some(ChannelKind::ResourceWatch), state, .. } => {
+                self.snapshot(cx, *channel, state, out);
+            }
             Step::Compared(comparison) if comparison.kind == ChannelKind::ResourceWatch => {
                 compare(cx, comparison, out);
             }
@@ -69,11 +71,6 @@ impl Watches {
         let Some((asked, line)) = self.asked.get(uri) else {
             return;
         };
-        let protocol = cx.here().and_then(|conn| conn.protocol);
-        let kind = protocol.and_then(|protocol| folded_kind(uri, state, protocol));
-        if kind != Some(ChannelKind::ResourceWatch) {
-            return;
-        }
         out.seen(Rule::WatchDescriptor);
         let differs = |(own, asked_as): &(&str, &str)| {
             let asked = given(asked, asked_as);

@@ -14,7 +14,7 @@ use crate::wire::feature::Feature;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold, folded_kind};
+use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -35,7 +35,7 @@ impl Check for Windows {
                     loaded(cx, folding, fold, out);
                 }
             }
-            Step::Snapshot { request, channel, state, .. } => {
+            Step::Snapshot { request, channel, kind: Some(ChannelKind::Chat), state, .. } => {
                 whole(cx, request, *channel, state, out);
             }
             Step::Compared(comparison) => cut(cx, comparison, out),
@@ -53,7 +53,7 @@ fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
     let page = list(folding.envelope.action, "turns");
     let known = list(&fold.state, "turns");
     let uri = cx.uri(folding.channel);
-    let lines = [fold.base_line, fold.last_line, folding.line];
+    let lines = fold.lines(folding.line);
     out.seen(Rule::HistoryPages);
     if let Some(twice) = repeated(page, "id") {
         let message =
@@ -115,7 +115,7 @@ fn whole(cx: &Context, request: &Request, channel: ChannelId, state: &Value, out
     }
     let window = given(request.params(), "view").and_then(|view| given(view, "turns"));
     let uri = cx.uri(channel);
-    if window.is_some() || folded_kind(uri, state, protocol) != Some(ChannelKind::Chat) {
+    if window.is_some() {
         return;
     }
     out.seen(Rule::HistoryWhole);

@@ -56,6 +56,32 @@ pub struct Setup {
     pub agent: agent::mode::Mode,
 }
 
+impl Setup {
+    /// A scenario at one version, its ids from `seed`, with nobody's secrets and the host's own agent.
+    pub fn of(
+        scenario: &Arc<Scenario>,
+        version: Version,
+        seed: u64,
+        epoch: Duration,
+        limit: Duration,
+    ) -> Setup {
+        Setup {
+            scenario: Arc::clone(scenario),
+            version,
+            offers: vec![version.to_string()],
+            seed,
+            name: scenario.id.clone(),
+            epoch,
+            limit,
+            authenticate: Vec::new(),
+            secrets: Vec::new(),
+            provider: None,
+            observe: false,
+            agent: agent::mode::Mode::default(),
+        }
+    }
+}
+
 /// Something for the driver to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 
 use litemap::LiteMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::agent::mode::Mode;
@@ -141,20 +141,7 @@ pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict 
 }
 
 fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) -> Verdict {
-    let setup = Setup {
-        scenario: Arc::clone(&entry.scenario),
-        version,
-        offers: vec![version.to_string()],
-        seed: SEED,
-        name: entry.scenario.id.clone(),
-        epoch: epoch(),
-        limit: LIMIT,
-        authenticate: Vec::new(),
-        secrets: Vec::new(),
-        provider: None,
-        observe: false,
-        agent,
-    };
+    let setup = Setup { agent, ..Setup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
     sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
 }
 
