@@ -10,19 +10,7 @@
 //!
 //! [`Duration`]: std::time::Duration
 
-pub mod dice;
-
-pub mod wire;
-
-pub mod transcript;
-
-pub mod model;
-
-pub mod verdict;
-
-pub mod ledger;
-
-pub mod oracle;
+pub use ahp_harness_core::{dice, json, ledger, model, oracle, transcript, verdict, wire};
 
 pub mod peer;
 

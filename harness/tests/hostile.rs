@@ -22,6 +22,16 @@ where
     B: Fn(TcpStream) -> F + Clone + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
+    play_waiting("300ms", behave)
+}
+
+/// The same, with the time that the harness waits for an answer: long where the server has much to
+/// do before what it does can be seen.
+fn play_waiting<F, B>(timeout: &str, behave: B) -> Output
+where
+    B: Fn(TcpStream) -> F + Clone + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
     // The server ends with the process of the test.
@@ -37,7 +47,7 @@ where
     });
     let began = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
-        .args(["run", "--url", &url, "--timeout", "300ms", "--profile", "all"])
+        .args(["run", "--url", &url, "--timeout", timeout, "--profile", "all"])
         .args(["--id", "tools/confirmed-once"])
         .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .stdout(Stdio::piped())
@@ -148,7 +158,7 @@ fn an_endless_stream() {
 
 #[test]
 fn a_message_without_measure() {
-    let output = play(|stream| async move {
+    let output = play_waiting("10s", |stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.send(Message::text("x".repeat(40 << 20))).await;
         while let Some(Ok(_)) = socket.next().await {}

@@ -65,7 +65,7 @@ impl fmt::Display for Party {
     }
 }
 
-const TEXT: &str = include_str!("../protocol/requirements.json");
+const TEXT: &str = include_str!("../../protocol/requirements.json");
 
 /// An id that differs in more than this part of its letters, one in so many, is no suggestion.
 const ONE_IN: usize = 3;

@@ -97,19 +97,19 @@ const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
 
 /// Newest first.
 static SOURCES: [Source; 13] = [
-    source(Version::V1_0, include_str!("../../protocol/1.0.0.json")),
-    source(Version::V0_9, include_str!("../../protocol/0.9.0.json")),
-    source(Version::V0_8, include_str!("../../protocol/0.8.0.json")),
-    source(Version::V0_7, include_str!("../../protocol/0.7.0.json")),
-    source(Version::V0_6, include_str!("../../protocol/0.6.0.json")),
-    source(Version::V0_5_2, include_str!("../../protocol/0.5.2.json")),
-    source(Version::V0_5_1, include_str!("../../protocol/0.5.1.json")),
-    source(Version::V0_5, include_str!("../../protocol/0.5.0.json")),
-    source(Version::V0_4, include_str!("../../protocol/0.4.0.json")),
-    source(Version::V0_3, include_str!("../../protocol/0.3.0.json")),
-    source(Version::V0_2, include_str!("../../protocol/0.2.0.json")),
-    source(Version::V0_1, include_str!("../../protocol/0.1.0.json")),
-    source(Version::V1, include_str!("../../protocol/1.json")),
+    source(Version::V1_0, include_str!("../../../protocol/1.0.0.json")),
+    source(Version::V0_9, include_str!("../../../protocol/0.9.0.json")),
+    source(Version::V0_8, include_str!("../../../protocol/0.8.0.json")),
+    source(Version::V0_7, include_str!("../../../protocol/0.7.0.json")),
+    source(Version::V0_6, include_str!("../../../protocol/0.6.0.json")),
+    source(Version::V0_5_2, include_str!("../../../protocol/0.5.2.json")),
+    source(Version::V0_5_1, include_str!("../../../protocol/0.5.1.json")),
+    source(Version::V0_5, include_str!("../../../protocol/0.5.0.json")),
+    source(Version::V0_4, include_str!("../../../protocol/0.4.0.json")),
+    source(Version::V0_3, include_str!("../../../protocol/0.3.0.json")),
+    source(Version::V0_2, include_str!("../../../protocol/0.2.0.json")),
+    source(Version::V0_1, include_str!("../../../protocol/0.1.0.json")),
+    source(Version::V1, include_str!("../../../protocol/1.json")),
 ];
 
 impl Protocol {
