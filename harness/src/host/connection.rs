@@ -8,6 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::mcp;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorCode;
@@ -185,6 +186,11 @@ impl RefHost {
         if matches!(method, "dispatchAction" | "unsubscribe") {
             return self.refuse(conn, id, "expected a notification, without an `id`");
         }
+        if let Some(channel) = mcp::channel_of(message) {
+            let call = Call { conn, params: message.params() };
+            let reply = self.relay(&call, channel, method);
+            return self.respond_on(conn, id, reply, Some(channel));
+        }
         let Some(row) = REQUESTS.iter().find(|row| row.method == method) else {
             if self.has(Fault::UnknownMethodSilent) {
                 return;
@@ -244,6 +250,8 @@ impl RefHost {
             return;
         }
         match message.method() {
+            // What a client tells a server needs no answer, and this one does nothing with it.
+            _ if mcp::channel_of(message).is_some() => return,
             Some("unsubscribe") => self.unsubscribe(conn, message.params()),
             Some("dispatchAction") => self.dispatch(conn, message.params()),
             _ => return,

@@ -271,6 +271,12 @@ impl RefHost {
                 }
             }
             "chat/pendingMessageSet" => self.drain_queue(uri),
+            "session/customizationToggled" => self.toggled(uri, action),
+            "session/mcpServerStartRequested" => {
+                self.close_side_channels(uri);
+                self.start_server(uri, action["id"].as_str().unwrap_or(""));
+            }
+            "session/mcpServerStopRequested" => self.close_side_channels(uri),
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             _ => self.wake(uri),
         }

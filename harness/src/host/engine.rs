@@ -15,7 +15,7 @@
 //! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
 //! - After a crash sessions, chats, known clients and the number are as before, as a host keeps
 //!   them that writes everything down; the replay buffer is gone, turns end in an error, and the
-//!   processes of terminals have exited.
+//!   processes of terminals have exited, and MCP servers have stopped.
 //! - What is typed into a terminal is echoed to everybody who is subscribed to it.
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
@@ -33,8 +33,10 @@ use super::acp::Link;
 use super::agent::Run;
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
+use super::customizations::Brought;
 use super::fault::{Fault, FaultSet};
 use super::log::Log;
+use super::mcp::SideChannel;
 use super::merge::Held;
 use super::sessions::{Chat, Session};
 use super::terminals::Terminal;
@@ -160,6 +162,11 @@ pub struct RefHost {
     pub(super) chats: LiteMap<String, Chat>,
     pub(super) terminals: LiteMap<String, Terminal>,
     pub(super) runs: LiteMap<String, Run>,
+    /// The plugins that clients brought into each session.
+    pub(super) brought: LiteMap<String, Vec<Brought>>,
+    /// When a server of a session, by their ids, is ready.
+    pub(super) starts: LiteMap<(String, String), Duration>,
+    pub(super) side_channels: LiteMap<String, SideChannel>,
     /// The agent that it has started.
     pub(super) acp: Option<Link>,
     /// Which sessions each client is active in.
@@ -206,6 +213,9 @@ impl RefHost {
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
             runs: LiteMap::new(),
+            brought: LiteMap::new(),
+            starts: LiteMap::new(),
+            side_channels: LiteMap::new(),
             acp: config.acp.map(Link::new),
             active: LiteMap::new(),
             creating: HashSet::new(),
@@ -287,6 +297,17 @@ impl RefHost {
 
     /// Answers a request.
     pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: Reply) {
+        self.respond_on(conn, id, reply, None);
+    }
+
+    /// Answers a request; where it came on a side channel, on that.
+    pub(super) fn respond_on(
+        &mut self,
+        conn: ConnId,
+        id: Value,
+        reply: Reply,
+        channel: Option<&str>,
+    ) {
         let mixed = id.as_u64().filter(|id| *id > 1_000 && self.has(Fault::AnswersMixedUp));
         let conn = mixed.map_or(conn, |id| *self.asked.entry(id).or_insert(conn));
         let id = match &id {
@@ -298,7 +319,7 @@ impl RefHost {
             return;
         }
         let mut close = false;
-        let message = match reply {
+        let mut message = match reply {
             Ok(result) => {
                 let empty =
                     result.is_null() || result.as_object().is_some_and(|map| map.is_empty());
@@ -313,6 +334,9 @@ impl RefHost {
                 self.failure(id, failure)
             }
         };
+        if let Some(channel) = channel {
+            message["channel"] = json!(channel);
+        }
         if self.has(Fault::ResponseTwice) && requests > 0 && requests.is_multiple_of(5) {
             self.send(conn, message.clone());
         }
@@ -433,6 +457,7 @@ impl Host for RefHost {
     fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
         self.ready_sessions();
+        self.ready_servers();
         self.remove_gone_clients();
         self.play();
         self.send_due();
@@ -440,7 +465,8 @@ impl Host for RefHost {
 
     fn next_timeout(&self) -> Option<Duration> {
         let runs = self.runs.values().filter_map(Run::due);
-        runs.chain(self.next_ready()).chain(self.next_removal()).chain(self.next_held()).min()
+        let rest = [self.next_ready(), self.next_server(), self.next_removal(), self.next_held()];
+        runs.chain(rest.into_iter().flatten()).min()
     }
 
     fn handle_agent(&mut self, now: Duration, line: Option<&str>) {
@@ -473,6 +499,7 @@ impl Host for RefHost {
             self.fail_turns();
         }
         self.end_terminals();
+        self.end_servers();
         self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
         self.log.forget();
         if self.has(Fault::RestartForgetsSequence) {

@@ -481,6 +481,28 @@ faults! {
         "Tokens are accepted, whatever they are for.";
     CreatedAnew = "created-anew",
         "Summaries of sessions say that they were created at this moment.";
+    PluginIdsRepeat = "plugin-ids-repeat",
+        "What a client publishes keeps its ids, although another customization has them.";
+    DecisionsUnsorted = "decisions-unsorted",
+        "Decisions about enablement are published in the order in which they came.";
+    PluginsOutlive = "plugins-outlive",
+        "The plugins of a client that is no longer active stay in the session.";
+    ToggleNotStored = "toggle-not-stored",
+        "A decision about a customization is echoed and not stored.";
+    ToggleTakesContainer = "toggle-takes-container",
+        "A decision about a customization counts for its container too.";
+    UnreadableLoaded = "unreadable-loaded",
+        "A plugin that could not be read counts as loaded.";
+    OffServersRun = "off-servers-run",
+        "An MCP server that is turned off goes on, and can be started.";
+    ServerNeverReady = "server-never-ready",
+        "An MCP server that was started is never ready.";
+    SideChannelBare = "side-channel-bare",
+        "The MCP servers of clients have side channels on which nothing may be asked.";
+    SideChannelKept = "side-channel-kept",
+        "An MCP server that is stopped has a side channel all the same.";
+    UnofferedServed = "unoffered-served",
+        "Every method is answered on side channels.";
 }
 
 /// Faults that only show on a host which speaks ACP to its agent.

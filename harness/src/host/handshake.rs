@@ -113,7 +113,7 @@ impl RefHost {
         let uris = uris.and_then(Value::as_array).into_iter().flatten();
         let mut seen = HashSet::new();
         uris.filter_map(Value::as_str)
-            .filter(|uri| self.channels.contains_key(*uri) && seen.insert(*uri))
+            .filter(|uri| self.exists(uri) && seen.insert(*uri))
             .take(MAX_SUBSCRIPTIONS)
             .map(str::to_owned)
             .collect()
@@ -202,7 +202,7 @@ impl RefHost {
         let listed = call.params.get("subscriptions").and_then(Value::as_array);
         let listed: HashSet<&str> =
             listed.into_iter().flatten().filter_map(Value::as_str).collect();
-        let gone = |uri: &&str| !self.channels.contains_key(*uri);
+        let gone = |uri: &&str| !self.exists(uri);
         let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
         missing.sort_unstable();
         if self.has(Fault::MissingNotReported) {

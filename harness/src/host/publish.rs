@@ -215,7 +215,7 @@ impl RefHost {
     /// Serves `subscribe`.
     pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
-        if !self.channels.contains_key(uri) {
+        if !self.exists(uri) {
             if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
                 let state = super::sessions::empty_state(super::configuration::PROVIDER);
                 return Ok(json!({"snapshot": {"resource": uri, "state": state, "fromSeq": 0}}));
@@ -250,8 +250,9 @@ impl RefHost {
                 self.late.push((call.conn, frame));
             }
         }
+        // A side channel to an MCP server has no state.
         let Some(mut snapshot) = self.snapshot(uri) else {
-            return Err(unknown_channel(uri));
+            return Ok(json!({}));
         };
         if self.has(Fault::SnapshotMissing) {
             return Ok(json!({}));

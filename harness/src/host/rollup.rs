@@ -137,6 +137,7 @@ impl RefHost {
     pub(super) fn session_changed(&mut self, uri: &str, action_type: &str) {
         if action_type.starts_with("session/activeClient") {
             self.index_active(uri);
+            self.follow_plugins(uri);
         }
         let changed = action_type == "session/activeClientSet";
         if action_type == "session/activeClientRemoved"

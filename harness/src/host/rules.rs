@@ -9,6 +9,7 @@
 use crate::wire::json::Value;
 
 use super::configuration::{self, Frozen};
+use super::customizations::{entries, is_on};
 use super::engine::{MAX_STORED_BYTES, RefHost};
 use super::fault::Fault;
 use super::play::tool_call;
@@ -18,6 +19,8 @@ use super::timestamp::is_iso;
 const MAX_QUEUE: usize = 100;
 /// The most active clients of one session.
 const MAX_ACTIVE_CLIENTS: usize = 64;
+/// The most plugins that one client may publish in a session.
+const MAX_PLUGINS: usize = 64;
 
 /// What a rule judges.
 pub(super) struct Facts<'a> {
@@ -99,6 +102,8 @@ pub(super) const RULES: &[Rule] = &[
         not_primary,
         "dispatch.session.workingDirectoryReplaced.primary-no-capability",
     ),
+    rule("session/activeClientSet", plugin_room, "security.bounds"),
+    rule("session/mcpServerStartRequested", turned_on, "session.customizations.toggle"),
     rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
     rule("terminal/claimed", own_claim, "dispatch.terminal.claimed.non-holder"),
     rule("terminal/claimed", new_holder, "dispatch.terminal.claimed.for-other"),
@@ -343,6 +348,18 @@ fn own_removal(facts: &Facts) -> Result<(), String> {
 fn client_room(facts: &Facts) -> Result<(), String> {
     let clients = facts.state["activeClients"].as_array().map_or(0, Vec::len);
     require(clients < MAX_ACTIVE_CLIENTS, "too many active clients")
+}
+
+fn plugin_room(facts: &Facts) -> Result<(), String> {
+    let plugins = facts.action["activeClient"]["customizations"].as_array().map_or(0, Vec::len);
+    require(plugins <= MAX_PLUGINS, "too many customizations")
+}
+
+fn turned_on(facts: &Facts) -> Result<(), String> {
+    let mut all = entries(facts.state);
+    let meant = all.find(|(_, it)| it["id"] == facts.action["id"]);
+    let on = meant.is_none_or(|(container, it)| is_on(container, it));
+    require(on || facts.host.has(Fault::OffServersRun), "the server is turned off")
 }
 
 fn session_config(facts: &Facts) -> Result<(), String> {

@@ -14,6 +14,7 @@ use crate::wire::json::{Value, json};
 use super::agent::Op;
 use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
+use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
 use super::fault::Fault;
 use super::publish::unknown_channel;
@@ -69,6 +70,7 @@ pub(super) fn empty_state(provider: &str) -> Value {
         "lifecycle": "creating",
         "activeClients": [],
         "chats": [],
+        "customizations": customizations::own(),
     })
 }
 
@@ -129,6 +131,7 @@ impl RefHost {
             self.notify("root/sessionAdded", params);
         }
         self.count_sessions();
+        self.follow_plugins(&uri);
         self.report_progress(&uri, 0);
         Ok(Value::Null)
     }
@@ -271,6 +274,7 @@ impl RefHost {
         self.creating.remove(uri);
         self.drop_channel(uri);
         self.index_active(uri);
+        self.forget_customizations(uri);
     }
 
     /// Takes a channel and its subscriptions away.

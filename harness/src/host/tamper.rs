@@ -25,6 +25,7 @@ const NOT_STORED: &[(Fault, &[&str])] = &[
     (Fault::DraftNotStored, &["chat/draftChanged"]),
     (Fault::TruncationKeepsTurns, &["chat/truncated"]),
     (Fault::ClientStaysActive, &["session/activeClientRemoved"]),
+    (Fault::ToggleNotStored, &["session/customizationToggled"]),
 ];
 
 const IS_READ: u64 = 32;
@@ -68,6 +69,9 @@ pub(super) fn reduce(
             if faults.has(Fault::ArchivedLostOnTurn) {
                 state["status"] = json!(after & !IS_ARCHIVED);
             }
+        }
+        "session/mcpServerStopRequested" if faults.has(Fault::SideChannelKept) => {
+            keep_side_channel(state, &action["id"]);
         }
         "chat/turnCancelled" if faults.has(Fault::HistoryUnfinished) => keep_running(state),
         "chat/inputRequested" if faults.has(Fault::WaitingUnseen) => {
@@ -160,6 +164,16 @@ fn keep_running(state: &mut Value) {
         if call["status"] == "cancelled" {
             call["status"] = json!("running");
         }
+    }
+}
+
+/// Gives an MCP server that stops a side channel.
+fn keep_side_channel(state: &mut Value, id: &Value) {
+    let containers = state.get_mut("customizations").and_then(Value::as_array_mut);
+    let inner = containers.into_iter().flatten().filter_map(|it| it.get_mut("children"));
+    let mut children = inner.filter_map(Value::as_array_mut).flatten();
+    if let Some(server) = children.find(|it| it["id"] == *id) {
+        server["channel"] = json!("mcp://kept");
     }
 }
 

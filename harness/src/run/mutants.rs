@@ -60,7 +60,6 @@ const NO_CHANGESETS: &str = "the reference host has no changesets";
 const NO_ANNOTATIONS: &str = "the reference host has no annotations";
 const NO_WATCHES: &str = "the reference host has no files, and so no watches on them";
 const NO_AUTOMATIONS: &str = "the reference host has no automations";
-const NO_CUSTOMIZATIONS: &str = "the reference host has no customizations";
 
 /// Checks that no fault can trip here, each with the reason. Their own tests break them, or captures
 /// in `corpus/captures` break and keep them.
@@ -86,9 +85,6 @@ pub const EXEMPT: &[(&str, &str)] = &[
     ("automation.runs-listed", NO_AUTOMATIONS),
     ("automation.runs-agree", NO_AUTOMATIONS),
     ("automation.run-count", NO_AUTOMATIONS),
-    ("customizations.unique-ids", NO_CUSTOMIZATIONS),
-    ("customizations.enablement-order", NO_CUSTOMIZATIONS),
-    ("mcp.side-channel", NO_CUSTOMIZATIONS),
 ];
 
 /// Every id is made from this; the matrix is the same every time.

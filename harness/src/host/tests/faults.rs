@@ -318,6 +318,47 @@ fn terminals(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
+/// Plugins of two clients, what is decided about them, and a server that is asked.
+fn customizations(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
+    let decisions =
+        json!([{"kind": "global", "enabled": true}, {"kind": "session", "enabled": true}]);
+    let server = json!({"type": "mcpServer", "id": "m", "uri": "virtual:/m", "name": "M",
+        "state": {"kind": "stopped"}});
+    let plugin = |id: &str, children: Option<Value>| {
+        let mut plugin = json!({"type": "plugin", "id": id, "uri": "virtual:/p", "name": id,
+            "enablement": decisions});
+        if let Some(children) = children {
+            plugin["children"] = children;
+        }
+        plugin
+    };
+    for (conn, client, plugins) in [
+        (a, "c1", json!([plugin("p", Some(json!([server]))), plugin("unread", None)])),
+        (b, "c2", json!([plugin("q", Some(json!([server])))])),
+    ] {
+        let client = json!({"clientId": client, "tools": [], "customizations": plugins});
+        let action = json!({"type": "session/activeClientSet", "activeClient": client});
+        pair.dispatch(conn, SESSION, action);
+    }
+    pair.run();
+    let channel = last(&pair, a, "/params/action/channel");
+    pair.ask(a, "prompts/list", json!({"channel": channel}));
+    let off = json!([{"kind": "session", "enabled": false}]);
+    for action in [
+        json!({"type": "session/mcpServerStopRequested", "id": "m"}),
+        json!({"type": "session/customizationToggled", "id": "m", "enablement": off}),
+        json!({"type": "session/mcpServerStartRequested", "id": "m"}),
+        json!({"type": "session/activeClientRemoved", "clientId": "c1"}),
+    ] {
+        pair.dispatch(a, SESSION, action);
+        pair.run();
+        pair.subscribe(b, SESSION);
+    }
+    text(&pair)
+}
+
 /// A creation with a token, a history that is read in pieces, a token for nobody.
 fn pieces(host: Box<dyn Host>) -> String {
     let (mut pair, a, chat) = opened(host);
@@ -421,6 +462,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         queue(host(1_000)),
         oddities(host(1_000)),
         terminals(host(1_000)),
+        customizations(host(1_000)),
         pieces(host(1_000)),
         decisions(host(1_000)),
         reconnects(host(1_000), false),

@@ -1,5 +1,6 @@
 //! Conversations with the reference host.
 
+mod customizations;
 mod faults;
 mod pair;
 mod random;

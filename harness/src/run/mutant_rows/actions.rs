@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::FanoutSkipsSecondClient,
         &[
+            "customizations/*",
             "below/*",
             "fanout.complete",
             "dispatch/*",
@@ -139,6 +140,8 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::EchoWithoutOrigin,
         &[
+            "customizations/*",
+            "mcp/*",
             "below/*",
             "dispatch.settled-once",
             "turns.explained",
@@ -168,6 +171,8 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ClientSeqRenumbered,
         &[
+            "customizations/*",
+            "mcp/*",
             "below/*",
             "sessions/the-list-agrees-at-rest",
             "dispatch.no-forged-origin",
@@ -300,6 +305,7 @@ pub(super) const ROWS: &[Row] = &[
             "dispatch/clients-cannot-speak-for-a-chat",
             "dispatch/clients-cannot-speak-for-a-session",
             "dispatch/clients-cannot-speak-for-the-host",
+            "customizations/only-the-host-lists-them",
             "input/host-alone-asks",
             "tools/host-alone-makes-calls",
             "turns/host-speaks-for-itself",

@@ -105,6 +105,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ClientStaysActive,
         &[
+            "customizations/*",
             "tools/removed-owner-gets-no-call",
             "sessions/clients-join-as-themselves",
             "tools/owner-leaves-and-its-call-fails",

@@ -15,13 +15,14 @@ use super::mutants::Row;
 mod actions;
 mod agent;
 mod below;
+mod customizations;
 mod invariants;
 mod state;
 
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
-    agents.chain(invariants::ROWS).chain(state::ROWS)
+    agents.chain(invariants::ROWS).chain(state::ROWS).chain(customizations::ROWS)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

@@ -70,6 +70,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SnapshotWrongResource,
         &[
+            "customizations/*",
             "reconnect.missing",
             "state.snapshot-agrees",
             "dispatch/two-writers-end-with-one-state",
@@ -454,6 +455,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::WrongErrorCode,
         &[
+            "mcp/*",
             "handshake/*",
             "jsonrpc/what-is-no-request-does-no-harm",
             "jsonrpc/*",
