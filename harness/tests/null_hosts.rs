@@ -128,6 +128,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         // Its requests, its list of sessions, the states that it begins with and the way its echoes
         // travel are honest; whatever needs an action to be refused or to have an effect is not.
         Liar::EchoEverything => &[
+            "annotations/they-go-with-their-session",
             "catalog.default-chat",
             "catalog.one-owner",
             "customizations.enablement-order",
@@ -168,6 +169,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect/unknown-channels-spoil-nothing",
             "reconnect/what-is-gone-is-missing",
             "reconnect/what-was-missed-is-replayed",
+            "resources/*",
             "secrets.kept",
             "sequence.*",
             "sessions.announced-once",
@@ -188,6 +190,11 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "turns.explained",
             "turns.unique-ids",
             "turns.unique-parts",
+            "watch.batch",
+            "watch.below-root",
+            "watch.descriptor",
+            "watches/filters-hold",
+            "watches/released-with-the-last-to-listen",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
@@ -229,6 +236,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect/numbers-go-on-after-a-restart",
             "reconnect/only-what-is-listed-comes-back",
             "reconnect/unknown-channels-spoil-nothing",
+            "resources/*",
             "secrets.kept",
             "sequence.causal",
             "sequence.grows",
@@ -262,11 +270,17 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "subscriptions/a-session-is-not-its-chats",
             "subscriptions/root-news-go-to-root-subscribers",
             "subscriptions/subscribing-changes-nothing",
+            "watch.batch",
+            "watch.below-root",
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
+            "annotations.*",
+            "annotations/*",
             "below/*",
             "catalog.*",
+            "changeset.*",
+            "changesets/*",
             "clients.*",
             "customizations.*",
             "customizations/*",
@@ -291,6 +305,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect.no-notification-replay",
             "reconnect/incomplete-reconnects-are-refused",
             "reconnect/turn-fails-when-the-host-crashes",
+            "resources/*",
             "secrets.*",
             "sequence.*",
             "session.*",
@@ -308,6 +323,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "tools/*",
             "turns.*",
             "turns/*",
+            "watch.*",
+            "watches/*",
         ],
     }
 }

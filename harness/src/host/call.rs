@@ -187,14 +187,24 @@ impl RefHost {
             _ => return,
         };
         let unowned = matches!(step.class, ToolClass::Client(_));
+        let edited = match step.fails || forced {
+            true => Ok(()),
+            false => {
+                let input = known["toolInput"].as_str().unwrap_or(&step.input);
+                self.edit_called(uri, turn, &step.class, input)
+            }
+        };
         let mut result = json!({
-            "success": !step.fails && !unowned,
+            "success": !step.fails && !unowned && edited.is_ok(),
             "pastTenseMessage": format!("Called {}", step.class.names().0),
             "content": output(&known),
         });
-        if step.fails || unowned {
-            let message =
-                if unowned { "no active client offers the tool" } else { "the tool failed" };
+        let why = match edited {
+            _ if unowned => Some("no active client offers the tool".to_owned()),
+            _ if step.fails => Some("the tool failed".to_owned()),
+            edited => edited.err(),
+        };
+        if let Some(message) = why {
             result["error"] = json!({"message": message});
         }
         let mut action = json!({

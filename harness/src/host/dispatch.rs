@@ -277,6 +277,7 @@ impl RefHost {
                 self.start_server(uri, action["id"].as_str().unwrap_or(""));
             }
             "session/mcpServerStopRequested" => self.close_side_channels(uri),
+            "annotations/set" | "annotations/entrySet" => self.store_annotation(uri, action),
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             _ => self.wake(uri),
         }

@@ -31,15 +31,18 @@ use crate::wire::json::{Value, json};
 
 use super::acp::Link;
 use super::agent::Run;
+use super::changesets::Changeset;
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::customizations::Brought;
 use super::fault::{Fault, FaultSet};
+use super::files::Files;
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
 use super::sessions::{Chat, Session};
 use super::terminals::Terminal;
+use super::watches::Watch;
 use super::{Host, Output, timestamp};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -161,6 +164,9 @@ pub struct RefHost {
     pub(super) sessions: LiteMap<String, Session>,
     pub(super) chats: LiteMap<String, Chat>,
     pub(super) terminals: LiteMap<String, Terminal>,
+    pub(super) files: Files,
+    pub(super) watches: LiteMap<String, Watch>,
+    pub(super) changesets: LiteMap<String, Changeset>,
     pub(super) runs: LiteMap<String, Run>,
     /// The plugins that clients brought into each session.
     pub(super) brought: LiteMap<String, Vec<Brought>>,
@@ -212,6 +218,9 @@ impl RefHost {
             sessions: LiteMap::new(),
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
+            files: Files::new(),
+            watches: LiteMap::new(),
+            changesets: LiteMap::new(),
             runs: LiteMap::new(),
             brought: LiteMap::new(),
             starts: LiteMap::new(),
@@ -439,6 +448,7 @@ impl Host for RefHost {
         self.pass(now);
         self.merging.remove(&conn);
         if let Some(connection) = self.connections.remove(&conn) {
+            self.idle_watches();
             self.left(connection.client.as_deref());
             if let Some(client) =
                 connection.client.filter(|_| self.has(Fault::TurnCancelledWithClient))
@@ -459,13 +469,22 @@ impl Host for RefHost {
         self.ready_sessions();
         self.ready_servers();
         self.remove_gone_clients();
+        self.release_watches();
+        self.end_computing();
         self.play();
         self.send_due();
     }
 
     fn next_timeout(&self) -> Option<Duration> {
         let runs = self.runs.values().filter_map(Run::due);
-        let rest = [self.next_ready(), self.next_server(), self.next_removal(), self.next_held()];
+        let rest = [
+            self.next_ready(),
+            self.next_server(),
+            self.next_removal(),
+            self.next_release(),
+            self.next_computed(),
+            self.next_held(),
+        ];
         runs.chain(rest.into_iter().flatten()).min()
     }
 
@@ -490,6 +509,7 @@ impl Host for RefHost {
     fn restart(&mut self, now: Duration) {
         self.pass(now);
         self.connections.clear();
+        self.idle_watches();
         self.merging.clear();
         self.outputs.clear();
         self.late.clear();

@@ -503,6 +503,54 @@ faults! {
         "An MCP server that is stopped has a side channel all the same.";
     UnofferedServed = "unoffered-served",
         "Every method is answered on side channels.";
+    CountsStuck = "counts-stuck",
+        "A session's counts of annotations do not follow them.";
+    AcceptsEmptyAnnotations = "accepts-empty-annotations",
+        "An annotation may come without entries.";
+    AcceptsLastEntryRemoval = "accepts-last-entry-removal",
+        "The last entry of an annotation can be removed alone.";
+    AnnotationsOutlive = "annotations-outlive",
+        "The annotations of a disposed session can still be subscribed to.";
+    RangeDropped = "range-dropped",
+        "An update of an annotation drops its range.";
+    PathsEscape = "paths-escape",
+        "A `..` in the URI of a file leads out of the area of clients.";
+    OverwritesAlways = "overwrites-always",
+        "Files are written, copied and moved over what was not to be replaced.";
+    FoldersGoWhole = "folders-go-whole",
+        "A folder that is not empty is deleted with all that is in it, unasked.";
+    EmptyBatches = "empty-batches",
+        "A watch hears of changes that it did not ask for, in an empty batch.";
+    WatchLeaks = "watch-leaks",
+        "A watch also tells of what happens beside its root.";
+    WatchMisdescribed = "watch-misdescribed",
+        "The state of a watch says the opposite of how deep it was asked to look.";
+    WatchShallow = "watch-shallow",
+        "Every watch looks at direct children only.";
+    FiltersIgnored = "filters-ignored",
+        "A watch tells of everything below its root.";
+    WatchOutlives = "watch-outlives",
+        "A watch stays when nobody is subscribed to it any more.";
+    ErrorBesideReady = "error-beside-ready",
+        "A changeset that is ready says what went wrong.";
+    ChangedFileTwice = "changed-file-twice",
+        "The last file of a changeset is in it twice.";
+    ClearedToRecompute = "cleared-to-recompute",
+        "A changeset drops its files before it is computed anew.";
+    ReviewsUnoffered = "reviews-unoffered",
+        "Files can be marked as reviewed in changesets that do not offer it.";
+    ReviewKept = "review-kept",
+        "A reviewed file stays so when an agent changes it again.";
+    ChangesUncounted = "changes-uncounted",
+        "The summary of a session does not say how much it has changed.";
+    ChangesetsOutlive = "changesets-outlive",
+        "The changesets of a disposed session can still be subscribed to.";
+    DisabledRuns = "disabled-runs",
+        "An operation that is disabled can be invoked.";
+    ScopesIgnored = "scopes-ignored",
+        "An operation can be invoked for what it has no scope for.";
+    OperationNeverEnds = "operation-never-ends",
+        "An operation that was invoked is running for ever.";
 }
 
 /// Faults that only show on a host which speaks ACP to its agent.

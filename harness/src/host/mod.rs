@@ -23,25 +23,33 @@ pub mod null;
 
 mod acp;
 mod agent;
+mod annotations;
+mod base64;
 mod call;
+mod changesets;
 mod chats;
 mod configuration;
 mod connection;
 mod customizations;
 mod dispatch;
+mod edits;
+mod files;
 mod handshake;
 mod log;
 mod mcp;
 mod merge;
+mod operations;
 mod paging;
 mod play;
 mod publish;
+mod resources;
 mod rollup;
 mod rules;
 mod sessions;
 mod tamper;
 mod terminals;
 mod timestamp;
+mod watches;
 
 #[cfg(test)]
 mod tests;

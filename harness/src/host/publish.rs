@@ -180,6 +180,7 @@ impl RefHost {
             Some(ChannelKind::Chat) => self.chat_changed(uri, action_type),
             Some(ChannelKind::Session) => self.session_changed(uri, action_type),
             Some(ChannelKind::Terminal) => self.terminal_changed(action_type),
+            Some(ChannelKind::Annotations) => self.annotations_changed(uri),
             _ => {}
         }
     }
@@ -215,6 +216,7 @@ impl RefHost {
     /// Serves `subscribe`.
     pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
+        self.expand_changeset(uri);
         if !self.exists(uri) {
             if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
                 let state = super::sessions::empty_state(super::configuration::PROVIDER);
@@ -337,6 +339,7 @@ impl RefHost {
         let Some(client) = connection.client.clone() else {
             return;
         };
+        self.leave_watch(uri);
         let mut others = self.connections.values();
         let stays = others.any(|other| {
             other.client.as_ref() == Some(&client) && other.subscriptions.contains(uri)

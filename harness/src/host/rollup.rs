@@ -197,10 +197,14 @@ impl RefHost {
         summary.insert("modifiedAt", json!(modified));
         summary.insert("createdAt", json!(created));
         summary.insert("chats", chats.iter().map(compact).collect());
+        if let Some(changes) = self.changes_of(uri) {
+            summary.insert("changes", changes);
+        }
         Value::Object(summary)
     }
 
-    fn announce_summary(&mut self, uri: &str) {
+    /// Tells what has changed of a session's summary.
+    pub(super) fn announce_summary(&mut self, uri: &str) {
         let now = self.summary_of(uri);
         let Some(session) = self.sessions.get_mut(uri) else {
             return;

@@ -8,6 +8,8 @@
 
 use crate::wire::json::Value;
 
+use super::annotations as notes;
+use super::changesets;
 use super::configuration::{self, Frozen};
 use super::customizations::{entries, is_on};
 use super::engine::{MAX_STORED_BYTES, RefHost};
@@ -109,9 +111,21 @@ pub(super) const RULES: &[Rule] = &[
     rule("terminal/claimed", new_holder, "dispatch.terminal.claimed.for-other"),
     rule("terminal/input", own_claim, "dispatch.terminal.input.non-holder"),
     rule("terminal/input", running, "dispatch.terminal.exited"),
+    rule(
+        "changeset/filesReviewChanged",
+        changesets::reviewable,
+        "dispatch.changeset.filesReviewChanged.no-capability",
+    ),
+    rule("annotations/set", notes::has_entries, "dispatch.annotations.set.empty-entries"),
+    rule("annotations/set", notes::entries_differ, "annotations.entry-upsert"),
+    rule("annotations/set", notes::begins_unresolved, "annotations.new-unresolved"),
+    rule("annotations/set", notes::annotation_room, "security.bounds"),
+    rule("annotations/updated", notes::stored, "security.bounds"),
+    rule("annotations/entrySet", notes::entry_room, "security.bounds"),
+    rule("annotations/entryRemoved", notes::not_the_last, "dispatch.annotations.entryRemoved.last"),
 ];
 
-fn require(holds: bool, otherwise: &str) -> Result<(), String> {
+pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 

@@ -42,6 +42,10 @@ pub(super) struct Session {
     pub(super) summary: Value,
     /// Who wants to hear how its creation goes, under which token.
     pub(super) progress: Option<(ConnId, String)>,
+    /// Bytes that clients put into its annotations for good.
+    pub(super) annotated: usize,
+    /// How the URIs of its changesets begin, once it has any.
+    pub(super) changes: Option<String>,
 }
 
 /// What the host knows of a chat beyond its state.
@@ -109,8 +113,11 @@ impl RefHost {
             ready_at: Some(self.now + READY_DELAY),
             summary: Value::Null,
             progress: call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned())),
+            annotated: 0,
+            changes: None,
         };
         self.sessions.insert(uri.clone(), session);
+        self.add_annotations(&uri);
         self.index_active(&uri);
         if self.has(Fault::SessionNeverReady) {
             if let Some(session) = self.sessions.get_mut(&uri) {
@@ -270,9 +277,11 @@ impl RefHost {
     /// Takes a session and its subscriptions away, and says nothing.
     fn drop_session(&mut self, uri: &str) {
         self.report_progress(uri, STAGES);
+        self.drop_changesets(uri);
         self.sessions.remove(uri);
         self.creating.remove(uri);
         self.drop_channel(uri);
+        self.drop_annotations(uri);
         self.index_active(uri);
         self.forget_customizations(uri);
     }

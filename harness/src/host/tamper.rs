@@ -77,6 +77,12 @@ pub(super) fn reduce(
         "chat/inputRequested" if faults.has(Fault::WaitingUnseen) => {
             state["status"] = json!(status);
         }
+        "annotations/updated" if faults.has(Fault::RangeDropped) => {
+            let annotations = state.get_mut("annotations").and_then(Value::as_array_mut);
+            for members in annotations.into_iter().flatten().filter_map(Value::as_object_mut) {
+                members.remove("range");
+            }
+        }
         "chat/truncated" if faults.has(Fault::TruncationDropsOneMore) => {
             if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
                 turns.pop();

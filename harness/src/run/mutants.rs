@@ -56,9 +56,6 @@ pub const UNTESTED: &str = "untested:";
 /// How many of a hundred faults have to trip only what their row names.
 pub const PURE_PERCENT: usize = 80;
 
-const NO_CHANGESETS: &str = "the reference host has no changesets";
-const NO_ANNOTATIONS: &str = "the reference host has no annotations";
-const NO_WATCHES: &str = "the reference host has no files, and so no watches on them";
 const NO_AUTOMATIONS: &str = "the reference host has no automations";
 
 /// Checks that no fault can trip here, each with the reason. Their own tests break them, or captures
@@ -70,15 +67,6 @@ pub const EXEMPT: &[(&str, &str)] = &[
         "in the simulation a client answers before the next frame comes, so that a host never has \
          two open requests",
     ),
-    ("changeset.error", NO_CHANGESETS),
-    ("changeset.unique-ids", NO_CHANGESETS),
-    ("changeset.kept-while-recomputing", NO_CHANGESETS),
-    ("changeset.review-offered", NO_CHANGESETS),
-    ("annotations.sound", NO_ANNOTATIONS),
-    ("annotations.counts", NO_ANNOTATIONS),
-    ("watch.batch", NO_WATCHES),
-    ("watch.below-root", NO_WATCHES),
-    ("watch.descriptor", NO_WATCHES),
     ("automation.runs-forward", NO_AUTOMATIONS),
     ("automation.run-times", NO_AUTOMATIONS),
     ("automation.run-sessions", NO_AUTOMATIONS),

@@ -163,6 +163,12 @@ impl RefHost {
         first.strip_prefix("file://").filter(|path| path.starts_with('/')).map(str::to_owned)
     }
 
+    /// The folder that the agent of a chat works in.
+    fn folder_of(&self, uri: &str) -> String {
+        let own = self.acp.as_ref().map(|link| link.cwd.clone());
+        self.cwd_of(uri).or(own).unwrap_or_default()
+    }
+
     /// A line came from the agent.
     pub(super) fn hear_agent(&mut self, text: &str) {
         let Decoded::Message(message) = decode(&Frame::Text(text.to_owned())) else {

@@ -96,6 +96,10 @@ impl RefHost {
             return;
         }
         let success = status == "completed";
+        if success {
+            let folder = self.folder_of(uri);
+            self.edit_told(uri, turn, &folder, &update["content"]);
+        }
         let mut result = json!({
             "success": success, "pastTenseMessage": (format!("Called {}", known.title)),
             "content": (known.content),

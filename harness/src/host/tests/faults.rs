@@ -359,6 +359,95 @@ fn customizations(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
+/// Comments that come, change and go, also in ways that they may not.
+fn annotations(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let uri = format!("{SESSION}/annotations");
+    pair.subscribe(a, &uri);
+    let entry = json!({"id": "e", "text": "Why?"});
+    let annotation = |id: &str, entries: Value| {
+        json!({"id": id, "origin": {"session": SESSION}, "resource": "file:///f", "entries": entries,
+            "resolved": false,
+            "range": {"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 0}}})
+    };
+    for action in [
+        json!({"type": "annotations/set", "annotation": annotation("n", json!([]))}),
+        json!({"type": "annotations/set", "annotation": annotation("m", json!([entry]))}),
+        json!({"type": "annotations/updated", "annotationId": "m", "resolved": true}),
+        json!({"type": "annotations/entryRemoved", "annotationId": "m", "entryId": "e"}),
+    ] {
+        pair.dispatch(a, &uri, action);
+        pair.subscribe(a, &uri);
+    }
+    pair.subscribe(a, SESSION);
+    pair.ask(a, "disposeSession", json!({"channel": SESSION}));
+    pair.subscribe(a, &uri);
+    text(&pair)
+}
+
+/// Files that are written, watched and deleted, also where and how they may not.
+fn resources(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let file = |name: &str| json!({"uri": format!("file:///harness/{name}"), "channel": ROOT});
+    let write = |name: &str| {
+        let mut params = file(name);
+        params["data"] = json!("x");
+        params["encoding"] = json!("utf-8");
+        params["createOnly"] = json!(true);
+        params
+    };
+    pair.ask(a, "resourceMkdir", file("w/deep"));
+    let mut watch = file("w");
+    watch["recursive"] = json!(true);
+    watch["excludes"] = json!({"items": ["*.log"]});
+    let made = pair.ask(a, "createResourceWatch", watch);
+    let uri = made["result"]["channel"].as_str().unwrap_or("").to_owned();
+    pair.subscribe(a, &uri);
+    for name in ["w/a", "w/a", "w/a.log", "w/deep/a", "beside"] {
+        pair.ask(a, "resourceWrite", write(name));
+    }
+    pair.ask(a, "resourceDelete", file("w"));
+    pair.ask(a, "resourceRead", file("../outside/canary.txt"));
+    let left = json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": uri}});
+    pair.raw(a, &left.to_string());
+    pair.subscribe(a, &uri);
+    text(&pair)
+}
+
+/// Files that an agent edits, and what clients do about it.
+fn changesets(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let script = "tool write \"one\\nx\\n\"\ntool write \"two\\ny\\n\"";
+    pair.start(a, &chat, "t1", script);
+    pair.run();
+    pair.subscribe(a, SESSION);
+    let whole = last(&pair, a, "/result/snapshot/state/changesets/0/uriTemplate");
+    let whole = whole.as_str().unwrap_or("ahp-changeset:/none").to_owned();
+    let turn = format!("{whole}/turn/t1");
+    for uri in [&whole, &turn] {
+        pair.subscribe(a, uri);
+        let files = json!(["file:///harness/one", "file:///harness/two"]);
+        let review =
+            json!({"type": "changeset/filesReviewChanged", "files": files, "reviewed": true});
+        pair.dispatch(a, uri, review);
+    }
+    pair.start(a, &chat, "t2", r#"tool edit "one\nx\nz""#);
+    pair.run();
+    pair.subscribe(a, &whole);
+    for (id, target) in [
+        ("publish", Value::Null),
+        ("publish", json!({"kind": "resource", "resource": "file:///harness/one"})),
+        ("revert", json!({"kind": "resource", "resource": "file:///harness/one"})),
+    ] {
+        let params = json!({"channel": whole, "operationId": id, "target": target});
+        pair.ask(a, "invokeChangesetOperation", params);
+    }
+    pair.ask(a, "listSessions", json!({"channel": ROOT}));
+    pair.ask(a, "disposeSession", json!({"channel": SESSION}));
+    pair.subscribe(a, &whole);
+    text(&pair)
+}
+
 /// A creation with a token, a history that is read in pieces, a token for nobody.
 fn pieces(host: Box<dyn Host>) -> String {
     let (mut pair, a, chat) = opened(host);
@@ -463,6 +552,9 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         oddities(host(1_000)),
         terminals(host(1_000)),
         customizations(host(1_000)),
+        annotations(host(1_000)),
+        resources(host(1_000)),
+        changesets(host(1_000)),
         pieces(host(1_000)),
         decisions(host(1_000)),
         reconnects(host(1_000), false),

@@ -1,5 +1,6 @@
 //! Conversations with the reference host.
 
+mod content;
 mod customizations;
 mod faults;
 mod pair;

@@ -30,6 +30,7 @@ const SCRIPTS: &[&str] = &[
     "endless",
     "hold go\ntitle T",
     "usage 1 2\ntool edit e fails",
+    "tool write f\ntool edit \"f\\nx\\ny\"\ntool write \"g\\nx\"",
     "nonsense",
 ];
 const CHATS: &[&str] = &["ahp-chat:/1", "ahp-chat:/2", "ahp-chat:/none"];

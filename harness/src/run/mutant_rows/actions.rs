@@ -54,6 +54,8 @@ pub(super) const ROWS: &[Row] = &[
             "input/late-client-answers",
             "input/one-answer-counts",
             "input/one-answer-leaves-the-next-question",
+            "annotations/*",
+            "changesets/*",
         ],
     ),
     row(
@@ -68,6 +70,7 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/subscribing-twice-delivers-once",
             "subscriptions/unsubscribing-ends-the-delivery",
             "fanout.notifications-subscribed",
+            "watches/released-with-the-last-to-listen",
         ],
     ),
     row(
@@ -165,6 +168,8 @@ pub(super) const ROWS: &[Row] = &[
             "steering/only-users-steer",
             "steering/queue-and-steering-are-apart",
             "steering/starts-nothing-after-a-cancel",
+            "annotations/*",
+            "changesets/*",
         ],
     ),
     row(Fault::ForgedOrigin, &["dispatch.no-forged-origin"]),
@@ -199,6 +204,8 @@ pub(super) const ROWS: &[Row] = &[
             "steering/decides-no-call",
             "steering/queue-and-steering-are-apart",
             "steering/starts-nothing-after-a-cancel",
+            "annotations/*",
+            "changesets/*",
         ],
     ),
     row(
@@ -310,6 +317,8 @@ pub(super) const ROWS: &[Row] = &[
             "tools/host-alone-makes-calls",
             "turns/host-speaks-for-itself",
             "tools/forged-readiness-runs-nothing",
+            "changesets/only-the-host-computes-them",
+            "watches/changes-below-are-told",
         ],
     ),
     row(
@@ -462,6 +471,7 @@ pub(super) const ROWS: &[Row] = &[
             "order/completion-meets-cancel",
             "reconnect/turn-owner-comes-back",
             "turns/cancel-ends-a-client-tool",
+            "changesets/*",
         ],
     ),
     row(
@@ -530,6 +540,8 @@ pub(super) const ROWS: &[Row] = &[
             "steering/starts-nothing-after-a-cancel",
             "subscriptions/merged-deliveries-come-to-the-same-state",
             "subscriptions/a-window-shows-the-latest-turns",
+            "annotations/a-session-counts-them",
+            "changesets/*",
         ],
     ),
     row(

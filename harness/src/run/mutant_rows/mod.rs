@@ -15,6 +15,7 @@ use super::mutants::Row;
 mod actions;
 mod agent;
 mod below;
+mod content;
 mod customizations;
 mod invariants;
 mod state;
@@ -22,7 +23,8 @@ mod state;
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
-    agents.chain(invariants::ROWS).chain(state::ROWS).chain(customizations::ROWS)
+    let later = content::ROWS.iter().chain(customizations::ROWS);
+    agents.chain(invariants::ROWS).chain(state::ROWS).chain(later)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

@@ -99,6 +99,9 @@ pub(super) const ROWS: &[Row] = &[
             "queue/consumed-while-its-sender-is-away",
             "queue/two-senders-one-queue",
             "tools/*",
+            "annotations/everybody-may-write-them",
+            "changesets/an-edit-shows",
+            "watches/changes-below-are-told",
         ],
     ),
     row(
@@ -218,6 +221,8 @@ pub(super) const ROWS: &[Row] = &[
             "sessions/a-session-is-listed-until-disposed",
             "sessions/a-shell-message-counts-as-use",
             "sessions/the-list-comes-in-pages",
+            "annotations/a-session-counts-them",
+            "changesets/an-edit-shows",
         ],
     ),
     row(
@@ -260,7 +265,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::SummaryChangesSilent,
-        &["sessions.list-agrees", "sessions.summary-agrees", "metadata/a-title-is-shared"],
+        &[
+            "sessions.list-agrees",
+            "sessions.summary-agrees",
+            "metadata/a-title-is-shared",
+            "annotations/a-session-counts-them",
+        ],
     ),
     row(Fault::SummaryCarriesIdentity, &["identity.kept", "metadata/a-title-is-shared"]),
     row(Fault::DuplicateSessionAccepted, &["sessions/a-uri-in-use-is-refused"]),
@@ -463,6 +473,8 @@ pub(super) const ROWS: &[Row] = &[
             "sessions/*",
             "subscriptions/unknown-channels-are-refused",
             "subscriptions/a-window-shows-the-latest-turns",
+            "resources/*",
+            "watches/changes-below-are-told",
         ],
     ),
     row(Fault::ErrorWithoutMessage, &["shape.host", "jsonrpc/unknown-methods-are-refused"]),

@@ -1,0 +1,133 @@
+//! Annotations: comments on a session's files, on a channel that comes and goes with the session.
+//!
+//! Clients write all of them. The session repeats how many there are, in its state and its summary;
+//! no action tells that, so the two follow as the status does.
+//!
+//! Readings taken where the specification is silent:
+//! - An annotation without entries is refused, and so is the removal of its last entry: the client
+//!   is the one who has to say that the annotation goes.
+//! - A new annotation that calls itself resolved is refused.
+//!
+//! Knows: what an annotations channel holds. Never knows: files, who wrote what.
+//!
+//! Start at [`RefHost::add_annotations`].
+
+use std::collections::HashSet;
+
+use crate::wire::json::{Value, json};
+
+use super::engine::{MAX_STORED_BYTES, RefHost};
+use super::fault::Fault;
+use super::rules::{Facts, require};
+use crate::wire::channel::ChannelKind;
+
+/// The most annotations of a session.
+const MAX_ANNOTATIONS: usize = 1_000;
+/// The most entries of an annotation.
+const MAX_ENTRIES: usize = 1_000;
+/// What the URI of a session's annotations has at its end.
+const PATH: &str = "/annotations";
+
+impl RefHost {
+    /// Gives a session that is being created its annotations.
+    pub(super) fn add_annotations(&mut self, session: &str) {
+        let uri = format!("{session}{PATH}");
+        self.add_channel(&uri, ChannelKind::Annotations, json!({"annotations": []}));
+        self.count_annotations(session);
+    }
+
+    /// Takes a session's annotations away.
+    pub(super) fn drop_annotations(&mut self, session: &str) {
+        if !self.has(Fault::AnnotationsOutlive) {
+            self.drop_channel(&format!("{session}{PATH}"));
+        }
+    }
+
+    /// Follows an action on a session's annotations.
+    pub(super) fn annotations_changed(&mut self, uri: &str) {
+        if let Some(session) = uri.strip_suffix(PATH).filter(|_| !self.has(Fault::CountsStuck)) {
+            self.count_annotations(session);
+            self.announce_summary(session);
+        }
+    }
+
+    /// Makes a session say how many annotations it has.
+    fn count_annotations(&mut self, session: &str) {
+        let uri = format!("{session}{PATH}");
+        let annotations = self.state(&uri)["annotations"].as_array();
+        let entries = |it: &Value| it["entries"].as_array().map_or(0, Vec::len);
+        let summary = json!({
+            "resource": uri,
+            "annotationCount": annotations.map_or(0, Vec::len),
+            "entryCount": annotations.into_iter().flatten().map(entries).sum::<usize>(),
+        });
+        if let Some(channel) = self.channels.get_mut(session) {
+            channel.state["annotations"] = summary;
+        }
+    }
+
+    /// Counts what a client puts into a session's annotations for good.
+    pub(super) fn store_annotation(&mut self, uri: &str, action: &Value) {
+        let session = uri.strip_suffix(PATH).and_then(|session| self.sessions.get_mut(session));
+        if let Some(session) = session {
+            session.annotated += action.to_string().len();
+        }
+    }
+}
+
+impl Facts<'_> {
+    /// The annotation that an id names; null where there is none.
+    fn annotation(&self, id: &Value) -> &Value {
+        let annotations = self.state["annotations"].as_array();
+        annotations.into_iter().flatten().find(|it| &it["id"] == id).unwrap_or(&Value::Null)
+    }
+}
+
+pub(super) fn has_entries(facts: &Facts) -> Result<(), String> {
+    let entries = facts.action["annotation"]["entries"].as_array();
+    let some = entries.is_some_and(|entries| !entries.is_empty());
+    let some = some || facts.host.has(Fault::AcceptsEmptyAnnotations);
+    require(some, "an annotation has at least one entry")
+}
+
+pub(super) fn entries_differ(facts: &Facts) -> Result<(), String> {
+    let entries = facts.action["annotation"]["entries"].as_array();
+    let mut ids = entries.into_iter().flatten().map(|entry| entry["id"].as_str());
+    let mut seen = HashSet::new();
+    require(ids.all(|id| seen.insert(id)), "the ids of the entries repeat")
+}
+
+pub(super) fn begins_unresolved(facts: &Facts) -> Result<(), String> {
+    let annotation = &facts.action["annotation"];
+    let known = !facts.annotation(&annotation["id"]).is_null();
+    require(known || annotation["resolved"] != true, "a new annotation is not resolved")
+}
+
+pub(super) fn annotation_room(facts: &Facts) -> Result<(), String> {
+    let annotations = facts.state["annotations"].as_array().map_or(0, Vec::len);
+    let entries = facts.action["annotation"]["entries"].as_array().map_or(0, Vec::len);
+    require(annotations < MAX_ANNOTATIONS && entries <= MAX_ENTRIES, "too many annotations")?;
+    stored(facts)
+}
+
+pub(super) fn entry_room(facts: &Facts) -> Result<(), String> {
+    let annotation = facts.annotation(&facts.action["annotationId"]);
+    let entries = annotation["entries"].as_array().map_or(0, Vec::len);
+    require(entries < MAX_ENTRIES, "too many entries")?;
+    stored(facts)
+}
+
+pub(super) fn stored(facts: &Facts) -> Result<(), String> {
+    let session = facts.uri.strip_suffix(PATH).and_then(|uri| facts.host.sessions.get(uri));
+    let stored = session.map_or(0, |session| session.annotated);
+    require(stored < MAX_STORED_BYTES, "the session is full")
+}
+
+pub(super) fn not_the_last(facts: &Facts) -> Result<(), String> {
+    let entries = facts.annotation(&facts.action["annotationId"])["entries"].as_array();
+    let last = entries.is_some_and(|entries| {
+        entries.len() == 1 && entries.iter().all(|entry| entry["id"] == facts.action["entryId"])
+    });
+    let last = last && !facts.host.has(Fault::AcceptsLastEntryRemoval);
+    require(!last, "the last entry goes with its annotation (hint: `annotations/removed`)")
+}

@@ -1,0 +1,431 @@
+//! The host's files: a small tree in memory, and which part of it clients may reach.
+//!
+//! The tree holds something outside of the area of clients too, so that a host which does not keep
+//! them inside shows it. There are no links in it.
+//!
+//! Every change says what came of it, for those who watch.
+//!
+//! Knows: paths, bytes. Never knows: clients, channels.
+//!
+//! Start at [`Files`].
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::connection::Failure;
+
+/// The folder that clients may reach.
+pub(super) const AREA: &str = "/harness";
+/// The folder of what files were before agents edited them, which clients may read.
+pub(super) const KEPT: &str = "/before";
+/// A file outside of both, which nobody may reach.
+const OUTSIDE: [&str; 2] = ["/outside", "/outside/canary.txt"];
+/// The most files and folders.
+const MAX_NODES: usize = 10_000;
+/// The largest file.
+const MAX_FILE: usize = 1 << 20;
+/// The most bytes in all files.
+const MAX_BYTES: usize = 32 << 20;
+/// The longest path, in bytes.
+const MAX_PATH: usize = 1_024;
+
+/// A file.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    pub(super) bytes: Vec<u8>,
+    /// What names this content; no other content had it.
+    pub(super) etag: u64,
+    /// When it was written.
+    pub(super) at: String,
+}
+
+/// A file or a folder.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    File(File),
+    Folder,
+}
+
+impl Node {
+    /// What the protocol calls it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Node::File(_) => "file",
+            Node::Folder => "directory",
+        }
+    }
+}
+
+/// Something that happened to a path: `added`, `updated`, `deleted`.
+pub(super) type Change = (String, &'static str);
+
+/// How bytes are put into a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mode {
+    /// In place of all that stands from the position on.
+    Truncate,
+    /// So many bytes before the end.
+    Append,
+    /// At the position, and moves the rest.
+    Insert,
+}
+
+/// Which content a write may meet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// None at all.
+    pub(super) nothing: bool,
+    /// This one.
+    pub(super) etag: Option<String>,
+}
+
+/// The tree.
+#[derive(Debug)]
+pub(super) struct Files {
+    nodes: BTreeMap<String, Node>,
+    bytes: usize,
+    written: u64,
+}
+
+fn missing() -> Failure {
+    Failure::named("NotFound", "no such file or folder")
+}
+
+fn exists() -> Failure {
+    Failure::named("AlreadyExists", "there is something already")
+}
+
+/// The folder that a path stands in.
+pub(super) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// Whether a path is another one or stands below it.
+pub(super) fn within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl Files {
+    /// The tree of a host that has just been made.
+    pub(super) fn new() -> Files {
+        let mut nodes = BTreeMap::from([(AREA.to_owned(), Node::Folder)]);
+        let [folder, canary] = OUTSIDE.map(str::to_owned);
+        let file = File { bytes: b"canary".to_vec(), etag: 0, at: String::new() };
+        nodes.insert(folder, Node::Folder);
+        nodes.insert(KEPT.to_owned(), Node::Folder);
+        nodes.insert(canary, Node::File(file));
+        Files { nodes, bytes: 0, written: 0 }
+    }
+
+    /// What stands at a path.
+    pub(super) fn get(&self, path: &str) -> Result<&Node, Failure> {
+        self.nodes.get(path).ok_or_else(missing)
+    }
+
+    /// The content of a file.
+    pub(super) fn file(&self, path: &str) -> Result<&File, Failure> {
+        match self.get(path)? {
+            Node::File(file) => Ok(file),
+            Node::Folder => Err(Failure::invalid_request("the path is a folder")),
+        }
+    }
+
+    /// Everything below a path, in order.
+    fn below(&self, path: &str) -> impl Iterator<Item = (&String, &Node)> {
+        let from = format!("{path}/");
+        let range = (Bound::Included(from.clone()), Bound::Unbounded);
+        self.nodes.range(range).take_while(move |(at, _)| at.starts_with(&from))
+    }
+
+    /// The names and kinds of what stands in a folder.
+    pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, Failure> {
+        if let Node::File(_) = self.get(path)? {
+            return Err(Failure::invalid_request("the path is no folder"));
+        }
+        let mut direct = Vec::new();
+        for (at, node) in self.below(path) {
+            let name = &at[path.len() + 1..];
+            if !name.contains('/') {
+                direct.push((name, node.kind()));
+            }
+        }
+        Ok(direct)
+    }
+
+    /// Puts bytes into a file, which is made where it is missing.
+    pub(super) fn write(
+        &mut self,
+        path: &str,
+        data: &[u8],
+        how: (Mode, usize),
+        wanted: &Wanted,
+        now: &str,
+    ) -> Result<Vec<Change>, Failure> {
+        let known = match self.nodes.get(path) {
+            Some(Node::Folder) => return Err(Failure::invalid_request("the path is a folder")),
+            Some(Node::File(file)) => Some(file),
+            None => None,
+        };
+        if wanted.nothing && known.is_some() {
+            return Err(exists());
+        }
+        let etag = known.map(|file| etag(file.etag));
+        if wanted.etag.is_some() && wanted.etag != etag {
+            return Err(Failure::named("Conflict", "the file has another content"));
+        }
+        let old = known.map_or(&[][..], |file| file.bytes.as_slice());
+        let (mode, position) = how;
+        if position > old.len() {
+            return Err(Failure::invalid_params("expected a position in the file"));
+        }
+        let at = if let Mode::Append = mode { old.len() - position } else { position };
+        let rest = if let Mode::Truncate = mode { &[][..] } else { &old[at..] };
+        let bytes = [&old[..at], data, rest].concat();
+        let kind = if known.is_some() { "updated" } else { "added" };
+        self.put(path, bytes, now)?;
+        Ok(vec![(path.to_owned(), kind)])
+    }
+
+    /// Makes a file say something, if there is room and a folder for it.
+    fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), Failure> {
+        if !matches!(self.nodes.get(parent(path)), Some(Node::Folder)) {
+            return Err(missing());
+        }
+        let old = match self.nodes.get(path) {
+            Some(Node::File(file)) => file.bytes.len(),
+            _ => 0,
+        };
+        let full = self.bytes - old + bytes.len() > MAX_BYTES || self.nodes.len() >= MAX_NODES;
+        if full || bytes.len() > MAX_FILE || path.len() > MAX_PATH {
+            return Err(Failure::invalid_request("there is no room for that"));
+        }
+        self.bytes = self.bytes - old + bytes.len();
+        self.written += 1;
+        let file = File { bytes, etag: self.written, at: now.to_owned() };
+        self.nodes.insert(path.to_owned(), Node::File(file));
+        Ok(())
+    }
+
+    /// Keeps a content, and says where; `None` if there is no room.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Option<String> {
+        let path = format!("{KEPT}/{}", self.written);
+        self.put(&path, bytes.to_vec(), "").ok()?;
+        Some(path)
+    }
+
+    /// Drops a content that was kept.
+    pub(super) fn forget(&mut self, path: &str) {
+        if let Some(Node::File(file)) = self.nodes.remove(path) {
+            self.bytes -= file.bytes.len();
+        }
+    }
+
+    /// Makes a folder, and those that it stands in.
+    pub(super) fn make_folder(&mut self, path: &str) -> Result<Vec<Change>, Failure> {
+        let mut made = Vec::new();
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let folders: Vec<&str> = ends.map(|end| &path[..end]).filter(|it| !it.is_empty()).collect();
+        for folder in &folders {
+            match self.nodes.get(*folder) {
+                Some(Node::File(_)) => return Err(exists()),
+                Some(Node::Folder) => {}
+                None => made.push((*folder).to_owned()),
+            }
+        }
+        if self.nodes.len() + made.len() > MAX_NODES || path.len() > MAX_PATH {
+            return Err(Failure::invalid_request("there is no room for that"));
+        }
+        for folder in &made {
+            self.nodes.insert(folder.clone(), Node::Folder);
+        }
+        Ok(made.into_iter().map(|folder| (folder, "added")).collect())
+    }
+
+    /// Removes a file, or a folder with all that is in it.
+    pub(super) fn remove(&mut self, path: &str, recursive: bool) -> Result<Vec<Change>, Failure> {
+        self.get(path)?;
+        let mut gone: Vec<String> = self.below(path).map(|(at, _)| at.clone()).collect();
+        if !gone.is_empty() && !recursive {
+            return Err(Failure::invalid_request("the folder is not empty"));
+        }
+        gone.push(path.to_owned());
+        for at in &gone {
+            if let Some(Node::File(file)) = self.nodes.remove(at) {
+                self.bytes -= file.bytes.len();
+            }
+        }
+        Ok(gone.into_iter().map(|at| (at, "deleted")).collect())
+    }
+
+    /// Copies a file or a folder, and takes the source away where it is a move.
+    pub(super) fn copy(
+        &mut self,
+        from: &str,
+        to: &str,
+        moves: bool,
+        overwrites: bool,
+        now: &str,
+    ) -> Result<Vec<Change>, Failure> {
+        let source = self.get(from)?.clone();
+        if self.nodes.contains_key(to) && !overwrites {
+            return Err(exists());
+        }
+        if from == to {
+            return Ok(Vec::new());
+        }
+        if within(to, from) || within(from, to) {
+            return Err(Failure::invalid_request("one of the two holds the other"));
+        }
+        let mut changes = Vec::new();
+        match (source, self.nodes.get(to)) {
+            (Node::File(file), None) => {
+                self.put(to, file.bytes, now)?;
+                changes.push((to.to_owned(), "added"));
+            }
+            (Node::File(file), Some(Node::File(_))) => {
+                self.put(to, file.bytes, now)?;
+                changes.push((to.to_owned(), "updated"));
+            }
+            (Node::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
+            // A folder is neither put into nor replaced by something else.
+            _ => return Err(exists()),
+        }
+        if moves {
+            changes.extend(self.remove(from, true)?);
+        }
+        Ok(changes)
+    }
+
+    fn copy_folder(&mut self, from: &str, to: &str, now: &str) -> Result<Vec<Change>, Failure> {
+        if !matches!(self.nodes.get(parent(to)), Some(Node::Folder)) {
+            return Err(missing());
+        }
+        let below = self.below(from).map(|(at, node)| (at[from.len()..].to_owned(), node.clone()));
+        let below: Vec<(String, Node)> = below.collect();
+        let more: usize = below.iter().map(|(_, node)| node.size()).sum();
+        let longest = below.iter().map(|(rest, _)| rest.len()).max().unwrap_or(0);
+        let nodes = self.nodes.len() + below.len() + 1;
+        if self.bytes + more > MAX_BYTES || nodes > MAX_NODES || to.len() + longest > MAX_PATH {
+            return Err(Failure::invalid_request("there is no room for that"));
+        }
+        let mut changes = self.make_folder(to)?;
+        for (rest, node) in below {
+            let path = format!("{to}{rest}");
+            match node {
+                Node::Folder => {
+                    self.nodes.insert(path.clone(), Node::Folder);
+                }
+                Node::File(file) => self.put(&path, file.bytes, now)?,
+            }
+            changes.push((path, "added"));
+        }
+        Ok(changes)
+    }
+}
+
+impl Node {
+    fn size(&self) -> usize {
+        match self {
+            Node::File(file) => file.bytes.len(),
+            Node::Folder => 0,
+        }
+    }
+}
+
+/// The token of a content.
+pub(super) fn etag(number: u64) -> String {
+    format!("w{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> Files {
+        let mut files = Files::new();
+        files.make_folder("/harness/a/b").unwrap();
+        put(&mut files, "/harness/a/one", "abcdef");
+        put(&mut files, "/harness/a/b/two", "x");
+        files
+    }
+
+    fn put(files: &mut Files, path: &str, text: &str) {
+        let how = (Mode::Truncate, 0);
+        files.write(path, text.as_bytes(), how, &Wanted::default(), "now").unwrap();
+    }
+
+    fn all(files: &Files) -> String {
+        let paths: Vec<&str> = files.below(AREA).map(|(at, _)| &at[AREA.len()..]).collect();
+        paths.join(" ")
+    }
+
+    #[test]
+    fn bytes_go_where_they_should() {
+        let check = |mode: Mode, position: usize, expected: Option<&str>| {
+            let mut files = tree();
+            let how = (mode, position);
+            let came = files.write("/harness/a/one", b"X", how, &Wanted::default(), "now");
+            assert_eq!(came.is_ok(), expected.is_some(), "{mode:?} {position}");
+            let bytes = files.file("/harness/a/one").unwrap().bytes.clone();
+            assert_eq!(bytes, expected.unwrap_or("abcdef").as_bytes(), "{mode:?} {position}");
+        };
+        check(Mode::Truncate, 0, Some("X"));
+        check(Mode::Truncate, 2, Some("abX"));
+        check(Mode::Append, 0, Some("abcdefX"));
+        check(Mode::Append, 3, Some("abcXdef"));
+        check(Mode::Insert, 0, Some("Xabcdef"));
+        check(Mode::Insert, 6, Some("abcdefX"));
+        check(Mode::Truncate, 7, None);
+        check(Mode::Append, 7, None);
+        check(Mode::Insert, 7, None);
+    }
+
+    #[test]
+    fn trees_move_whole_and_never_into_themselves() {
+        let check = |from: &str, to: &str, moves: bool, expected: Option<&str>| {
+            let mut files = tree();
+            let before = all(&files);
+            let [from, to] = [from, to].map(|path| format!("{AREA}{path}"));
+            let came = files.copy(&from, &to, moves, true, "now");
+            assert_eq!(came.is_ok(), expected.is_some(), "{from} {to}");
+            assert_eq!(all(&files), expected.unwrap_or(&before), "{from} {to}");
+            let bytes: usize = files.below(AREA).map(|(_, node)| node.size()).sum();
+            assert_eq!(files.bytes, bytes, "{from} {to}");
+        };
+        check("/a", "/c", true, Some("/c /c/b /c/b/two /c/one"));
+        check("/a/b", "/b", false, Some("/a /a/b /a/b/two /a/one /b /b/two"));
+        check("/a/one", "/a/b/two", true, Some("/a /a/b /a/b/two"));
+        check("/a", "/a", true, Some("/a /a/b /a/b/two /a/one"));
+        check("/a", "/a/b/c", true, None);
+        check("/a/b", "/a", false, None);
+        check("/a/one", "/a/b", false, None);
+        check("/a/one", "/none/one", false, None);
+        check("/none", "/c", false, None);
+    }
+
+    #[test]
+    fn folders_go_when_asked_to_go_whole() {
+        let mut files = tree();
+        assert!(files.remove("/harness/a", false).is_err());
+        assert_eq!(files.list("/harness/a").unwrap(), [("b", "directory"), ("one", "file")]);
+        let gone = files.remove("/harness/a", true).unwrap();
+        assert_eq!(gone.len(), 4);
+        assert_eq!(all(&files), "");
+        assert_eq!(files.bytes, 0);
+    }
+
+    #[test]
+    fn room_is_bounded() {
+        let mut files = Files::new();
+        let how = (Mode::Append, 0);
+        let mut write = |path: &str, size: usize| {
+            let data = vec![b'x'; size];
+            files.write(path, &data, how, &Wanted::default(), "now").is_ok()
+        };
+        assert!(write("/harness/f", MAX_FILE));
+        assert!(!write("/harness/f", 1));
+        assert!(!write(&format!("/harness/{}", "n".repeat(MAX_PATH)), 1));
+        let fits = (0..100).filter(|n| write(&format!("/harness/{n}"), MAX_FILE)).count();
+        assert_eq!(fits, MAX_BYTES / MAX_FILE - 1);
+    }
+}

@@ -1,0 +1,130 @@
+//! Operations on changesets: what a client may have done to what the agents did.
+//!
+//! `revert` takes changes back, of all files or of one; `publish` is there and disabled, since
+//! nobody is there to publish to. An operation has run when its request is answered.
+//!
+//! Knows: changesets. Never knows: how they are computed.
+//!
+//! Start at [`RefHost::invoke_changeset_operation`].
+
+use crate::wire::json::{Value, json};
+
+use super::changesets::Entry;
+use super::connection::{Call, Failure, Reply};
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::files::{Change, Mode, Wanted};
+use super::publish::unknown_channel;
+use super::resources::uri_of;
+
+/// The operations of a changeset that is a whole session's.
+pub(super) fn offered() -> Value {
+    json!([
+        {
+            "id": "revert", "label": "Revert", "scopes": ["changeset", "resource"],
+            "confirmation": "Take these changes back?", "status": "idle",
+        },
+        {"id": "publish", "label": "Publish", "scopes": ["changeset"], "status": "disabled"},
+    ])
+}
+
+impl RefHost {
+    /// Serves `invokeChangesetOperation`. Source: changeset-channel.md; `changeset.operation.*`.
+    pub(super) fn invoke_changeset_operation(&mut self, call: &Call) -> Reply {
+        let uri = call.channel();
+        if !self.changesets.contains_key(uri) {
+            return Err(unknown_channel(uri));
+        }
+        let state = self.state(uri);
+        let wanted = call.text("operationId");
+        let mut known = state["operations"].as_array().into_iter().flatten();
+        let Some(operation) = known.find(|operation| operation["id"] == wanted) else {
+            return Err(Failure::invalid_params("the changeset has no such operation"));
+        };
+        let target = &call.params["target"];
+        let scope = target["kind"].as_str().unwrap_or("changeset");
+        let scopes = operation["scopes"].as_array();
+        let fits = scopes.is_some_and(|scopes| scopes.contains(&json!(scope)));
+        if !fits && !self.has(Fault::ScopesIgnored) {
+            return Err(Failure::invalid_params(format!("the operation has no scope `{scope}`")));
+        }
+        let disabled = operation["status"] == "disabled" && !self.has(Fault::DisabledRuns);
+        if disabled || operation["status"] == "running" || state["status"] != "ready" {
+            return Err(Failure::invalid_request("the operation cannot be invoked now"));
+        }
+        self.tell_operation(uri, wanted, json!({"status": "running"}));
+        let came = match wanted {
+            "revert" => self.revert(uri, target["resource"].as_str()),
+            _ => Ok(()),
+        };
+        let error = came.as_ref().err().map(|why| json!({"errorType": "revert", "message": why}));
+        let status = match error {
+            Some(error) => json!({"status": "error", "error": error}),
+            None => json!({"status": "idle"}),
+        };
+        if !self.has(Fault::OperationNeverEnds) {
+            self.tell_operation(uri, wanted, status);
+        }
+        came.map(|()| json!({})).map_err(Failure::invalid_request)
+    }
+
+    fn tell_operation(&mut self, uri: &str, id: &str, mut status: Value) {
+        status["type"] = json!("changeset/operationStatusChanged");
+        status["operationId"] = json!(id);
+        self.publish(uri, status);
+    }
+
+    /// Makes files what they were, all of them or one.
+    ///
+    /// # Errors
+    /// Why not, for a person; then nothing has changed.
+    fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
+        let Some(changeset) = self.changesets.get(uri) else {
+            return Ok(());
+        };
+        let shown = |entry: &Entry| {
+            let id = uri_of(&entry.path);
+            let files = self.state(uri)["files"].as_array();
+            files.into_iter().flatten().any(|file| file["id"] == id.as_str())
+        };
+        let wanted = |entry: &&Entry| {
+            shown(entry) && target.is_none_or(|target| uri_of(&entry.path) == target)
+        };
+        let chosen: Vec<&Entry> = changeset.entries.iter().filter(wanted).collect();
+        if chosen.is_empty() && target.is_some() {
+            return Err("the changeset has no such file".to_owned());
+        }
+        // What somebody else has written since is not taken back unseen.
+        let etag = |entry: &Entry| self.files.file(&entry.path).ok().map(|file| file.etag);
+        if let Some(other) = chosen.iter().find(|entry| etag(entry) != entry.shown) {
+            return Err(format!("`{}` has changed since", uri_of(&other.path)));
+        }
+        let chosen = chosen.into_iter().map(|entry| (entry.path.clone(), entry.before.clone()));
+        let chosen: Vec<(String, Option<String>)> = chosen.collect();
+        for (path, before) in chosen {
+            let changes = self.restore(&path, before.as_deref()).map_err(|why| why.message)?;
+            self.tell_watches(&changes);
+            if let Some(changeset) = self.changesets.get_mut(uri) {
+                changeset.entries.retain(|entry| entry.path != path);
+            }
+            if let Some(kept) = before {
+                self.files.forget(&kept);
+            }
+            let action = json!({"type": "changeset/fileRemoved", "fileId": uri_of(&path)});
+            self.publish(uri, action);
+        }
+        if let Some(session) = self.changesets.get(uri).map(|it| it.session.clone()) {
+            self.announce_summary(&session);
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, path: &str, before: Option<&str>) -> Result<Vec<Change>, Failure> {
+        let Some(before) = before else {
+            return self.files.remove(path, false);
+        };
+        let bytes = self.files.file(before)?.bytes.clone();
+        let now = self.timestamp();
+        self.files.write(path, &bytes, (Mode::Truncate, 0), &Wanted::default(), &now)
+    }
+}

@@ -1,0 +1,259 @@
+//! Resources: clients read and change the host's files, and reach nothing beyond their area.
+//!
+//! Readings taken where the specification is silent:
+//! - Nobody is ever asked for a permission: what is in the area is granted, what is not is denied.
+//! - A file in the place of a folder, a folder in that of a file, and a folder that is not empty are
+//!   invalid requests.
+//! - What is copied or moved never replaces a folder.
+//!
+//! Knows: URIs, the requests. Never knows: who watches.
+//!
+//! Start at [`RefHost::resource_read`].
+
+use crate::wire::json::{Value, json};
+
+use super::base64;
+use super::connection::{Call, Failure, Reply};
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::files::{AREA, Change, KEPT, Mode, Node, Wanted, etag, within};
+
+/// What a URI of a file begins with.
+const SCHEME: &str = "file://";
+
+/// The URI of a path.
+pub(super) fn uri_of(path: &str) -> String {
+    let pieces: Vec<String> = path.split('/').map(escaped).collect();
+    format!("{SCHEME}{}", pieces.join("/"))
+}
+
+/// A text as it stands in a URI, as a piece of its own.
+pub(super) fn escaped(text: &str) -> String {
+    let mut piece = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' => piece.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => piece.push(char::from(byte)),
+            _ => piece.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    piece
+}
+
+/// A piece of a path without its escapes; `None` where it is none.
+fn plain(piece: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(piece.len());
+    let mut rest = piece.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            b'?' | b'#' => return None,
+            other => other,
+        });
+    }
+    let piece = String::from_utf8(bytes).ok()?;
+    (!piece.is_empty() && !piece.contains(['/', '\0'])).then_some(piece)
+}
+
+impl RefHost {
+    /// The path that a URI names, where clients may look.
+    pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
+        let bad = || Failure::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
+        let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));
+        let rest = rest.ok_or_else(bad)?;
+        let mut path: Vec<String> = Vec::new();
+        for piece in rest.strip_suffix('/').unwrap_or(rest).split('/') {
+            match plain(piece).ok_or_else(bad)?.as_str() {
+                "." => return Err(bad()),
+                ".." if self.has(Fault::PathsEscape) => {
+                    path.pop();
+                }
+                ".." => return Err(denied()),
+                piece => path.push(piece.to_owned()),
+            }
+        }
+        let path = format!("/{}", path.join("/"));
+        let inside = within(&path, AREA)
+            || within(&path, KEPT)
+            || self.has(Fault::PathsEscape) && uri.contains("..");
+        if inside { Ok(path) } else { Err(denied()) }
+    }
+
+    fn path(&self, call: &Call, name: &str) -> Result<String, Failure> {
+        self.path_of(call.text(name))
+    }
+
+    /// The path of something that clients may make, replace or take away, which the area itself is
+    /// not.
+    fn own_path(&self, call: &Call, name: &str) -> Result<String, Failure> {
+        let path = self.path(call, name)?;
+        if path == AREA || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
+    }
+
+    /// Tells those who watch what has come of a request.
+    fn done(&mut self, changes: Result<Vec<Change>, Failure>) -> Reply {
+        self.tell_watches(&changes?);
+        Ok(json!({}))
+    }
+
+    /// Serves `resourceRead`. Source: root-channel.md; `resource.read.*`.
+    pub(super) fn resource_read(&mut self, call: &Call) -> Reply {
+        let file = self.files.file(&self.path(call, "uri")?)?;
+        let text = str::from_utf8(&file.bytes).ok();
+        // What is no text comes in base64, whatever was asked for.
+        Ok(match text.filter(|_| call.text("encoding") != "base64") {
+            Some(text) => json!({"data": text, "encoding": "utf-8"}),
+            None => json!({"data": base64::encode(&file.bytes), "encoding": "base64"}),
+        })
+    }
+
+    /// Serves `resourceWrite`.
+    pub(super) fn resource_write(&mut self, call: &Call) -> Reply {
+        let path = self.own_path(call, "uri")?;
+        let data = match call.text("encoding") {
+            "base64" => base64::decode(call.text("data"))
+                .ok_or_else(|| Failure::invalid_params("expected base64 at `params.data`"))?,
+            _ => call.text("data").as_bytes().to_vec(),
+        };
+        let mode = match call.text("mode") {
+            "append" => Mode::Append,
+            "insert" => Mode::Insert,
+            _ => Mode::Truncate,
+        };
+        let position = call.params.get("position").filter(|position| !position.is_null());
+        let position = position.map_or(Some(0), Value::as_u64);
+        let position = position.and_then(|position| usize::try_from(position).ok());
+        let position =
+            position.ok_or_else(|| Failure::invalid_params("expected a position in the file"))?;
+        let mut wanted = Wanted {
+            nothing: call.params["createOnly"] == true,
+            etag: call.params["ifMatch"].as_str().map(str::to_owned),
+        };
+        if self.has(Fault::OverwritesAlways) {
+            wanted = Wanted::default();
+        }
+        let now = self.timestamp();
+        let changes = self.files.write(&path, &data, (mode, position), &wanted, &now);
+        self.done(changes)
+    }
+
+    /// Serves `resourceList`.
+    pub(super) fn resource_list(&mut self, call: &Call) -> Reply {
+        let path = self.path(call, "uri")?;
+        let entry = |(name, kind): (&str, &'static str)| json!({"name": name, "type": kind});
+        let entries: Vec<Value> = self.files.list(&path)?.into_iter().map(entry).collect();
+        Ok(json!({"entries": entries}))
+    }
+
+    /// Serves `resourceCopy`.
+    pub(super) fn resource_copy(&mut self, call: &Call) -> Reply {
+        self.copy_or_move(call, false)
+    }
+
+    /// Serves `resourceMove`.
+    pub(super) fn resource_move(&mut self, call: &Call) -> Reply {
+        self.copy_or_move(call, true)
+    }
+
+    fn copy_or_move(&mut self, call: &Call, moves: bool) -> Reply {
+        let (from, to) = (self.own_path(call, "source")?, self.own_path(call, "destination")?);
+        let careful = call.params["failIfExists"] == true;
+        let overwrites = !careful || self.has(Fault::OverwritesAlways);
+        let now = self.timestamp();
+        let changes = self.files.copy(&from, &to, moves, overwrites, &now);
+        self.done(changes)
+    }
+
+    /// Serves `resourceDelete`.
+    pub(super) fn resource_delete(&mut self, call: &Call) -> Reply {
+        let path = self.own_path(call, "uri")?;
+        let recursive = call.params["recursive"] == true || self.has(Fault::FoldersGoWhole);
+        let changes = self.files.remove(&path, recursive);
+        self.done(changes)
+    }
+
+    /// Serves `resourceMkdir`.
+    pub(super) fn resource_mkdir(&mut self, call: &Call) -> Reply {
+        let path = self.own_path(call, "uri")?;
+        let changes = self.files.make_folder(&path);
+        self.done(changes)
+    }
+
+    /// Serves `resourceResolve`.
+    pub(super) fn resource_resolve(&mut self, call: &Call) -> Reply {
+        let path = self.path(call, "uri")?;
+        let node = self.files.get(&path)?;
+        let mut result = json!({"uri": uri_of(&path), "type": node.kind()});
+        if let Node::File(file) = node {
+            result["size"] = json!(file.bytes.len());
+            result["mtime"] = json!(file.at);
+            result["etag"] = json!(etag(file.etag));
+        }
+        Ok(result)
+    }
+
+    /// Serves `resourceRequest`: what can be reached needs no asking, and nothing else is granted.
+    pub(super) fn resource_request(&mut self, call: &Call) -> Reply {
+        match call.params["write"] == true {
+            true => self.own_path(call, "uri")?,
+            false => self.path(call, "uri")?,
+        };
+        Ok(json!({}))
+    }
+}
+
+/// No request would change that, so that none is named.
+fn denied() -> Failure {
+    Failure::named("PermissionDenied", "the path is not in the area of clients")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::engine::Config;
+
+    #[test]
+    fn uris_name_paths_inside() {
+        let host = RefHost::new(Config::default());
+        let check = |uri: &str, expected: Result<&str, i64>| {
+            let found = host.path_of(uri).map_err(|failure| failure.code);
+            assert_eq!(found.as_deref().map_err(|code| *code), expected, "{uri}");
+        };
+        check("file:///harness", Ok("/harness"));
+        check("file:///harness/", Ok("/harness"));
+        check("file:///harness/a%20b/%C3%BC", Ok("/harness/a b/ü"));
+        check("file:///harness/%252e%252e/x", Ok("/harness/%2e%2e/x"));
+        for outside in [
+            "file:///",
+            "file:///harnes",
+            "file:///harness2",
+            "file:///outside/canary.txt",
+            "file:///harness/../outside/canary.txt",
+            "file:///harness/%2e%2e/outside/canary.txt",
+            "file:///harness/a/%2E./../outside",
+        ] {
+            let code = if outside == "file:///" { -32602 } else { -32009 };
+            check(outside, Err(code));
+        }
+        for odd in [
+            "",
+            "/harness",
+            "file://host/harness",
+            "https://a.example/harness",
+            "file:///harness//a",
+            "file:///harness/./a",
+            "file:///harness/%2fa",
+            "file:///harness/%zz",
+            "file:///harness/%ff",
+            "file:///harness/%00",
+            "file:///harness/a?b",
+        ] {
+            check(odd, Err(-32602));
+        }
+        assert_eq!(uri_of("/harness/a b/ü#"), "file:///harness/a%20b/%C3%BC%23");
+    }
+}
