@@ -102,6 +102,7 @@ pub(super) const ROWS: &[Row] = &[
             "annotations/everybody-may-write-them",
             "changesets/an-edit-shows",
             "watches/changes-below-are-told",
+            "watches/released-with-the-last-to-listen",
         ],
     ),
     row(
@@ -186,6 +187,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/turn-owner-comes-back",
             "reconnect/turn-decision-in-flight",
             "reconnect/turn-two-come-back",
+            "watches/released-with-the-last-to-listen",
         ],
     ),
     row(
