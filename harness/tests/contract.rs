@@ -2,7 +2,8 @@
 //! what a host's developer is told to keep.
 //!
 //! Each vector becomes a scenario of `next` steps; behind an action that may or may not come, the
-//! following one is an `expect`, which passes over it.
+//! following one is an `expect`, which passes over it. Lanes may be mixed in any way; the reference
+//! host takes a step of each in turn, and is held to that.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const VECTORS: &str = include_str!("../contract/vectors.json");
 
 fn vectors() -> Vec<Value> {
     let file = Value::read(VECTORS).expect("JSON");
-    assert_eq!(file["format"], 1);
+    assert_eq!(file["format"], 2);
     file["vectors"].as_array().expect("a list").clone()
 }
 
@@ -33,6 +34,7 @@ fn written(value: &Value, expected: bool) -> String {
     match value {
         Value::Null => "$absent".to_owned(),
         Value::String(text) => match text.strip_prefix('$') {
+            Some("client") => "\"${A.id}\"".to_owned(),
             Some(name) if expected => format!("$bind {name}"),
             Some(name) => format!("\"${{{name}}}\""),
             None => value.to_text(),
@@ -51,6 +53,19 @@ fn written(value: &Value, expected: bool) -> String {
     }
 }
 
+/// The steps of lanes, one of each in turn.
+fn mixed(lanes: &[Value]) -> Vec<&Value> {
+    let lanes: Vec<&Vec<Value>> = lanes.iter().filter_map(Value::as_array).collect();
+    let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or_default();
+    (0..longest).flat_map(|at| lanes.iter().filter_map(move |lane| lane.get(at))).collect()
+}
+
+/// What a client dispatches.
+fn dispatched(step: &Value) -> String {
+    let (on, action) = (step["on"].as_str().unwrap_or("chat"), written(&step["in"], false));
+    format!("  - dispatch: {{ by: A, channel: \"${{{on}}}\", action: {action} }}\n")
+}
+
 /// The scenario of a vector.
 fn scenario(vector: &Value) -> String {
     let lines = vector["script"].as_array().expect("a script").iter();
@@ -58,9 +73,17 @@ fn scenario(vector: &Value) -> String {
     let prompt = Value::from(lines.join("\n")).to_text();
     let mut text =
         "scenario: contract/vector\ntitle: t\nproves: [chat.turn.start-echo]\n".to_owned();
-    let _ = writeln!(text, "steps:\n  - open: A\n  - turn: {{ by: A, id: t1, text: {prompt} }}");
+    text.push_str("steps:\n  - open: A\n");
+    let before = vector["before"].as_array().into_iter().flatten();
+    text.extend(before.map(dispatched));
+    let _ = writeln!(text, "  - turn: {{ by: A, id: t1, text: {prompt} }}");
+    let steps = vector["steps"].as_array().expect("steps").iter();
+    let steps = steps.flat_map(|step| match step["lanes"].as_array() {
+        Some(lanes) => mixed(lanes),
+        None => vec![step],
+    });
     let mut verb = "next";
-    for step in vector["steps"].as_array().expect("steps") {
+    for step in steps {
         if step["maybe"] == true {
             verb = "expect";
         } else if let Some(action) = step.get("out") {
@@ -72,11 +95,7 @@ fn scenario(vector: &Value) -> String {
             );
             verb = "next";
         } else {
-            let action = written(&step["in"], false);
-            let _ = writeln!(
-                text,
-                "  - dispatch: {{ by: A, channel: \"${{chat}}\", action: {action} }}"
-            );
+            text.push_str(&dispatched(step));
         }
     }
     text.push_str("  - never: { at: A, type: chat/responsePart }\n  - barrier: A\n");
@@ -127,5 +146,6 @@ fn an_agent_that_breaks_the_contract_is_noticed() {
     check(Fault::RunsAfterDenial, "a denied call does not run, and the turn goes on");
     check(Fault::ToolRunsTwice, "a call that nobody is asked about runs once");
     check(Fault::TurnNeverEnds, "tokens are reported");
+    check(Fault::CallsTheAbsent, "a client's tool is the client's to run");
     check(Fault::ErrorCompletesTurn, "a failure ends the turn, and nothing after it happens");
 }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::script::{Script, ScriptStep, ToolClass, ToolStep};
+use super::script::{AskKind, Script, ScriptStep, ToolClass, ToolStep};
 
 /// Who plays the agent behind the host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -60,6 +60,13 @@ const MODEL: &[Limit] = &[
     Limit {
         needs: |step| tools(step).any(|tool| tool.deny_ends_turn),
         why: "whether a denial ends the turn is the agent's own affair",
+    },
+    Limit {
+        needs: |step| match step {
+            ScriptStep::Ask { kind, .. } => !matches!(kind, AskKind::Text | AskKind::SingleSelect),
+            _ => false,
+        },
+        why: "which kinds of questions there are is the affair of the agent's own tool",
     },
 ];
 
@@ -123,6 +130,9 @@ mod tests {
         check("tool shell ls reconfirm", false);
         check("parallel\ntool shell ls\ntool read x confirm-result\nend", false);
         check("tool shell x deny-ends-turn", false);
+        check("ask Q a b", true);
+        check("ask-number Q", false);
+        check("ask-multi-select Q a b", false);
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! | `tool CLASS "input" OPTION..` | calls a tool of that class, once |
 //! | `parallel` .. `end` | makes the calls between the two lines at the same time |
 //! | `ask "question" option..` | asks the user: a choice, or a required text without options |
+//! | `ask-multi-select "question" option..` | asks for any number of choices |
+//! | `ask-number "question"`, `ask-boolean "question"` | asks for a number, for yes or no |
+//! | `ask-url "message" "url"` | asks the user to do something at that address |
 //! | `wait 50ms` | does nothing for that long |
 //! | `hold NAME` | waits until NAME is released |
 //! | `usage IN OUT` | reports tokens |
@@ -78,9 +81,11 @@ pub enum ScriptStep {
     Parallel(Vec<ToolStep>),
     /// Asks the user, and waits for the answer.
     Ask {
+        /// What kind of answer is wanted.
+        kind: AskKind,
         /// The question as the user reads it.
         question: String,
-        /// What the user can choose from; empty for a required free text.
+        /// What the user can choose from, where there is a choice; the address of [`AskKind::Url`].
         options: Vec<String>,
     },
     /// Does nothing for a while.
@@ -106,6 +111,44 @@ pub enum ScriptStep {
     /// Streams until it is cancelled.
     Endless,
 }
+
+/// What kind of answer a question wants. The names are the protocol's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AskKind {
+    /// A text.
+    Text,
+    /// One of the options.
+    SingleSelect,
+    /// Any number of the options.
+    MultiSelect,
+    /// A number.
+    Number,
+    /// Yes or no.
+    Boolean,
+    /// No answer: the user is to do something at an address.
+    Url,
+}
+
+/// What follows the question of a step that asks.
+enum AskTail {
+    /// Nothing.
+    Nothing,
+    /// Options; a text is wanted where there are none.
+    MaybeOptions,
+    /// One option or more.
+    Options,
+    /// An address.
+    Address,
+}
+
+/// The steps that ask.
+const ASKS: &[(&str, AskKind, AskTail)] = &[
+    ("ask", AskKind::SingleSelect, AskTail::MaybeOptions),
+    ("ask-multi-select", AskKind::MultiSelect, AskTail::Options),
+    ("ask-number", AskKind::Number, AskTail::Nothing),
+    ("ask-boolean", AskKind::Boolean, AskTail::Nothing),
+    ("ask-url", AskKind::Url, AskTail::Address),
+];
 
 /// One tool call.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -170,7 +213,8 @@ pub enum ScriptErrorKind {
     /// A step of no known name.
     #[error(
         "expected a step, found `{found}`\n\
-         (hint: say think tool parallel ask wait hold usage title fail endless)"
+         (hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url \
+         wait hold usage title fail endless)"
     )]
     UnknownStep {
         /// The first word of the line.
@@ -321,10 +365,6 @@ fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
         "say" => ScriptStep::Say(words.rest("a text")?),
         "think" => ScriptStep::Think(words.rest("a text")?),
         "tool" => ScriptStep::Tool(tool(words)?),
-        "ask" => ScriptStep::Ask {
-            question: words.next("a question")?,
-            options: words.rest("an option").unwrap_or_default(),
-        },
         "wait" => ScriptStep::Wait(duration(&words.next("a duration")?)?),
         "hold" => ScriptStep::Hold(words.next("a name")?),
         "usage" => ScriptStep::Usage {
@@ -337,11 +377,23 @@ fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
             resumable: words.take("resumable"),
         },
         "endless" => ScriptStep::Endless,
-        found => {
-            let found = found.to_owned();
-            return Err(ScriptErrorKind::UnknownStep { found });
-        }
+        found => match ASKS.iter().find(|(name, ..)| *name == found) {
+            Some((_, kind, tail)) => ask(*kind, tail, words)?,
+            None => return Err(ScriptErrorKind::UnknownStep { found: found.to_owned() }),
+        },
     })
+}
+
+fn ask(kind: AskKind, tail: &AskTail, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
+    let question = words.next("a question")?;
+    let options = match tail {
+        AskTail::Nothing => Vec::new(),
+        AskTail::MaybeOptions => words.rest("an option").unwrap_or_default(),
+        AskTail::Options => words.rest("an option")?,
+        AskTail::Address => vec![words.next("an address")?],
+    };
+    let open = kind == AskKind::SingleSelect && options.is_empty();
+    Ok(ScriptStep::Ask { kind: if open { AskKind::Text } else { kind }, question, options })
 }
 
 fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
@@ -536,8 +588,9 @@ impl fmt::Display for ScriptStep {
                 calls.iter().try_for_each(|call| writeln!(f, "  {call}"))?;
                 f.write_str("end")
             }
-            ScriptStep::Ask { question, options } => {
-                write!(f, "ask {}", Word(question))?;
+            ScriptStep::Ask { kind, question, options } => {
+                let row = ASKS.iter().find(|(_, known, _)| known == kind);
+                write!(f, "{} {}", row.map_or("ask", |(name, ..)| name), Word(question))?;
                 list(f, "", options)
             }
             ScriptStep::Wait(duration) => write!(f, "wait {}ms", duration.as_millis()),
@@ -587,6 +640,10 @@ mod tests {
         );
         check(r#"ask "Which?" main dev"#, r#"ask "Which?" "main" "dev""#);
         check(r#"ask "Name?""#, r#"ask "Name?""#);
+        check("ask-multi-select Which? a b", r#"ask-multi-select "Which?" "a" "b""#);
+        check("ask-number Many?", r#"ask-number "Many?""#);
+        check("ask-boolean Sure?", r#"ask-boolean "Sure?""#);
+        check("ask-url Sign. https://x.example", r#"ask-url "Sign." "https://x.example""#);
         check("wait 2s", "wait 2000ms");
         check("hold go", r#"hold "go""#);
         check("usage 1 2", "usage 1 2");
@@ -608,6 +665,9 @@ mod tests {
         check("ahp-script: 1\nsay", 2, "a text after `say`");
         check("ahp-script: 1\ntool shell ls now", 2, "found `now`");
         check("ahp-script: 1\ntool oven x", 2, "found `oven`");
+        check("ahp-script: 1\nask-multi-select Q", 2, "an option after `Q`");
+        check("ahp-script: 1\nask-url Q", 2, "an address after `Q`");
+        check("ahp-script: 1\nask-number Q a", 2, "found `a`");
         check("ahp-script: 1\nwait 50", 2, "`50ms`");
         check("ahp-script: 1\nwait 9999s", 2, "ten minutes");
         check("ahp-script: 1\nusage 1 x", 2, "found `x`");

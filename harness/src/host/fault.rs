@@ -271,6 +271,8 @@ faults! {
         "A request that has its response can be completed again.";
     InputIncompleteAccepted = "input-incomplete-accepted",
         "A request is accepted without its required answers.";
+    AnswerKindUnchecked = "answer-kind-unchecked",
+        "An answer of another kind than its question is accepted.";
     FlagsNotStored = "flags-not-stored",
         "Read and archived flags are echoed and not stored.";
     TitleNotApplied = "title-not-applied",

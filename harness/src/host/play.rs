@@ -17,7 +17,7 @@ use crate::wire::json::{Value, json};
 use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
 use super::engine::RefHost;
 use super::fault::Fault;
-use crate::agent::script::ScriptStep;
+use crate::agent::script::{AskKind, ScriptStep};
 
 /// What a fault adds to the duration of turns.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -108,7 +108,9 @@ impl RefHost {
                 }
                 self.hold_up(uri, index, Wait::Others);
             }
-            ScriptStep::Ask { question, options } => self.ask(uri, index, &question, &options),
+            ScriptStep::Ask { kind, question, options } => {
+                self.ask(uri, index, kind, &question, &options);
+            }
             ScriptStep::Wait(delay) => self.delay(uri, index, delay),
             ScriptStep::Hold(name) => self.hold_up(uri, index, Wait::Release(name)),
             ScriptStep::Usage { .. } if self.has(Fault::UsageDropped) => {}
@@ -167,17 +169,13 @@ impl RefHost {
     }
 
     /// Asks the user. Source: `chat.input.*`.
-    fn ask(&mut self, uri: &str, index: usize, question: &str, options: &[String]) {
+    fn ask(&mut self, uri: &str, index: usize, kind: AskKind, question: &str, options: &[String]) {
         let id = self.fresh_id("request");
-        let option = |text: &String| json!({"id": text, "label": text});
-        let question = match options {
-            [] => json!({"kind": "text", "id": "answer", "message": question, "required": true}),
-            _ => json!({
-                "kind": "single-select", "id": "answer", "message": question, "required": true,
-                "options": options.iter().map(option).collect::<Vec<Value>>(),
-            }),
-        };
-        let request = json!({"id": id, "message": question["message"], "questions": [question]});
+        let mut request = json!({"id": id, "message": question});
+        match kind {
+            AskKind::Url => request["url"] = json!(options.first()),
+            _ => request["questions"] = json!([questioned(kind, question, options)]),
+        }
         self.say(uri, json!({"type": "chat/inputRequested", "request": request}));
         self.hold_up(uri, index, Wait::Answer(id));
     }
@@ -421,4 +419,21 @@ fn answered(state: &Value, id: &str) -> bool {
     let parts = state["activeTurn"]["responseParts"].as_array();
     let mut parts = parts.into_iter().flatten();
     parts.any(|part| part["request"]["id"] == id && part["response"].is_string())
+}
+
+/// A required question.
+fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
+    let name = match kind {
+        AskKind::Text | AskKind::Url => "text",
+        AskKind::SingleSelect => "single-select",
+        AskKind::MultiSelect => "multi-select",
+        AskKind::Number => "number",
+        AskKind::Boolean => "boolean",
+    };
+    let mut question = json!({"kind": name, "id": "answer", "message": message, "required": true});
+    if matches!(kind, AskKind::SingleSelect | AskKind::MultiSelect) {
+        let options = options.iter().map(|text| json!({"id": text, "label": text}));
+        question["options"] = options.collect();
+    }
+    question
 }

@@ -289,7 +289,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("multi-select", &["selected-many", "text"]),
 ];
 
-fn check_answer(question: &Value, answer: &Value) -> Result<(), String> {
+fn check_answer(question: &Value, answer: &Value, any: bool) -> Result<(), String> {
     if !matches!(answer["state"].as_str(), Some("draft" | "submitted")) {
         return Ok(());
     }
@@ -307,7 +307,7 @@ fn check_answer(question: &Value, answer: &Value) -> Result<(), String> {
     let row = ANSWERS.iter().find(|(question, _)| *question == kind);
     let fits = row
         .is_none_or(|(_, kinds)| kinds.contains(&answer["value"]["kind"].as_str().unwrap_or("")));
-    require(fits, "the answer does not fit the question")
+    require(fits || any, "the answer does not fit the question")
 }
 
 fn fitting_answer(facts: &Facts) -> Result<(), String> {
@@ -315,7 +315,7 @@ fn fitting_answer(facts: &Facts) -> Result<(), String> {
         return Ok(());
     };
     let question = facts.question(facts.action["questionId"].as_str().unwrap_or(""));
-    check_answer(question, answer)
+    check_answer(question, answer, facts.host.has(Fault::AnswerKindUnchecked))
 }
 
 fn complete_answers(facts: &Facts) -> Result<(), String> {
@@ -324,7 +324,7 @@ fn complete_answers(facts: &Facts) -> Result<(), String> {
     }
     let request = facts.request();
     for (id, answer) in facts.action["answers"].as_object().into_iter().flatten() {
-        check_answer(facts.question(id), answer)?;
+        check_answer(facts.question(id), answer, false)?;
     }
     if facts.action["response"] != "accept" {
         return Ok(());

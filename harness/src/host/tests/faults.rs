@@ -205,6 +205,10 @@ fn tools(host: Box<dyn Host>) -> String {
             json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "v"}}});
         pair.dispatch(a, &chat, completed("nonsense", json!({})));
         pair.dispatch(a, &chat, completed(request, json!({})));
+        let other = json!({"state": "submitted", "value": {"kind": "boolean", "value": true}});
+        let other = json!({"type": "chat/inputAnswerChanged", "requestId": request,
+            "questionId": "answer", "answer": other});
+        pair.dispatch(a, &chat, other);
         pair.dispatch(a, &chat, completed(request, answer.clone()));
         pair.dispatch(a, &chat, completed(request, answer));
         pair.run();

@@ -384,6 +384,10 @@ pub(super) const ROWS: &[Row] = &[
         &["input/required-answers-are-required", "order/rejected-action-is-rolled-back"],
     ),
     row(
+        Fault::AnswerKindUnchecked,
+        &["input/answers-fit-the-kind-of-question", "input/required-answers-are-required"],
+    ),
+    row(
         Fault::FlagsNotStored,
         &[
             "sessions.summary-agrees",
