@@ -115,6 +115,8 @@ async fn an_answer_holds_until_its_name_is_released() {
     // A release that comes first is kept; one release lets one answer go.
     stand.release("", "go");
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
+    // Who asks again for the same answer is not held again.
+    assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
     let held = conversation("hold go", 0);
     let again = ask(&address, MESSAGES, &held);
     assert!(timeout(Duration::from_millis(200), again).await.is_err());
@@ -161,6 +163,59 @@ async fn what_is_no_request_is_answered_in_bounds() {
     let mut text = Vec::new();
     timeout(Duration::from_secs(5), stream.read_to_end(&mut text)).await.unwrap().unwrap();
     assert!(ask(&address, MESSAGES, &conversation("say a", 0)).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn agents_that_never_come_back_hold_up_nobody() {
+    let (stand, address) = stand().await;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        // One half of a head, one half of a body, one answer that is not read and one that holds.
+        let mut half = TcpStream::connect(&address).await.unwrap();
+        half.write_all(b"POST /v1/messages HTTP/1.1\r\nHost").await.unwrap();
+        let mut body = TcpStream::connect(&address).await.unwrap();
+        body.write_all(b"POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+            .await
+            .unwrap();
+        let unread = send(&address, MESSAGES, &conversation("endless", 0)).await;
+        let held = send(&address, MESSAGES, &conversation("hold never", 0)).await;
+        silent.extend([half, body, unread, held]);
+    }
+    let body = conversation("say a", 0);
+    let answer = ask(&address, MESSAGES, &body);
+    let text = timeout(Duration::from_secs(5), answer).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    // A head has ten seconds.
+    let mut text = Vec::new();
+    let half = silent.first_mut().unwrap();
+    timeout(Duration::from_secs(20), half.read_to_end(&mut text)).await.unwrap().unwrap();
+    drop(silent);
+    assert!(stand.asked() >= 200, "{}", stand.asked());
+}
+
+#[tokio::test]
+async fn a_script_that_no_agent_can_play_is_said_to_be_so() {
+    let (_stand, address) = stand().await;
+    let record = |script: &'static str| {
+        let address = address.clone();
+        async move {
+            ask(&address, MESSAGES, &conversation(script, 0)).await;
+            let log = ask(&address, "GET /ahp/log?after=0", "").await;
+            let asked = log.lines().rfind(|line| line.contains("\"prompt\"")).unwrap().to_owned();
+            Value::read(&asked).unwrap()
+        }
+    };
+    let mistaken = record("dance").await;
+    assert!(mistaken["problem"].to_text().contains("line 2: expected a step"), "{mistaken}");
+    assert_eq!(mistaken["untestable"], true);
+    let lacking = record("tool edit x").await;
+    assert!(lacking["problem"].to_text().contains("no tool of the class `edit`"), "{lacking}");
+    assert_eq!(lacking["untestable"], true);
+    // The tools of clients come to the agent by the host.
+    let hosts = record("tool client lint x").await;
+    assert!(hosts["problem"].to_text().contains("no tool `lint` is offered"), "{hosts}");
+    assert!(hosts.get("untestable").is_none(), "{hosts}");
+    assert!(record("say a").await.get("problem").is_none());
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use crate::oracle::{Options, Oracle};
 use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
+use crate::wire::json::Value;
 
 use super::case::{Case, Output, Setup};
 use super::failure::Failure;
@@ -73,6 +74,8 @@ pub struct Play {
     clients: LiteMap<ConnId, String>,
     below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
+    /// Why the agent below could not play the script, where that is nothing that a host could change.
+    unplayable: Option<String>,
     began: Duration,
     now: Duration,
 }
@@ -90,6 +93,7 @@ impl Play {
             clients: LiteMap::new(),
             below: LiteMap::new(),
             live: HashSet::new(),
+            unplayable: None,
             began: Duration::ZERO,
             now: Duration::ZERO,
         }
@@ -161,6 +165,9 @@ impl Play {
     /// Something passed below the host.
     pub fn below(&mut self, now: Duration, peer: &str, way: Below, seen: Arc<Seen>) {
         let at = self.at(now);
+        if self.unplayable.is_none() {
+            self.unplayable = unplayable(way, &seen);
+        }
         let event = Event::Below { way, seen };
         let line = self.recorder.record(at, peer, &event);
         let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
@@ -219,7 +226,13 @@ impl Play {
             Some(failure) if failure.setup || !shook_hands => {
                 (Status::Untested, failure.message.clone())
             }
-            Some(failure) => (weight.broken(), failure.message.clone()),
+            Some(failure) => match &self.unplayable {
+                Some(why) => {
+                    let reason = format!("the script could not be played, {why}");
+                    (Status::Untested, reason)
+                }
+                None => (weight.broken(), failure.message.clone()),
+            },
             None if self.case.was_interrupted() => (Status::Error, "interrupted".to_owned()),
             None if !shook_hands => (Status::Untested, "no handshake succeeded".to_owned()),
             None if self.case.observations() == 0 => {
@@ -262,6 +275,13 @@ impl Play {
         self.oracle.observe(&Entry { line, at, conn, event });
         line
     }
+}
+
+/// Why an exchange of the model stand-in could not be what the script wants.
+fn unplayable(way: Below, seen: &Seen) -> Option<String> {
+    let record = seen.message().filter(|_| way == Below::Model)?.value();
+    let problem = record.get("problem").and_then(Value::as_str);
+    problem.filter(|_| record["untestable"] == true).map(str::to_owned)
 }
 
 /// The first of the requirements that weigh most.

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -60,10 +61,31 @@ struct State {
     serial: u64,
     /// Scenarios and names that were released and at which nobody has gone on.
     releases: VecDeque<(String, String)>,
-    /// The scenarios of answers that are on their way.
-    cases: LiteMap<u64, String>,
+    /// What the answers that are on their way are about.
+    open: LiteMap<u64, Exchange>,
+    /// Where holds were passed: an agent that asks once more for an answer that it lost is not held twice.
+    passed: VecDeque<(u64, String)>,
     log: VecDeque<(u64, String)>,
     file: Option<Box<dyn Write + Send>>,
+}
+
+/// An answer that is on its way.
+#[derive(Clone, Debug, Default)]
+struct Exchange {
+    /// The scenario, as the prompt says; empty where it does not.
+    case: String,
+    /// Tells one place of one conversation from all others.
+    place: u64,
+}
+
+impl Exchange {
+    fn of(record: &Value) -> Option<Exchange> {
+        let prompt = record["prompt"].as_str()?;
+        let mut hasher = DefaultHasher::new();
+        (prompt, record["place"].as_u64(), record["round"].as_u64()).hash(&mut hasher);
+        let case = script::case_of(prompt).unwrap_or_default().to_owned();
+        Some(Exchange { case, place: hasher.finish() })
+    }
 }
 
 impl Stand {
@@ -78,7 +100,8 @@ impl Stand {
         let state = State {
             serial: 0,
             releases: VecDeque::new(),
-            cases: LiteMap::new(),
+            open: LiteMap::new(),
+            passed: VecDeque::new(),
             log: VecDeque::new(),
             file,
         };
@@ -90,6 +113,11 @@ impl Stand {
         &self.base
     }
 
+    /// How many requests have come so far.
+    pub fn asked(&self) -> u64 {
+        self.state().serial
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,14 +127,15 @@ impl Stand {
         let line = record.to_text();
         let mut state = self.state();
         let ended = record.get("ended").is_some();
-        let prompted = record["prompt"].as_str().and_then(script::case_of).map(str::to_owned);
-        let case = if ended { state.cases.remove(&serial) } else { prompted };
-        if let Some(case) = case {
-            let seen = Arc::new(Seen::new(wire::frame::Frame::Text(line.clone())));
-            let peer = Below::Model.peer().to_owned();
-            self.hub.tell(&case, Heard { peer, way: Below::Model, seen });
+        let exchange = if ended { state.open.remove(&serial) } else { Exchange::of(&record) };
+        if let Some(exchange) = exchange {
+            if !exchange.case.is_empty() {
+                let seen = Arc::new(Seen::new(wire::frame::Frame::Text(line.clone())));
+                let peer = Below::Model.peer().to_owned();
+                self.hub.tell(&exchange.case, Heard { peer, way: Below::Model, seen });
+            }
             if !ended {
-                state.cases.insert(serial, case);
+                state.open.insert(serial, exchange);
             }
         }
         if let Some(file) = &mut state.file {
@@ -121,11 +150,11 @@ impl Stand {
 
     /// Comes back when the name is released, or after [`MAX_HOLD`].
     async fn hold(&self, serial: u64, name: &str) {
-        let case = self.state().cases.get(&serial).cloned().unwrap_or_default();
+        let Exchange { case, place } = self.state().open.get(&serial).cloned().unwrap_or_default();
         let released = async {
             loop {
                 let rung = self.released.notified();
-                if self.take(&case, name) {
+                if self.take(&case, place, name) {
                     return;
                 }
                 rung.await;
@@ -134,13 +163,23 @@ impl Stand {
         let _ = timeout(MAX_HOLD, released).await;
     }
 
-    /// Whether the name was released: once for each release.
-    fn take(&self, case: &str, name: &str) -> bool {
+    /// Whether the name was released: once for each release, and again where it was passed already.
+    fn take(&self, case: &str, place: u64, name: &str) -> bool {
         let mut state = self.state();
+        if state.passed.iter().any(|(passed, what)| *passed == place && what == name) {
+            return true;
+        }
         let fits =
             |(whose, what): &(String, String)| what == name && (whose == case || whose.is_empty());
         let at = state.releases.iter().position(fits);
-        at.and_then(|at| state.releases.remove(at)).is_some()
+        let passes = at.and_then(|at| state.releases.remove(at)).is_some();
+        if passes {
+            if state.passed.len() == MAX_RELEASES {
+                state.passed.pop_front();
+            }
+            state.passed.push_back((place, name.to_owned()));
+        }
+        passes
     }
 
     /// Lets one answer go on that holds at the name, or that is going to; of one scenario where one is named.

@@ -131,6 +131,19 @@ fn check_with(
 }
 
 #[test]
+fn what_it_does_not_offer_it_refuses() {
+    let mut client = Client::new(json!({}), |_, _| None);
+    client.ask(json!(1), "initialize", json!({"protocolVersion": 1}));
+    assert_eq!(client.said[0]["result"]["agentCapabilities"]["loadSession"], false);
+    let params = json!({"sessionId": "session-1", "cwd": "/w", "mcpServers": []});
+    for method in ["session/load", "session/resume", "session/list"] {
+        client.said.clear();
+        client.ask(json!(2), method, params.clone());
+        assert_eq!(client.said[0]["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[test]
 fn scripts_become_updates() {
     check("say a b\nthink c", silent, "a b c end_turn");
     check(
@@ -152,7 +165,7 @@ fn scripts_become_updates() {
     check(
         "nonsense",
         silent,
-        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask wait hold usage title fail endless) error -32603",
+        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url wait hold usage title fail endless) error -32603",
     );
 }
 

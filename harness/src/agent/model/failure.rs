@@ -2,10 +2,11 @@
 //!
 //! Knows: the families. Never knows: when to fail.
 //!
-//! Start at [`status`].
+//! Start at [`Failure::of`].
 
 use crate::wire::json::json;
 
+use super::flavor::Flavor;
 use super::reply::Reply;
 use super::routes::Family;
 
@@ -29,27 +30,48 @@ const NAMES: &[(u16, &str, &str)] = &[
     (529, "overloaded_error", "UNAVAILABLE"),
 ];
 
-/// The HTTP status of a kind of failure; of an unknown kind it is 500.
-pub(super) fn status(kind: &str) -> u16 {
-    KINDS.iter().find(|(known, _)| *known == kind).map_or(500, |(_, status)| *status)
+/// How one request or stream fails.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    /// The HTTP status, of a request that fails before anything was said.
+    pub(super) status: u16,
+    /// What OpenAI and Anthropic call it.
+    pub(super) name: String,
+    /// What Google calls it.
+    google: &'static str,
+    /// What a client reads.
+    pub(super) message: String,
 }
 
-/// What OpenAI and Anthropic, and what Google, call a status.
-pub(super) fn names(status: u16) -> (&'static str, &'static str) {
-    let row = NAMES.iter().find(|(known, ..)| *known == status);
-    row.map_or(("api_error", "INTERNAL"), |(_, name, google)| (name, google))
-}
+impl Failure {
+    /// The failure of a kind that a script names; of an unknown kind it is an internal one.
+    ///
+    /// A flavor may say otherwise: an agent that asks again as long as it is told to come back
+    /// later does not fail within the patience of anybody.
+    pub(super) fn of(kind: &str, family: Family, flavor: &Flavor) -> Failure {
+        let own = KINDS.iter().find(|(known, _)| *known == kind).map_or(500, |(_, status)| *status);
+        let other = flavor.failure(family.name(), kind);
+        let status = other.and_then(|row| row.status).unwrap_or(own);
+        let message = format!("scripted failure: {kind}");
+        let mut failure = Failure::plain(status, message);
+        if let Some(name) = other.and_then(|row| row.name.as_ref()) {
+            failure.name.clone_from(name);
+        }
+        failure
+    }
 
-/// What a client reads when a script wanted it to fail.
-pub(super) fn message(kind: &str) -> String {
-    format!("scripted failure: {kind}")
-}
+    /// A failure that no script asked for.
+    pub(super) fn plain(status: u16, message: impl Into<String>) -> Failure {
+        let row = NAMES.iter().find(|(known, ..)| *known == status);
+        let (name, google) = row.map_or(("api_error", "INTERNAL"), |(_, name, it)| (*name, *it));
+        Failure { status, name: name.to_owned(), google, message: message.into() }
+    }
 
-impl Family {
     /// A failed request, in the family's own form.
-    pub(super) fn refusal(self, status: u16, message: &str) -> Reply {
-        let (name, google) = names(status);
-        let body = match self {
+    pub(super) fn refusal(&self, family: Family) -> Reply {
+        let Failure { status, google, .. } = *self;
+        let (name, message) = (self.name.as_str(), self.message.as_str());
+        let body = match family {
             Family::Messages => {
                 json!({"type": "error", "error": {"type": (name), "message": (message)}})
             }

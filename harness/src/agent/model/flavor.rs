@@ -1,7 +1,8 @@
 //! What one family of agents needs besides the model interfaces: accounts, tokens, lists of models.
 //!
-//! A flavor is data, a file in `flavors/`: rows of paths with fixed answers. In an answer `{base}` stands
-//! for the stand-in's own address, and `{"$later": n}` for the time in `n` seconds.
+//! A flavor is data, a file in `flavors/`: rows of paths with fixed answers, and rows of failures that are told
+//! otherwise than by their own status and name. In an answer `{base}` stands for the stand-in's own address, and
+//! `{"$later": n}` for the time in `n` seconds.
 //!
 //! Knows: JSON. Never knows: what the answers are for.
 //!
@@ -19,6 +20,20 @@ pub struct Flavor {
     /// The models that there are.
     pub models: Vec<String>,
     rows: Vec<Row>,
+    failures: Vec<FailureRow>,
+}
+
+/// How a failure is told where its own form would make the agents of this flavor ask again.
+#[derive(Clone, Debug)]
+pub(super) struct FailureRow {
+    /// The model interface, as the log names it.
+    family: String,
+    /// The kinds that this is about; empty for all.
+    kinds: Vec<String>,
+    /// The HTTP status in place of the kind's own.
+    pub(super) status: Option<u16>,
+    /// The name in place of the status' own.
+    pub(super) name: Option<String>,
 }
 
 /// A path with a fixed answer.
@@ -50,21 +65,41 @@ impl Flavor {
     fn read(file: &Value) -> Option<Flavor> {
         let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
         let rows = file.get("routes")?.as_array()?.iter();
+        let status = |row: &Value| row.get("status").and_then(Value::as_u64)?.try_into().ok();
         let row = |row: &Value| {
-            let status = row.get("status").and_then(Value::as_u64);
             Some(Row {
                 method: text(row, "method"),
                 path: text(row, "path")?,
-                status: status.and_then(|status| status.try_into().ok()).unwrap_or(200),
+                status: status(row).unwrap_or(200),
                 body: row.get("body").cloned(),
             })
         };
-        let models = file.get("models")?.as_array()?.iter();
+        let texts = |value: Option<&Value>| -> Vec<String> {
+            let items = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        let failure = |row: &Value| {
+            Some(FailureRow {
+                family: text(row, "family")?,
+                kinds: texts(row.get("kinds")),
+                status: status(row),
+                name: text(row, "name"),
+            })
+        };
+        let failures = file.get("failures").and_then(Value::as_array).into_iter().flatten();
         Some(Flavor {
             name: text(file, "name")?,
             doc: text(file, "doc")?,
-            models: models.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            models: texts(file.get("models")),
             rows: rows.map(row).collect::<Option<Vec<Row>>>()?,
+            failures: failures.map(failure).collect::<Option<Vec<FailureRow>>>()?,
+        })
+    }
+
+    /// How a kind of failure is told to those who ask by a model interface, where not by its own form.
+    pub(super) fn failure(&self, family: &str, kind: &str) -> Option<&FailureRow> {
+        self.failures.iter().find(|row| {
+            row.family == family && (row.kinds.is_empty() || row.kinds.iter().any(|it| it == kind))
         })
     }
 

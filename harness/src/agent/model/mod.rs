@@ -29,6 +29,7 @@ mod voice;
 pub use flavor::Flavor;
 pub use reply::{Beat, Reply};
 
+use failure::Failure;
 use plan::Plan;
 use read::Asked;
 use routes::Route;
@@ -87,7 +88,7 @@ pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
             Some(body) => turn(&wanted, body, setting, &mut record),
             None => {
                 record["problem"] = json!("the body is no JSON");
-                wanted.family.refusal(400, "expected a JSON object as the body")
+                Failure::plain(400, "expected a JSON object as the body").refusal(wanted.family)
             }
         },
         Route::Count => {
@@ -114,14 +115,18 @@ fn turn(wanted: &routes::Wanted, body: &Value, setting: &Setting<'_>, record: &m
     let plan = Plan::of(&asked, setting.serial);
     record["family"] = json!(wanted.family.name());
     record["prompt"] = json!(asked.prompt);
+    record["place"] = json!(asked.place as u64);
     record["round"] = json!(asked.rounds);
     record["tools"] = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
     record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
     record["says"] = plan.moves.iter().map(plan::Move::record).collect();
     if let Some(problem) = &plan.problem {
         record["problem"] = json!(problem);
+        if plan.untestable {
+            record["untestable"] = json!(true);
+        }
     }
-    Reply::of(plan, Voice::of(wanted.family, &asked, setting), asked.stream)
+    Reply::of(plan, Voice::of(wanted.family, &asked, setting), setting.flavor, asked.stream)
 }
 
 /// A Model Context Protocol server without tools, for agents that expect one at the same place.

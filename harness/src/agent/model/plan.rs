@@ -10,7 +10,7 @@ use crate::agent::script::{self, Script, ScriptStep, ToolStep};
 use crate::wire::json::{Value, json};
 
 use super::read::{Asked, Offered, unwrapped};
-use super::tools;
+use super::tools::{self, Lack};
 
 /// What an answer says whose script has nothing to say.
 const LAST_WORD: &str = "Done.";
@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) moves: Vec<Move>,
     /// Why the script cannot be played as it stands.
     pub(super) problem: Option<String>,
+    /// The problem is the agent's or the script's, so that nothing can be said about the host.
+    pub(super) untestable: bool,
 }
 
 /// One thing that an answer says or does.
@@ -74,16 +76,17 @@ impl Plan {
     /// prompt: it gets the script's first text, at once and without failing.
     pub(super) fn of(asked: &Asked, serial: u64) -> Plan {
         match script::find(&asked.prompt) {
-            None => Plan { moves: vec![Move::Text(echo(asked))], problem: None },
-            Some(Err(error)) => Plan::broken(format!("the script has a mistake: {error}")),
+            None => Plan { moves: vec![Move::Text(echo(asked))], ..Plan::default() },
+            Some(Err(error)) => Plan::broken(format!("the script has a mistake: {error}"), true),
             Some(Ok(script)) if asked.tools.is_empty() => Plan::helper(&script),
             Some(Ok(script)) => Plan::play(&script, asked, serial),
         }
     }
 
     /// What is wrong is said aloud, where whoever reads the conversation sees it.
-    fn broken(problem: String) -> Plan {
-        Plan { moves: vec![Move::Text(format!("ahp-agent: {problem}"))], problem: Some(problem) }
+    fn broken(problem: String, untestable: bool) -> Plan {
+        let moves = vec![Move::Text(format!("ahp-agent: {problem}"))];
+        Plan { moves, problem: Some(problem), untestable }
     }
 
     fn helper(script: &Script) -> Plan {
@@ -93,7 +96,7 @@ impl Plan {
             _ => None,
         });
         let text = text.unwrap_or_else(|| "scripted".to_owned());
-        Plan { moves: vec![Move::Text(text)], problem: None }
+        Plan { moves: vec![Move::Text(text)], ..Plan::default() }
     }
 
     fn play(script: &Script, asked: &Asked, serial: u64) -> Plan {
@@ -117,9 +120,9 @@ impl Plan {
                     let (name, arguments) = made;
                     Move::Call(Call { id: format!("call_{serial}_{at}"), name, arguments })
                 })),
-                Err(problem) => {
+                Err(lack) => {
                     let said = plan.moves;
-                    plan = Plan::broken(problem);
+                    plan = Plan::broken(lack.problem, lack.own);
                     plan.moves.splice(0..0, said);
                 }
             }
@@ -170,12 +173,12 @@ fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
     match step {
         ScriptStep::Tool(call) => Some(vec![Wish::Tool(call)]),
         ScriptStep::Parallel(calls) => Some(calls.iter().map(Wish::Tool).collect()),
-        ScriptStep::Ask { question, options } => Some(vec![Wish::Ask { question, options }]),
+        ScriptStep::Ask { question, options, .. } => Some(vec![Wish::Ask { question, options }]),
         _ => None,
     }
 }
 
-fn made(wish: &Wish<'_>, offered: &[Offered]) -> Result<(String, Value), String> {
+fn made(wish: &Wish<'_>, offered: &[Offered]) -> Result<(String, Value), Lack> {
     match wish {
         Wish::Tool(step) => tools::call(step, offered),
         Wish::Ask { question, options } => tools::ask(question, options, offered),

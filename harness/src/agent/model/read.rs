@@ -20,6 +20,8 @@ pub(super) struct Asked {
     pub(super) array: bool,
     /// The user's last words, with what the agent wraps around them.
     pub(super) prompt: String,
+    /// How long the conversation is: a turn of the same words later on is another place in it.
+    pub(super) place: usize,
     /// How many rounds of tool calls were made since.
     pub(super) rounds: usize,
     /// What came of the last round.
@@ -73,12 +75,13 @@ impl Asked {
             tools: offered(wanted.family, body),
             ..Asked::default()
         };
-        let said = match wanted.family {
+        let said: Vec<Said> = match wanted.family {
             Family::Chat => list(body, "messages").iter().flat_map(of_chat).collect(),
             Family::Responses => responses(body),
             Family::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
             Family::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
         };
+        asked.place = said.len();
         asked.follow(said);
         asked
     }

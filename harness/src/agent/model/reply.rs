@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::wire::json::Value;
 
-use super::failure;
+use super::failure::Failure;
+use super::flavor::Flavor;
 use super::plan::{Move, Plan};
 use super::voice::{Say, Voice};
 
@@ -60,20 +61,25 @@ impl Reply {
         Reply { status, content: None, beats: VecDeque::new(), endless: None }
     }
 
-    /// A turn. A failure before anything was said is one of the request, later one of the stream.
-    pub(super) fn of(plan: Plan, voice: Voice, stream: bool) -> Reply {
-        let said = |one: &Move| !matches!(one, Move::Pause(_) | Move::Hold(_) | Move::Usage { .. });
-        if let Some(Move::Fail(kind)) = plan.moves.iter().find(|one| said(one)) {
-            let mut reply = voice.family().refusal(failure::status(kind), &failure::message(kind));
+    /// A turn. A failure before anything was said is one of the request, later one of the stream; of what is
+    /// not streamed nothing is said before its end.
+    pub(super) fn of(plan: Plan, voice: Voice, flavor: &Flavor, stream: bool) -> Reply {
+        let said = |one: &&Move| {
+            !matches!(one, Move::Pause(_) | Move::Hold(_) | Move::Usage { .. })
+                && (stream || matches!(one, Move::Fail(_)))
+        };
+        if let Some(Move::Fail(kind)) = plan.moves.iter().find(said) {
+            let failure = Failure::of(kind, voice.family(), flavor);
+            let mut reply = failure.refusal(voice.family());
             let mut beats: VecDeque<Beat> = plan.moves.iter().filter_map(waiting).collect();
             beats.append(&mut reply.beats);
             reply.beats = beats;
             return reply;
         }
-        if stream { Reply::streamed(plan, voice) } else { Reply::whole(plan, voice) }
+        if stream { Reply::streamed(plan, voice, flavor) } else { Reply::whole(plan, voice) }
     }
 
-    fn streamed(plan: Plan, mut voice: Voice) -> Reply {
+    fn streamed(plan: Plan, mut voice: Voice, flavor: &Flavor) -> Reply {
         let mut reply = Reply {
             status: 200,
             content: Some(voice.content()),
@@ -88,7 +94,8 @@ impl Reply {
                 Move::Call(call) => reply.write(voice.say(&Say::Call(call))),
                 Move::Usage { input, output } => voice.usage = [*input, *output],
                 Move::Fail(kind) => {
-                    reply.write(voice.say(&Say::Fail(kind)));
+                    let failure = Failure::of(kind, voice.family(), flavor);
+                    reply.write(voice.say(&Say::Fail(&failure)));
                     return reply;
                 }
                 Move::Endless => {

@@ -128,6 +128,50 @@ fn every_family_plays_the_script_round_by_round() {
 }
 
 #[test]
+fn a_flavor_says_how_its_agents_are_failed_for_good() {
+    let check = |flavor: &str, path: &str, line: &str, status: u16, name: &str| {
+        let tool = json!({"name": "x", "function": {"name": "x"}});
+        let prompt = format!("ahp-script: 1\n{line}");
+        let messages = json!([{"role": "user", "content": (prompt.as_str())}]);
+        let body = json!({
+            "messages": (messages), "input": (prompt.as_str()), "tools": [(tool)], "stream": true,
+        });
+        let flavor = Flavor::named(flavor).unwrap();
+        let setting = Setting { flavor: &flavor, base: "", epoch: 0, serial: 1 };
+        let body = body.to_text();
+        let request = Request { method: "POST", path, query: "", body: body.as_bytes() };
+        let answered = answer(&request, &setting);
+        assert_eq!(answered.reply.status, status, "{path} {line}");
+        let written: String = answered
+            .reply
+            .filter_map(|beat| match beat {
+                Beat::Write(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert!(written.contains(&format!("\"{name}\"")), "{written}");
+    };
+    check("plain", "/messages", "fail rate-limit", 429, "rate_limit_error");
+    check("plain", "/responses", "fail rate-limit", 429, "rate_limit_error");
+    check("copilot", "/messages", "fail rate-limit", 400, "invalid_request_error");
+    check("copilot", "/messages", "fail auth", 401, "authentication_error");
+    check("copilot", "/messages", "say a\nfail rate-limit", 200, "invalid_request_error");
+    check("copilot", "/responses", "fail rate-limit", 400, "invalid_prompt");
+    check("copilot", "/responses", "say a\nfail auth", 200, "invalid_prompt");
+    check("copilot", "/chat/completions", "fail rate-limit", 429, "rate_limit_error");
+}
+
+#[test]
+fn what_is_not_streamed_fails_as_a_whole() {
+    let messages = json!([{"role": "user", "content": "ahp-script: 1\nsay a\nfail bad-request"}]);
+    let tool = json!({"name": "x", "input_schema": {}});
+    let body = json!({"messages": (messages), "tools": [(tool)]});
+    let (status, written, _) = ask("/messages", "", &body);
+    assert_eq!(status, 400);
+    assert!(written.contains("scripted failure") && !written.contains("\"a\""), "{written}");
+}
+
+#[test]
 fn a_question_has_choices_where_its_tool_wants_them() {
     let check = |required: &[&str], line: &str, wanted: usize| {
         let question = json!({"type": "object", "required": (required), "properties": {

@@ -24,6 +24,16 @@ struct Class {
     members: &'static [&'static [&'static str]],
 }
 
+/// That no tool fits.
+#[derive(Debug)]
+pub(super) struct Lack {
+    /// For the conversation and the log.
+    pub(super) problem: String,
+    /// The tool would have been one of the agent's own: no host can make up for it. A tool of a client or an MCP server
+    /// comes to the agent by the host.
+    pub(super) own: bool,
+}
+
 const PATH: &[&str] =
     &["file_path", "filePath", "path", "absolute_path", "absolutePath", "filename", "uri", "file"];
 
@@ -106,8 +116,8 @@ const REASONS: &[&str] = &["justification"];
 /// of `write` the path and the content, of `edit` the path, the old and the new text.
 ///
 /// # Errors
-/// Why no tool fits, for the conversation and the log.
-pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Value), String> {
+/// Why no tool fits.
+pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Value), Lack> {
     let class = match &step.class {
         ToolClass::Shell => &SHELL,
         ToolClass::Read => &READ,
@@ -153,7 +163,7 @@ pub(super) fn ask(
     question: &str,
     options: &[String],
     offered: &[Offered],
-) -> Result<(String, Value), String> {
+) -> Result<(String, Value), Lack> {
     let tool = pick(&ASK, offered)?;
     let open = options.is_empty() && wants_choices(tool);
     let options = if open { CHOICES.map(str::to_owned).to_vec() } else { options.to_vec() };
@@ -193,12 +203,12 @@ fn wants_choices(tool: &Offered) -> bool {
 }
 
 /// A tool of a client or an MCP server: agents put the server's name in front of it.
-fn named(name: &str, input: &str, offered: &[Offered]) -> Result<(String, Value), String> {
+fn named(name: &str, input: &str, offered: &[Offered]) -> Result<(String, Value), Lack> {
     let tool = offered
         .iter()
         .find(|tool| tool.name == name)
         .or_else(|| offered.iter().find(|tool| tool.name.ends_with(name)))
-        .ok_or_else(|| missing(&format!("tool `{name}`"), offered))?;
+        .ok_or_else(|| missing(&format!("tool `{name}`"), false, offered))?;
     let arguments = match Value::read(input) {
         Ok(Value::Object(members)) => members,
         _ => {
@@ -210,7 +220,7 @@ fn named(name: &str, input: &str, offered: &[Offered]) -> Result<(String, Value)
     Ok((tool.name.clone(), filled(arguments, tool)))
 }
 
-fn pick<'a>(class: &Class, offered: &'a [Offered]) -> Result<&'a Offered, String> {
+fn pick<'a>(class: &Class, offered: &'a [Offered]) -> Result<&'a Offered, Lack> {
     let exact = class.names.iter().find_map(|name| offered.iter().find(|tool| tool.name == *name));
     let like = || {
         let has = |tool: &&Offered| {
@@ -221,12 +231,12 @@ fn pick<'a>(class: &Class, offered: &'a [Offered]) -> Result<&'a Offered, String
     };
     exact
         .or_else(like)
-        .ok_or_else(|| missing(&format!("tool of the class `{}`", class.word), offered))
+        .ok_or_else(|| missing(&format!("tool of the class `{}`", class.word), true, offered))
 }
 
-fn missing(what: &str, offered: &[Offered]) -> String {
+fn missing(what: &str, own: bool, offered: &[Offered]) -> Lack {
     let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
-    format!("no {what} is offered (offered: {})", names.join(", "))
+    Lack { problem: format!("no {what} is offered (offered: {})", names.join(", ")), own }
 }
 
 fn property<'a>(tool: &'a Offered, name: &str) -> Option<&'a Value> {

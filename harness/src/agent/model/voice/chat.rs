@@ -6,7 +6,6 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Say, Voice, plain};
-use crate::agent::model::failure;
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -31,10 +30,10 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             delta(voice, json!({"tool_calls": [(rest)]}));
             voice.called(call);
         }
-        Say::Fail(kind) => {
+        Say::Fail(failure) => {
             let error = json!({
-                "message": (failure::message(kind)),
-                "type": (failure::names(failure::status(kind)).0), "code": (*kind),
+                "message": (failure.message.as_str()), "type": (failure.name.as_str()),
+                "code": (failure.name.as_str()),
             });
             out.push(plain(json!({"error": (error)})));
         }

@@ -5,7 +5,6 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Part, Say, Voice, plain};
-use crate::agent::model::failure;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
     match say {
@@ -23,9 +22,8 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             out.push(plain(response(voice, json!([(part)]), None)));
             voice.called(call);
         }
-        Say::Fail(kind) => {
-            let status = failure::status(kind);
-            let message = failure::message(kind);
+        Say::Fail(failure) => {
+            let (status, message) = (failure.status, failure.message.as_str());
             out.push(plain(json!({"error": {"code": (status), "message": (message)}})));
         }
         Say::End => out.push(plain(response(voice, json!([{"text": ""}]), Some("STOP")))),

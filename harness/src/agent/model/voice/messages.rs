@@ -5,7 +5,6 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Part, Say, Voice};
-use crate::agent::model::failure;
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -40,10 +39,9 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             event("content_block_stop", json!({"index": (index)}), out);
             voice.called(call);
         }
-        Say::Fail(kind) => {
+        Say::Fail(failure) => {
             let error = json!({
-                "type": (failure::names(failure::status(kind)).0),
-                "message": (failure::message(kind)),
+                "type": (failure.name.as_str()), "message": (failure.message.as_str()),
             });
             event("error", json!({"error": (error)}), out);
         }

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use crate::wire::json::Value;
 
 use super::Setting;
+use super::failure::Failure;
 use super::plan::{Call, Move};
 use super::read::Asked;
 use super::routes::Family;
@@ -28,7 +29,7 @@ pub(super) enum Say<'a> {
     Text(&'a str),
     Thought(&'a str),
     Call(&'a Call),
-    Fail(&'a str),
+    Fail(&'a Failure),
     End,
 }
 

@@ -5,7 +5,6 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Part, Say, Voice};
-use crate::agent::model::failure;
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -38,10 +37,9 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             event(voice, "response.output_item.done", at, out);
             voice.called(call);
         }
-        Say::Fail(kind) => {
+        Say::Fail(failure) => {
             let mut response = response(voice, "failed");
-            let message = failure::message(kind);
-            let code = failure::names(failure::status(kind)).0;
+            let (code, message) = (failure.name.as_str(), failure.message.as_str());
             response["error"] = json!({"code": (code), "message": (message)});
             event(voice, "response.failed", json!({"response": (response)}), out);
         }
