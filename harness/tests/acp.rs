@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use ahp_harness::wire::json::{Value, json};
 
@@ -142,6 +143,53 @@ fn both_sides_of_a_host_are_held_together() {
     assert!(said.contains("FAIL below.denied-never-runs"), "{said}");
     assert!(said.contains("which was denied, never to run"), "{said}");
     assert!(junit.contains("below.denied-never-runs"), "{junit}");
+}
+
+/// Plays a turn on the reference host, whose agent is whatever this command line starts.
+fn below(agent: &str, how: &[&str], name: &str) -> Output {
+    let folder = folder(name);
+    let serve = format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}");
+    let began = Instant::now();
+    let output = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .args(["run", "--command", &serve, "--id", "turns/started-and*", "--timeout", "1s"])
+        .args(how)
+        .output()
+        .unwrap();
+    assert!(began.elapsed() < Duration::from_secs(60), "{name}: {:?}", began.elapsed());
+    output
+}
+
+/// The host is blamed for a turn that does not end, since clients see no more of it; the note says where to look.
+#[test]
+fn agents_that_say_nothing_of_use_end_in_a_verdict() {
+    let agents = [
+        ("comes-never-back", "sleep 1000"),
+        ("is-gone-at-once", "exit 1"),
+        ("never-stops", "yes nonsense"),
+        ("never-ends-its-line", "cat /dev/zero"),
+        (
+            "answers-oddly",
+            "while read line; do echo '{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":7}'; done",
+        ),
+    ];
+    for (name, agent) in agents {
+        let agent = format!(" --agent-command \"{agent}\"");
+        let output = below(&agent, &["--agent-acp"], name);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("FAIL turns/started-and"), "{name}: {said}");
+        let noted = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(noted.contains("no agent has connected"), "{name}: {noted}");
+    }
+}
+
+#[test]
+fn a_model_that_nobody_asks_is_noted() {
+    let output = below("", &["--agent-model", "127.0.0.1:0"], "model-unasked");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let noted = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(noted.contains("no agent has asked for a model"), "{noted}");
 }
 
 #[test]

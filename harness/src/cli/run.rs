@@ -204,6 +204,13 @@ impl Run {
                      with the address of `--agent-acp`)\n",
                 );
             }
+            let stand = behind.stand.as_ref().filter(|_| !self.dry_run);
+            if stand.is_some_and(|stand| stand.asked() == 0) {
+                context.error(
+                    "note: no agent has asked for a model (hint: the base URL of the host's agent has to be \
+                     the address of `--agent-model`)\n",
+                );
+            }
         }
         outcome
     }

@@ -18,6 +18,7 @@ use crate::wire::version::Version;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::options;
+use super::run::signalled;
 
 /// Serves the reference host, to try a client against it or the harness against a broken host.
 ///
@@ -68,7 +69,8 @@ impl Serve {
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, _task) = serve(listener, host, agent);
             context.say(&format!("ws://{address}\n"));
-            let _ = tokio::signal::ctrl_c().await;
+            // Whatever ends it, the agents that it has started end with it.
+            signalled().await;
             Ok(Code::Ok)
         })
     }

@@ -590,7 +590,7 @@ catalogue! {
     CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
         "A turn that is cancelled above is cancelled below: an agent that does not hear of it goes on \
          working, and changing files, unseen. Source: chat-channel.md."
-        open "Within a second; no figure is given. A model hears of it when nobody listens to it any more.";
+        open "Within five seconds; no figure is given. A model hears of it when nobody listens to it any more.";
 }
 
 impl Rule {

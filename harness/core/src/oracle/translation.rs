@@ -41,7 +41,7 @@ const MAX_TEXTS: usize = 64 << 20;
 /// Characters of a text that a message shows.
 const SHOWN: usize = 60;
 /// How long a cancellation may take to reach the agent. The text gives no figure.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was seen of turns and conversations.
 #[derive(Default)]
@@ -388,8 +388,8 @@ impl Translation {
             if late {
                 out.seen(Rule::CancelArrives);
                 let message = format!(
-                    "expected the agent of `{}` to be told within a second that its turn is \
-                     cancelled, it was not",
+                    "expected the agent of `{}` to be told within five seconds that its turn \
+                     is cancelled, it was not",
                     cx.uri(*chat)
                 );
                 out.broken(Rule::CancelArrives, message, &[line, cx.now.line]);
