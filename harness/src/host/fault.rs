@@ -273,6 +273,8 @@ faults! {
         "A request is accepted without its required answers.";
     AnswerKindUnchecked = "answer-kind-unchecked",
         "An answer of another kind than its question is accepted.";
+    AddressLost = "address-lost",
+        "A request to visit an address does not say which.";
     FlagsNotStored = "flags-not-stored",
         "Read and archived flags are echoed and not stored.";
     TitleNotApplied = "title-not-applied",

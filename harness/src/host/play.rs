@@ -173,6 +173,7 @@ impl RefHost {
         let id = self.fresh_id("request");
         let mut request = json!({"id": id, "message": question});
         match kind {
+            AskKind::Url if self.has(Fault::AddressLost) => {}
             AskKind::Url => request["url"] = json!(options.first()),
             _ => request["questions"] = json!([questioned(kind, question, options)]),
         }

@@ -58,6 +58,8 @@ fn owners(host: Box<dyn Host>) -> String {
         pair.dispatch(a, channel, json!({"type": kind, "directory": "file:///d"}));
     }
     pair.run();
+    pair.start(a, &chat, "t3", "ask-url Q https://x.example");
+    pair.run();
     pair.subscribe(a, &chat);
     text(&pair)
 }

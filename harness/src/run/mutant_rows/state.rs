@@ -383,6 +383,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::InputIncompleteAccepted,
         &["input/required-answers-are-required", "order/rejected-action-is-rolled-back"],
     ),
+    row(Fault::AddressLost, &["input/an-address-is-visited-and-done-with"]),
     row(
         Fault::AnswerKindUnchecked,
         &["input/answers-fit-the-kind-of-question", "input/required-answers-are-required"],
