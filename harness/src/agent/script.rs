@@ -285,11 +285,8 @@ pub enum ScriptErrorKind {
 /// mistake.
 pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
     let mut lines = text.lines().enumerate();
-    let (at, version) = lines.find_map(|(at, line)| {
-        let (before, version) = line.split_once("ahp-script:")?;
-        let wrapped = before.trim().is_empty() || before.trim_end().ends_with('>');
-        wrapped.then(|| (at + 1, version.trim().to_owned()))
-    })?;
+    let (at, version) =
+        lines.find_map(|(at, line)| Some((at + 1, version(line)?.trim().to_owned())))?;
     if version != "1" {
         let kind = ScriptErrorKind::Version { found: version };
         return Some(Err(ScriptError { line: at, kind }));
@@ -298,6 +295,25 @@ pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
         .map(|(index, line)| (index + 1, line.trim()))
         .take_while(|(_, line)| !line.is_empty() && !line.starts_with("</"));
     Some(parse(at, body))
+}
+
+/// What stands behind the colon of a header, where a line is one.
+fn version(line: &str) -> Option<&str> {
+    let (before, version) = line.split_once("ahp-script:")?;
+    let wrapped = before.trim().is_empty() || before.trim_end().ends_with('>');
+    wrapped.then_some(version)
+}
+
+/// A message of several scripts from its last one on: an agent whose turn has failed may put the next prompt behind the one that
+/// was never answered.
+pub fn latest(text: &str) -> &str {
+    let mut at = 0;
+    let starts = text.split_inclusive('\n').filter_map(|line| {
+        let start = at;
+        at += line.len();
+        version(line).map(|_| start)
+    });
+    starts.skip(1).last().and_then(|start| text.get(start..)).unwrap_or(text)
 }
 
 /// The scenario that a message belongs to, as a comment in its script says.
@@ -677,5 +693,9 @@ mod tests {
         check("ahp-script: 1\nparallel", 2, "the end of the script");
         check("ahp-script: 1\nend", 2, "without `parallel`");
         assert_eq!(find("no script: 1"), None);
+        let twice = format!("Hi.\n{HEADER}\nsay a\n\n<x>{HEADER}\nsay b\n</x>");
+        assert_eq!(latest(&twice), format!("<x>{HEADER}\nsay b\n</x>"));
+        let once = format!("Hi.\n{HEADER}\nsay a");
+        assert_eq!(latest(&once), once);
     }
 }

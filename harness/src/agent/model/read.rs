@@ -94,7 +94,7 @@ impl Asked {
             let calls = matches!(one, Said::Calls);
             match one {
                 Said::User(text) if theirs(&text) => {
-                    self.prompt = text;
+                    script::latest(&text).clone_into(&mut self.prompt);
                     self.rounds = 0;
                     self.results.clear();
                 }

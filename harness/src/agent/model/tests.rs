@@ -162,6 +162,18 @@ fn a_flavor_says_how_its_agents_are_failed_for_good() {
 }
 
 #[test]
+fn a_prompt_behind_one_that_was_never_answered_counts() {
+    let block =
+        |text: &str| json!({"type": "text", "text": (format!("ahp-script: 1\nsay {text}"))});
+    let content = json!([(block("old")), (block("new"))]);
+    let messages = json!([{"role": "user", "content": (content)}]);
+    let tool = json!({"name": "x", "input_schema": {}});
+    let body = json!({"messages": (messages), "tools": [(tool)]});
+    let (_, _, record) = ask("/messages", "", &body);
+    assert_eq!(record["says"], json!([{"text": "new"}]));
+}
+
+#[test]
 fn what_is_not_streamed_fails_as_a_whole() {
     let messages = json!([{"role": "user", "content": "ahp-script: 1\nsay a\nfail bad-request"}]);
     let tool = json!({"name": "x", "input_schema": {}});
