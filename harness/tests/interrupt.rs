@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
@@ -32,6 +32,7 @@ fn an_interrupted_run_ends_well() {
     let (_host, url) = serve(&[]);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let report = folder.join("interrupted.jsonl");
+    let _ = std::fs::remove_file(&report);
     let mut run = Command::new(PROGRAM)
         .args(["run", "--url", &url, "--profile", "all", "--repeat", "60", "--report"])
         .arg(format!("jsonl={}", report.display()))
@@ -39,7 +40,12 @@ fn an_interrupted_run_ends_well() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    // It is in the middle of it when something is written; on a busy machine that takes a while.
+    let written = || std::fs::metadata(&report).map_or(0, |file| file.len());
+    let began = Instant::now();
+    while written() < 100_000 && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(run.wait().unwrap().code(), Some(130));
