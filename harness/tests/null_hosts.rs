@@ -277,6 +277,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         Liar::ForgetsOnReconnect => &[
             "annotations.*",
             "annotations/*",
+            "automation.*",
+            "automations/*",
             "below/*",
             "catalog.*",
             "changeset.*",

@@ -242,7 +242,7 @@ impl RefHost {
     }
 
     /// What an accepted action sets in motion.
-    fn consequence(&mut self, uri: &str, action: &Value) {
+    pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
         let zombie = self.has(Fault::OutputAfterCancel) && active.is_none();
         match self.runs.get_mut(uri) {
@@ -271,6 +271,10 @@ impl RefHost {
                 }
             }
             "chat/pendingMessageSet" => self.drain_queue(uri),
+            "automation/createRequested" => self.create_automation(action),
+            "automation/updateRequested" => self.update_automation(action),
+            "automation/removed" => self.forget_runs(action["resource"].as_str().unwrap_or("")),
+            "automationRun/cancelRequested" => self.cancel_run(uri),
             "session/customizationToggled" => self.toggled(uri, action),
             "session/mcpServerStartRequested" => {
                 self.close_side_channels(uri);

@@ -13,7 +13,7 @@
 //! - A binary frame is no message: -32700 with a null id.
 //! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
 //! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
-//! - After a crash sessions, chats, known clients and the number are as before, as a host keeps
+//! - After a crash sessions, chats, automations, known clients and the number are as before, as a host keeps
 //!   them that writes everything down; the replay buffer is gone, turns end in an error, and the
 //!   processes of terminals have exited, and MCP servers have stopped.
 //! - What is typed into a terminal is echoed to everybody who is subscribed to it.
@@ -31,10 +31,12 @@ use crate::wire::json::{Value, json};
 
 use super::acp::Link;
 use super::agent::Run;
+use super::automations::{self, AUTOMATIONS};
 use super::changesets::Changeset;
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::customizations::Brought;
+use super::errands::Errand;
 use super::fault::{Fault, FaultSet};
 use super::files::Files;
 use super::log::Log;
@@ -168,6 +170,10 @@ pub struct RefHost {
     pub(super) watches: LiteMap<String, Watch>,
     pub(super) changesets: LiteMap<String, Changeset>,
     pub(super) runs: LiteMap<String, Run>,
+    /// Runs of automations that are not over.
+    pub(super) errands: LiteMap<String, Errand>,
+    /// The runs that were asked for, by automation and request id.
+    pub(super) requested: LiteMap<(String, String), String>,
     /// The plugins that clients brought into each session.
     pub(super) brought: LiteMap<String, Vec<Brought>>,
     /// When a server of a session, by their ids, is ready.
@@ -222,6 +228,8 @@ impl RefHost {
             watches: LiteMap::new(),
             changesets: LiteMap::new(),
             runs: LiteMap::new(),
+            errands: LiteMap::new(),
+            requested: LiteMap::new(),
             brought: LiteMap::new(),
             starts: LiteMap::new(),
             side_channels: LiteMap::new(),
@@ -235,6 +243,7 @@ impl RefHost {
             frozen: None,
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
+        host.add_channel(AUTOMATIONS, ChannelKind::Automations, automations::first_state());
         host
     }
 
@@ -466,6 +475,7 @@ impl Host for RefHost {
 
     fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
+        self.begin_errands();
         self.ready_sessions();
         self.ready_servers();
         self.remove_gone_clients();
@@ -478,6 +488,7 @@ impl Host for RefHost {
     fn next_timeout(&self) -> Option<Duration> {
         let runs = self.runs.values().filter_map(Run::due);
         let rest = [
+            self.next_errand(),
             self.next_ready(),
             self.next_server(),
             self.next_removal(),
@@ -520,6 +531,9 @@ impl Host for RefHost {
         }
         self.end_terminals();
         self.end_servers();
+        if self.has(Fault::AutomationsForgotten) {
+            self.forget_automations();
+        }
         self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
         self.log.forget();
         if self.has(Fault::RestartForgetsSequence) {

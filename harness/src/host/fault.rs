@@ -555,6 +555,32 @@ faults! {
         "An operation can be invoked for what it has no scope for.";
     OperationNeverEnds = "operation-never-ends",
         "An operation that was invoked is running for ever.";
+    RunGoesBack = "run-goes-back",
+        "A run of an automation that is over is said to be running once more.";
+    RunEndsEarlier = "run-ends-earlier",
+        "Runs of automations end years before they begin.";
+    PrimaryElsewhere = "primary-elsewhere",
+        "The primary session of a run is one that it does not have.";
+    RunsOldestFirst = "runs-oldest-first",
+        "The runs of an automation are listed oldest first.";
+    RunSummaryStale = "run-summary-stale",
+        "The catalogue of automations does not follow their runs.";
+    RunCountMissing = "run-count-missing",
+        "An automation that ends after runs does not count them.";
+    RequestIdIgnored = "request-id-ignored",
+        "An automation runs as often as somebody asks, under whatever id.";
+    AutomationReplaced = "automation-replaced",
+        "An automation can be created at a URI in use, and replaces what is there.";
+    AnyMessageAutomated = "any-message-automated",
+        "The message of an automation may be of another kind than `automation`.";
+    UpdateForgets = "update-forgets",
+        "An update of an automation loses what the host does not know.";
+    CancelledRunGoesOn = "cancelled-run-goes-on",
+        "A cancelled run goes on.";
+    RunOriginMissing = "run-origin-missing",
+        "The session of a run does not say where it comes from.";
+    AutomationsForgotten = "automations-forgotten",
+        "After a restart there are no automations.";
 }
 
 /// Faults that only show on a host which speaks ACP to its agent.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use super::automations;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
@@ -58,6 +59,7 @@ impl RefHost {
                 "version": env!("CARGO_PKG_VERSION"),
             },
             "snapshots": snapshots,
+            "automations": automations::capabilities(),
         }))
     }
 

@@ -177,7 +177,11 @@ impl RefHost {
     /// What follows from an action: roll-ups of chats into sessions, of sessions into summaries.
     fn follow(&mut self, uri: &str, action_type: &str) {
         match self.channels.get(uri).map(|channel| channel.kind) {
-            Some(ChannelKind::Chat) => self.chat_changed(uri, action_type),
+            Some(ChannelKind::Chat) => {
+                self.chat_changed(uri, action_type);
+                self.errand_follows(uri, action_type);
+            }
+            Some(ChannelKind::AutomationRun) => self.list_run(uri),
             Some(ChannelKind::Session) => self.session_changed(uri, action_type),
             Some(ChannelKind::Terminal) => self.terminal_changed(action_type),
             Some(ChannelKind::Annotations) => self.annotations_changed(uri),

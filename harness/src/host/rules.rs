@@ -9,10 +9,12 @@
 use crate::wire::json::Value;
 
 use super::annotations as notes;
+use super::automations::{new_automation, sound_update};
 use super::changesets;
 use super::configuration::{self, Frozen};
 use super::customizations::{entries, is_on};
 use super::engine::{MAX_STORED_BYTES, RefHost};
+use super::errands::not_over;
 use super::fault::Fault;
 use super::play::tool_call;
 use super::timestamp::is_iso;
@@ -107,6 +109,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("session/activeClientSet", plugin_room, "security.bounds"),
     rule("session/mcpServerStartRequested", turned_on, "session.customizations.toggle"),
     rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
+    rule("automation/createRequested", new_automation, "automation.create.scheme"),
+    rule("automation/updateRequested", sound_update, "automation.update.unknown"),
+    rule("automationRun/cancelRequested", not_over, "automation.run.cancel"),
     rule("terminal/claimed", own_claim, "dispatch.terminal.claimed.non-holder"),
     rule("terminal/claimed", new_holder, "dispatch.terminal.claimed.for-other"),
     rule("terminal/input", own_claim, "dispatch.terminal.input.non-holder"),

@@ -107,27 +107,39 @@ impl RefHost {
             return Err(Failure::named("InternalError", "too many sessions"));
         }
         let state = self.first_state(call)?;
-        self.add_channel(&uri, ChannelKind::Session, state);
+        let progress = call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned()));
+        self.open_session(&uri, state, progress);
+        Ok(Value::Null)
+    }
+
+    /// Makes a session of its first state and announces it.
+    pub(super) fn open_session(
+        &mut self,
+        uri: &str,
+        state: Value,
+        progress: Option<(ConnId, String)>,
+    ) {
+        self.add_channel(uri, ChannelKind::Session, state);
         let session = Session {
             created_at: self.timestamp(),
             ready_at: Some(self.now + READY_DELAY),
             summary: Value::Null,
-            progress: call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned())),
+            progress,
             annotated: 0,
             changes: None,
         };
-        self.sessions.insert(uri.clone(), session);
-        self.add_annotations(&uri);
-        self.index_active(&uri);
+        self.sessions.insert(uri.to_owned(), session);
+        self.add_annotations(uri);
+        self.index_active(uri);
         if self.has(Fault::SessionNeverReady) {
-            if let Some(session) = self.sessions.get_mut(&uri) {
+            if let Some(session) = self.sessions.get_mut(uri) {
                 session.ready_at = None;
             }
         } else {
-            self.creating.insert(uri.clone());
+            self.creating.insert(uri.to_owned());
         }
-        let summary = self.summary_of(&uri);
-        if let Some(session) = self.sessions.get_mut(&uri) {
+        let summary = self.summary_of(uri);
+        if let Some(session) = self.sessions.get_mut(uri) {
             session.summary = summary.clone();
         }
         let params = json!({"channel": ROOT, "summary": summary});
@@ -138,9 +150,8 @@ impl RefHost {
             self.notify("root/sessionAdded", params);
         }
         self.count_sessions();
-        self.follow_plugins(&uri);
-        self.report_progress(&uri, 0);
-        Ok(Value::Null)
+        self.follow_plugins(uri);
+        self.report_progress(uri, 0);
     }
 
     /// Tells who asked how far a creation is: made, equipped with a chat, ready. Source: root-channel.md.
@@ -220,6 +231,7 @@ impl RefHost {
                 self.publish(&uri, json!({"type": "session/ready"}));
             }
             self.report_progress(&uri, STAGES);
+            self.errand_ready(&uri);
         }
     }
 
@@ -284,6 +296,7 @@ impl RefHost {
         self.drop_annotations(uri);
         self.index_active(uri);
         self.forget_customizations(uri);
+        self.leave_runs(uri);
     }
 
     /// Takes a channel and its subscriptions away.

@@ -19,6 +19,12 @@ const CREATORS: &[(&str, &str, &str)] = &[
     ("createSession", "channel", "disposeSession"),
 ];
 
+/// An automation is made by an action, and taken away by one. The sessions of its runs stay.
+const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
+
+/// The channel of automations.
+const AUTOMATIONS: &str = "ahp-automations://";
+
 /// Most things a case keeps track of.
 const MAX_CREATED: usize = 1_000;
 
@@ -38,12 +44,31 @@ impl Created {
                 self.0.insert((dispose, name.to_owned()), ());
             }
         }
+        let (create, remove) = AUTOMATION;
+        let action = &params["action"];
+        if let Some(name) = action["resource"].as_str()
+            && action["type"] == create
+            && self.0.len() < MAX_CREATED
+        {
+            self.0.insert((remove, name.to_owned()), ());
+        }
     }
 
     /// A notification of the host came in. Terminals that it opened for a session of ours, such as
-    /// for a tool call, are ours to take away too: a host may keep them when the session goes.
+    /// for a tool call, are ours to take away too: a host may keep them when the session goes. So are
+    /// the sessions that runs of our automations made.
     pub fn noticed(&mut self, message: &Message) {
         let action = &message.params()["action"];
+        let automation = &action["automation"];
+        let ours = |name: &str| self.0.contains_key(&(AUTOMATION.1, name.to_owned()));
+        if action["type"] == "automation/set" && automation["resource"].as_str().is_some_and(ours) {
+            let runs = automation["runs"].as_array().into_iter().flatten();
+            for session in runs.filter_map(|run| run["primarySession"].as_str()) {
+                if self.0.len() < MAX_CREATED {
+                    self.0.insert(("disposeSession", session.to_owned()), ());
+                }
+            }
+        }
         if action["type"] != "root/terminalsChanged" {
             return;
         }
@@ -63,6 +88,12 @@ impl Created {
         if let Some(method) = message.method() {
             self.asked(method, message.params());
         }
+    }
+
+    /// Channels that show what was created.
+    pub fn channels(&self) -> impl Iterator<Item = &str> {
+        self.left()
+            .map(|(how, name)| if *how == AUTOMATION.1 { AUTOMATIONS } else { name.as_str() })
     }
 
     /// What is left to dispose of: methods and channels.
@@ -106,6 +137,19 @@ impl Case {
             }
         };
         for (method, channel) in left {
+            if method == AUTOMATION.1 {
+                acts.push(Act::Dispatch {
+                    peer,
+                    channel: Template::fixed(span, json!(AUTOMATIONS)),
+                    action: Template::fixed(span, json!({"type": method, "resource": channel})),
+                    seq: None,
+                    settle: None,
+                    bind: None,
+                });
+                // Nothing is said about it to somebody who does not listen, so this waits for it.
+                acts.push(request(peer, "ping", json!({"channel": ROOT}), Want::Anything));
+                continue;
+            }
             acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
         }
         acts.into_iter().map(|act| Task { step: None, within: None, act }).collect()
@@ -142,5 +186,14 @@ mod tests {
             &[("disposeSession", "s"), ("disposeTerminal", "t")],
         );
         check(&[create, terminal("of somebody else")], &[("disposeSession", "s")]);
+        let action = json!({"type": "automation/createRequested", "resource": "a"});
+        let made = ("dispatchAction", json!({"channel": AUTOMATIONS, "action": action}));
+        let ran = |automation: &str| {
+            let entry = json!({"resource": automation, "runs": [{"primarySession": "s"}, {}]});
+            ("action", json!({"action": {"type": "automation/set", "automation": entry}}))
+        };
+        let all = [("automation/removed", "a"), ("disposeSession", "s")];
+        check(&[made.clone(), ran("a")], &all);
+        check(&[made, ran("of somebody else")], &all[..1]);
     }
 }

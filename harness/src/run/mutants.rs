@@ -56,8 +56,6 @@ pub const UNTESTED: &str = "untested:";
 /// How many of a hundred faults have to trip only what their row names.
 pub const PURE_PERCENT: usize = 80;
 
-const NO_AUTOMATIONS: &str = "the reference host has no automations";
-
 /// Checks that no fault can trip here, each with the reason. Their own tests break them, or captures
 /// in `corpus/captures` break and keep them.
 pub const EXEMPT: &[(&str, &str)] = &[
@@ -67,12 +65,6 @@ pub const EXEMPT: &[(&str, &str)] = &[
         "in the simulation a client answers before the next frame comes, so that a host never has \
          two open requests",
     ),
-    ("automation.runs-forward", NO_AUTOMATIONS),
-    ("automation.run-times", NO_AUTOMATIONS),
-    ("automation.run-sessions", NO_AUTOMATIONS),
-    ("automation.runs-listed", NO_AUTOMATIONS),
-    ("automation.runs-agree", NO_AUTOMATIONS),
-    ("automation.run-count", NO_AUTOMATIONS),
 ];
 
 /// Every id is made from this; the matrix is the same every time.

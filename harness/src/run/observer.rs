@@ -145,7 +145,7 @@ impl Case {
 
     /// A message came to an observer. Says whether it was for one.
     pub(super) fn observer_told(&mut self, conn: ConnId, message: Option<&Message>) -> bool {
-        let created: Vec<String> = self.created.left().map(|(_, uri)| uri.clone()).collect();
+        let created: Vec<String> = self.created.channels().map(str::to_owned).collect();
         let Some(observer) = self.observer(conn) else {
             return false;
         };

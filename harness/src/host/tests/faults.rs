@@ -454,6 +454,49 @@ fn changesets(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
+/// Automations that are made, changed and run; with a restart before the last of it.
+fn automations(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    let channel = "ahp-automations://";
+    pair.subscribe(a, channel);
+    let create = |uri: &str, kind: &str, text: &str| {
+        let message = json!({"text": text, "origin": {"kind": kind}});
+        let definition = json!({"title": text, "message": message, "session": {}, "enabled": true,
+            "triggers": [], "disableConditions": [{"kind": "afterRuns", "max": 1}],
+            "_meta": {"x-mine": 1}});
+        json!({"type": "automation/createRequested", "resource": uri, "definition": definition})
+    };
+    let known = "ahp-automation:/1";
+    for action in [
+        create(known, "automation", "hello"),
+        create(known, "automation", "again"),
+        create("ahp-automation:/2", "user", "mine"),
+        json!({"type": "automation/updateRequested", "resource": known, "changes": {"title": "T"}}),
+    ] {
+        pair.dispatch(a, channel, action);
+    }
+    let run = |pair: &mut Pair, conn: ConnId, request: &str| {
+        let params = json!({"channel": channel, "automation": known, "requestId": request});
+        let run = pair.ask(conn, "runAutomation", params)["result"]["resource"].clone();
+        let run = run.as_str().unwrap_or("ahp-automation-run:/none").to_owned();
+        pair.subscribe(conn, &run);
+        run
+    };
+    for request in ["1", "1", "2"] {
+        run(&mut pair, a, request);
+        pair.run();
+        let session = last(&pair, a, "/params/action/session");
+        pair.ask(a, "subscribe", json!({"channel": session}));
+    }
+    let third = run(&mut pair, a, "3");
+    pair.dispatch(a, &third, json!({"type": "automationRun/cancelRequested"}));
+    pair.run();
+    pair.host.restart(pair.now);
+    let b = pair.join_loosely(2, "1.0.0", &[channel]);
+    run(&mut pair, b, "1");
+    text(&pair)
+}
+
 /// A creation with a token, a history that is read in pieces, a token for nobody.
 fn pieces(host: Box<dyn Host>) -> String {
     let (mut pair, a, chat) = opened(host);
@@ -561,6 +604,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         annotations(host(1_000)),
         resources(host(1_000)),
         changesets(host(1_000)),
+        automations(host(1_000)),
         pieces(host(1_000)),
         decisions(host(1_000)),
         reconnects(host(1_000), false),

@@ -1,5 +1,6 @@
 //! Conversations with the reference host.
 
+mod automations;
 mod content;
 mod customizations;
 mod faults;

@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::FanoutSkipsSecondClient,
         &[
+            "automations/*",
             "customizations/*",
             "below/*",
             "fanout.complete",
@@ -143,6 +144,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::EchoWithoutOrigin,
         &[
+            "automations/*",
             "customizations/*",
             "mcp/*",
             "below/*",
@@ -176,6 +178,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::ClientSeqRenumbered,
         &[
+            "automations/*",
             "customizations/*",
             "mcp/*",
             "below/*",
@@ -258,6 +261,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::RejectionSilent,
         &[
+            "automations/*",
             "metadata/a-chats-directories-are-its-sessions",
             "dispatch.settled-once",
             "dispatch/a-rejection-changes-nothing",
@@ -288,6 +292,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::RejectionWithoutOrigin,
         &[
+            "automations/*",
             "metadata/a-chats-directories-are-its-sessions",
             "dispatch.settled-once",
             "fanout.subscribed-only",
@@ -312,6 +317,7 @@ pub(super) const ROWS: &[Row] = &[
             "dispatch/clients-cannot-speak-for-a-chat",
             "dispatch/clients-cannot-speak-for-a-session",
             "dispatch/clients-cannot-speak-for-the-host",
+            "automations/only-the-host-says-how-a-run-goes",
             "customizations/only-the-host-lists-them",
             "input/host-alone-asks",
             "tools/host-alone-makes-calls",
@@ -516,6 +522,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::TurnNeverEnds,
         &[
+            "automations/*",
             "below/*",
             "handshake/nothing-comes-unasked",
             "input/*",

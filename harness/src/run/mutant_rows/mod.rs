@@ -14,6 +14,7 @@ use super::mutants::Row;
 
 mod actions;
 mod agent;
+mod automations;
 mod below;
 mod content;
 mod customizations;
@@ -23,7 +24,7 @@ mod state;
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
-    let later = content::ROWS.iter().chain(customizations::ROWS);
+    let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
     agents.chain(invariants::ROWS).chain(state::ROWS).chain(later)
 }
 

@@ -239,6 +239,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SessionAddedNotAnnounced,
         &[
+            "automations/*",
             "sessions.list-agrees",
             "handshake/nothing-comes-unasked",
             "metadata/a-title-is-shared",
@@ -618,6 +619,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::DisposeTakesAll,
         &[
+            "untested:automations/*",
             "sessions.list-agrees",
             "dispatch.settled-once",
             "reconnect/what-is-gone-is-missing",

@@ -1,0 +1,282 @@
+//! Errands: the runs of automations, from the request to their end.
+//!
+//! A run is there before anything happens. A moment later it makes a session of its own, and when
+//! that is ready, its agent gets the automation's message; the run ends as that turn does. What
+//! happens in the session afterwards is none of its business.
+//!
+//! Knows: runs, the sessions that they make. Never knows: definitions beyond the one that it runs.
+//!
+//! Start at [`RefHost::begin_run`].
+
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+use super::automations::RUN_HISTORY;
+use super::configuration::{self, PROVIDER};
+use super::connection::Failure;
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::rules::{Facts, require};
+use super::sessions::empty_state;
+use crate::wire::channel::ChannelKind;
+
+/// How long a run waits before it begins.
+const PENDING: Duration = Duration::from_millis(10);
+/// The most runs that are not over, and the most request ids that are remembered.
+const MAX_ERRANDS: usize = 200;
+const MAX_REQUESTED: usize = 10_000;
+
+/// A run that is not over.
+#[derive(Clone, Debug)]
+pub(super) struct Errand {
+    /// The automation, as it was when the run was asked for.
+    automation: Value,
+    /// When it begins; `None` once it has.
+    due: Option<Duration>,
+    /// The session that it made.
+    session: String,
+    /// The chat and the turn that it waits for.
+    turn: Option<(String, String)>,
+}
+
+fn is_over(run: &Value) -> bool {
+    !matches!(run["lifecycle"]["status"].as_str(), Some("pending" | "running"))
+}
+
+/// A rule of `automationRun/cancelRequested`.
+pub(super) fn not_over(facts: &Facts) -> Result<(), String> {
+    require(!is_over(facts.state), "the run is over")
+}
+
+impl RefHost {
+    /// Makes a run of an automation. Source: `automation.run.persist-first`.
+    pub(super) fn begin_run(&mut self, automation: &str) -> Result<String, Failure> {
+        if self.errands.len() >= MAX_ERRANDS || self.requested.len() >= MAX_REQUESTED {
+            return Err(Failure::invalid_request("too many runs"));
+        }
+        let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
+        let state = json!({
+            "resource": run, "automation": automation, "origin": {"kind": "manual"},
+            "lifecycle": {"status": "pending", "createdAt": self.timestamp()}, "sessions": [],
+        });
+        self.add_channel(&run, ChannelKind::AutomationRun, state);
+        let errand = Errand {
+            automation: self.automation(automation).cloned().unwrap_or_default(),
+            due: Some(self.now + PENDING),
+            session: String::new(),
+            turn: None,
+        };
+        self.errands.insert(run.clone(), errand);
+        self.list_run(&run);
+        Ok(run)
+    }
+
+    /// When the next run begins.
+    pub(super) fn next_errand(&self) -> Option<Duration> {
+        self.errands.values().filter_map(|errand| errand.due).min()
+    }
+
+    /// Begins what is due.
+    pub(super) fn begin_errands(&mut self) {
+        let due = |errand: &Errand| errand.due.is_some_and(|at| at <= self.now);
+        let due = self.errands.iter().filter(|(_, errand)| due(errand));
+        let due: Vec<String> = due.map(|(run, _)| run.clone()).collect();
+        for run in due {
+            let session = format!("ahp-session:/{}", self.fresh_id("errand"));
+            let Some(errand) = self.errands.get_mut(&run) else {
+                continue;
+            };
+            errand.due = None;
+            errand.session.clone_from(&session);
+            let automation = errand.automation.clone();
+            let lifecycle = self.lifecycle(&run, "running");
+            self.go_on(&run, lifecycle);
+            let origin = json!({
+                "kind": "automation", "automation": automation["resource"], "run": run,
+            });
+            let state = self.errand_state(&automation["definition"], origin);
+            self.open_session(&session, state, None);
+            self.publish(&run, json!({"type": "automationRun/sessionSet", "session": session}));
+            let primary = match self.has(Fault::PrimaryElsewhere) {
+                true => "ahp-session:/elsewhere",
+                false => &session,
+            };
+            let action =
+                json!({"type": "automationRun/primarySessionChanged", "primarySession": primary});
+            self.publish(&run, action);
+        }
+    }
+
+    /// The session that a definition describes.
+    fn errand_state(&self, definition: &Value, origin: Value) -> Value {
+        let template = &definition["session"];
+        let mut state = empty_state(template["provider"].as_str().unwrap_or(PROVIDER));
+        state["title"] = definition["title"].clone();
+        // A definition with other values was refused.
+        let values = configuration::session_values(&template["config"]).unwrap_or_default();
+        state["config"] = json!({"schema": configuration::session_schema(), "values": values});
+        if let Some(directories) = template["workingDirectories"].as_array() {
+            state["workingDirectories"] = json!(directories);
+        }
+        if !self.has(Fault::RunOriginMissing) {
+            state["origin"] = origin;
+        }
+        state
+    }
+
+    /// A session is ready: if a run has made it, its agent gets the message.
+    pub(super) fn errand_ready(&mut self, session: &str) {
+        let mut errands = self.errands.iter();
+        let made = errands.find(|(_, it)| it.session == session && it.turn.is_none());
+        let Some((run, errand)) = made else {
+            return;
+        };
+        let (run, message) = (run.clone(), errand.automation["definition"]["message"].clone());
+        let chat = self.state(session)["defaultChat"].as_str().unwrap_or("").to_owned();
+        self.begin_turn(&chat, message, None);
+        let turn = self.state(&chat)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
+        if let Some(errand) = self.errands.get_mut(&run) {
+            errand.turn = Some((chat, turn));
+        }
+    }
+
+    /// Follows the end of a turn: the run that waits for it ends likewise.
+    pub(super) fn errand_follows(&mut self, chat: &str, action_type: &str) {
+        let status = match action_type {
+            "chat/turnComplete" => "completed",
+            "chat/error" => "failed",
+            "chat/turnCancelled" => "cancelled",
+            _ => return,
+        };
+        let active = self.state(chat)["activeTurn"]["id"].as_str().unwrap_or("");
+        let waits = |errand: &Errand| {
+            errand.turn.as_ref().is_some_and(|(own, turn)| own == chat && turn != active)
+        };
+        let over = self.errands.iter().find(|(_, errand)| waits(errand));
+        if let Some(run) = over.map(|(run, _)| run.clone()) {
+            self.end_run(&run, status);
+        }
+    }
+
+    /// Ends a run.
+    fn end_run(&mut self, run: &str, status: &str) {
+        if self.errands.remove(run).is_none() {
+            return;
+        }
+        let mut lifecycle = self.lifecycle(run, status);
+        let completed = self.timestamp();
+        lifecycle["completedAt"] = match self.has(Fault::RunEndsEarlier) {
+            true => json!("2000-01-01T00:00:00.000Z"),
+            false => json!(completed),
+        };
+        if status == "failed" {
+            lifecycle["error"] =
+                json!({"errorType": "turn-failed", "message": "the turn of the run failed"});
+        }
+        self.go_on(run, lifecycle);
+        if self.has(Fault::RunGoesBack) {
+            let lifecycle = self.lifecycle(run, "running");
+            self.go_on(run, lifecycle);
+        }
+    }
+
+    /// The next stage of a run, with the times that it has by now.
+    fn lifecycle(&self, run: &str, status: &str) -> Value {
+        let before = &self.state(run)["lifecycle"];
+        let mut lifecycle = json!({"status": status, "createdAt": before["createdAt"]});
+        let started = before.get("startedAt").cloned();
+        let begins = (status == "running").then(|| json!(self.timestamp()));
+        if let Some(started) = started.or(begins) {
+            lifecycle["startedAt"] = started;
+        }
+        lifecycle
+    }
+
+    fn go_on(&mut self, run: &str, lifecycle: Value) {
+        let action = json!({"type": "automationRun/lifecycleChanged", "lifecycle": lifecycle});
+        self.publish(run, action);
+    }
+
+    /// Cancels a run, and the turn that it waits for. Source: `automation.run.cancel`.
+    pub(super) fn cancel_run(&mut self, run: &str) {
+        if self.has(Fault::CancelledRunGoesOn) {
+            return;
+        }
+        let turn = self.errands.get(run).and_then(|errand| errand.turn.clone());
+        if let Some((chat, turn)) = turn {
+            let duration = self.turn_duration(&chat);
+            let action =
+                json!({"type": "chat/turnCancelled", "turnId": turn, "duration": duration});
+            self.publish(&chat, action.clone());
+            self.consequence(&chat, &action);
+        }
+        self.end_run(run, "cancelled");
+    }
+
+    /// Takes away the runs of an automation that is gone.
+    pub(super) fn forget_runs(&mut self, automation: &str) {
+        let own = |run: &String| self.state(run)["automation"] == automation;
+        let runs = self.channels.keys().filter(|uri| own(uri)).cloned();
+        for run in runs.collect::<Vec<String>>() {
+            self.cancel_run(&run);
+            self.errands.remove(&run);
+            self.drop_channel(&run);
+        }
+        self.requested.retain(|(of, _), _| of != automation);
+    }
+
+    /// A session is gone, and no run has it any more; one that is not over is cancelled.
+    pub(super) fn leave_runs(&mut self, session: &str) {
+        let has = |run: &String| {
+            let sessions = self.state(run)["sessions"].as_array();
+            run.starts_with("ahp-automation-run:")
+                && sessions.is_some_and(|all| all.contains(&json!(session)))
+        };
+        let runs = self.channels.keys().filter(|uri| has(uri)).cloned();
+        for run in runs.collect::<Vec<String>>() {
+            self.end_run(&run, "cancelled");
+            let action = json!({"type": "automationRun/sessionRemoved", "session": session});
+            self.publish(&run, action);
+        }
+    }
+
+    /// Makes the catalogue say of a run what the run is. Source: `automation.run.summary-consistent`,
+    /// `automation.runs.order-limit`.
+    pub(super) fn list_run(&mut self, run: &str) {
+        let state = self.state(run);
+        let automation = state["automation"].as_str().unwrap_or("");
+        let Some(entry) = self.automation(automation) else {
+            return;
+        };
+        let mut entry = entry.clone();
+        let mut summary = json!({
+            "resource": run, "automation": automation, "origin": state["origin"],
+            "lifecycle": state["lifecycle"],
+            "sessionCount": state["sessions"].as_array().map_or(0, Vec::len),
+        });
+        if let Some(primary) = state.get("primarySession") {
+            summary["primarySession"] = primary.clone();
+        }
+        let Some(runs) = entry.get_mut("runs").and_then(Value::as_array_mut) else {
+            return;
+        };
+        match runs.iter_mut().find(|known| known["resource"] == run) {
+            Some(_) if self.has(Fault::RunSummaryStale) => return,
+            Some(known) => *known = summary,
+            None if self.has(Fault::RunsOldestFirst) => runs.push(summary),
+            None => runs.insert(0, summary),
+        }
+        let mut kept = 0;
+        let forgotten: Vec<Value> = runs
+            .extract_if(.., |run| {
+                kept += usize::from(is_over(run));
+                is_over(run) && kept > RUN_HISTORY
+            })
+            .collect();
+        self.set_automation(entry);
+        for run in forgotten.iter().filter_map(|run| run["resource"].as_str()) {
+            self.drop_channel(run);
+        }
+    }
+}
