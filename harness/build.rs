@@ -1,12 +1,17 @@
-//! Puts the scenarios and vectors of the repository into the binary, so that it carries its suite.
+//! Puts the scenarios, vectors and ledgers of the repository into the binary, so that it carries its
+//! suite.
+
+#[path = "build/ledger.rs"]
+mod ledger;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let root = root.join("../scenarios");
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    println!("cargo::rerun-if-changed=build");
+    let root = package.join("../scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files = Vec::new();
     collect(&root, &mut files)?;
@@ -15,7 +20,8 @@ fn main() -> io::Result<()> {
         files.into_iter().partition(|file| file.starts_with(root.join("reducers")));
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("scenarios.rs"), table(&root, &scenarios)?)?;
-    fs::write(out.join("vectors.rs"), table(&root, &vectors)?)
+    fs::write(out.join("vectors.rs"), table(&root, &vectors)?)?;
+    fs::write(out.join("ledgers.rs"), ledger::tables(&package.join("protocol/requirements"))?)
 }
 
 /// The files as an array of names and texts.

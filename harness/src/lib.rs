@@ -10,7 +10,9 @@
 //!
 //! [`Duration`]: std::time::Duration
 
-pub use ahp_harness_core::{dice, json, ledger, model, oracle, transcript, verdict, wire};
+pub use ahp_harness_core::{dice, json, model, oracle, transcript, verdict, wire};
+
+pub mod ledger;
 
 pub mod peer;
 

@@ -19,6 +19,4 @@ pub mod model;
 
 pub mod verdict;
 
-pub mod ledger;
-
 pub mod oracle;

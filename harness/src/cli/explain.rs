@@ -44,7 +44,7 @@ impl Explain {
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
         if told.is_empty() {
-            let names = Ledger::get().iter().map(|row| row.id.as_str());
+            let names = Ledger::newest().iter().map(|row| row.id);
             let names = names.chain(CHECKS.iter().map(|row| row.id));
             let names = names.chain(FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
@@ -59,7 +59,7 @@ impl Explain {
 }
 
 fn requirement(name: &str, suite: &Suite) -> Option<String> {
-    let row = Ledger::get().find(name)?;
+    let row = Ledger::look_up(name)?;
     let mut out = format!(
         "requirement {name} ({}, since {})\n  {}\n  source: {}\n",
         word(row.weight),

@@ -60,7 +60,7 @@ impl List {
                 }
             }
             What::Requirements => {
-                for row in Ledger::get().iter() {
+                for row in Ledger::newest().iter() {
                     let _ =
                         writeln!(out, "{:<52} {:<10} {}", row.id, word(row.weight), row.statement);
                 }

@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 mod agent;
 mod check;
 mod context;
+mod coverage;
 pub mod exit;
 mod explain;
 mod files;
@@ -77,6 +78,8 @@ enum Command {
     List(list::List),
     /// Explain a scenario, a check, a requirement, a fault, a step or a message of the protocol
     Explain(explain::Explain),
+    /// Show which requirement is put to the test by what, and which by nothing
+    Coverage(coverage::Coverage),
     /// Play the suite against every planted fault, to prove that it can fail
     Mutants(mutants::Mutants),
     /// Serve the reference host on a loopback port
@@ -112,6 +115,7 @@ pub fn main() -> ExitCode {
         Command::Check(command) => command.main(&context),
         Command::List(command) => command.main(&context),
         Command::Explain(command) => command.main(&context),
+        Command::Coverage(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
         Command::Agent(command) => command.main(&context),

@@ -353,8 +353,8 @@ impl Parser {
     fn proves(&mut self, node: Option<&Node>) -> Vec<String> {
         let Some(node) = node else { return Vec::new() };
         let ids = texts(node);
-        for id in ids.iter().filter(|id| Ledger::get().find(id).is_none()) {
-            let hint = match Ledger::get().closest(id) {
+        for id in ids.iter().filter(|id| Ledger::look_up(id).is_none()) {
+            let hint = match Ledger::newest().closest(id) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => "`ahp-harness list requirements` names them".to_owned(),
             };

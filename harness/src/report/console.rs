@@ -58,7 +58,7 @@ impl Console {
     }
 
     fn rule(&self, id: &str) -> String {
-        match Ledger::get().find(id) {
+        match Ledger::look_up(id) {
             Some(rule) => {
                 format!("{id} ({}, since {}): {}", word(rule.weight), rule.since, rule.statement)
             }

@@ -4,7 +4,7 @@
 //! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
 //! else, so `judge` can make them again from a file.
 //!
-//! [`baseline`] settles known failures, [`redact`] keeps secrets out of what is written, [`replay`] makes
+//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`redact`] keeps secrets out of what is written, [`replay`] makes
 //! a run again from its file.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
@@ -14,6 +14,7 @@
 pub mod baseline;
 #[cfg(feature = "cli")]
 pub mod console;
+pub mod coverage;
 #[cfg(feature = "cli")]
 pub mod draw;
 pub mod event;

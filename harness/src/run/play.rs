@@ -220,7 +220,9 @@ impl Play {
         let scenario = Arc::clone(&self.case.setup().scenario);
         let failure = self.case.failure().cloned();
         let named = failure.as_ref().and_then(|failure| failure.rule.as_ref());
-        let rule = named.or_else(|| heaviest(&scenario.proves)).cloned().unwrap_or_default();
+        let weight_of = |id: &String| Ledger::weight(self.case.setup().version, id);
+        let heaviest = || scenario.proves.iter().rev().max_by_key(|id| weight_of(id));
+        let rule = named.or_else(heaviest).cloned().unwrap_or_default();
         let weight = weight_of(&rule);
         let (status, reason) = match &failure {
             Some(failure) if failure.setup || !shook_hands => {
@@ -282,15 +284,6 @@ fn unplayable(way: Below, seen: &Seen) -> Option<String> {
     let record = seen.message().filter(|_| way == Below::Model)?.value();
     let problem = record.get("problem").and_then(Value::as_str);
     problem.filter(|_| record["untestable"] == true).map(str::to_owned)
-}
-
-/// The first of the requirements that weigh most.
-fn heaviest(ids: &[String]) -> Option<&String> {
-    ids.iter().rev().max_by_key(|id| weight_of(id))
-}
-
-fn weight_of(id: &str) -> Weight {
-    Ledger::get().find(id).map_or(Weight::Note, |row| row.weight)
 }
 
 /// How long the host may take: as long as the longest wait of the scenario may.

@@ -351,11 +351,10 @@ impl Parser<'_> {
     }
 
     fn requirement(&mut self, id: &str, span: Span) {
-        let ledger = Ledger::get();
-        if ledger.find(id).is_some() {
+        if Ledger::look_up(id).is_some() {
             return;
         }
-        let hint = match ledger.closest(id) {
+        let hint = match Ledger::newest().closest(id) {
             Some(close) => format!("did you mean `{close}`?"),
             None => "`ahp-harness list requirements` lists them all".to_owned(),
         };

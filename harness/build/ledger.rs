@@ -1,0 +1,197 @@
+//! The ledgers as tables of the binary, so that none of them is read when the program starts.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The ledgers of all versions, newest first, as Rust.
+pub(crate) fn tables(folder: &Path) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    let mut ledgers = Vec::new();
+    for path in files {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let text = std::fs::read_to_string(&path)?;
+        let wrong = |(at, message): Wrong| {
+            let line = text[..at].lines().count().max(1);
+            io::Error::other(format!("{}:{line}: {message}", path.display()))
+        };
+        ledgers.push(ledger(&text).map_err(wrong)?);
+    }
+    ledgers.sort_by_key(|(spec, _)| std::cmp::Reverse(*spec));
+    let rows: Vec<&str> = ledgers.iter().map(|(_, rows)| rows.as_str()).collect();
+    Ok(format!("&[\n{}]\n", rows.concat()))
+}
+
+/// A mistake in a ledger: the byte where it stands, and what it is.
+type Wrong = (usize, String);
+type Node<'a> = Spanned<DeValue<'a>>;
+
+/// One ledger: its version, and the table as Rust.
+fn ledger(text: &str) -> Result<([u64; 3], String), Wrong> {
+    let file = DeTable::parse(text)
+        .map_err(|error| (error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
+    let file = Row { at: 0, members: file.get_ref() };
+    file.only(&["spec", "arguments", "reasons", "requirement"])?;
+    let spec = version(file.need("spec")?)?;
+    let (arguments, reasons) = (file.texts_of("arguments")?, file.texts_of("reasons")?);
+    let rows = file.need("requirement")?;
+    let rows = rows.get_ref().as_array().ok_or((0, "`requirement` is no list".to_owned()))?;
+    let mut out = format!("Ledger {{ version: {}, rows: &[\n", version_code(spec));
+    let mut last = "";
+    for row in rows.iter() {
+        let at = row.span().start;
+        let members = row.get_ref().as_table().ok_or((at, "expected a table".to_owned()))?;
+        let row = Row { at, members };
+        let id = row.text("id")?;
+        if id <= last {
+            return Err((
+                at,
+                format!("`{id}` does not come after `{last}`: rows are sorted by id"),
+            ));
+        }
+        last = id;
+        requirement(&row, &arguments, &reasons, &mut out)?;
+    }
+    out.push_str("] },\n");
+    Ok((spec, out))
+}
+
+const MEMBERS: &[&str] = &[
+    "id",
+    "weight",
+    "severity",
+    "party",
+    "since",
+    "until",
+    "source",
+    "statement",
+    "argument",
+    "reducers",
+    "excluded",
+];
+
+fn requirement(
+    row: &Row<'_>,
+    arguments: &[(&str, &str)],
+    reasons: &[(&str, &str)],
+    out: &mut String,
+) -> Result<(), Wrong> {
+    row.only(MEMBERS)?;
+    let weight = row.one_of("weight", &["note", "should", "essential", "must"])?;
+    let argument = row.named("argument", arguments)?;
+    if argument.is_some() != (weight == "essential") {
+        let message = "an essential rule has an argument, and no other has";
+        return Err((row.at, message.to_owned()));
+    }
+    let excluded = row.named("excluded", reasons)?;
+    let until = row.members.get("until").map(version).transpose()?.map(version_code);
+    let reducers = match row.members.get("reducers") {
+        None => Vec::new(),
+        Some(list) => {
+            let wrong = || (row.at, "`reducers` is no list of texts".to_owned());
+            let items = list.get_ref().as_array().ok_or_else(wrong)?;
+            let texts: Option<Vec<&str>> =
+                items.iter().map(|item| item.get_ref().as_str()).collect();
+            texts.ok_or_else(wrong)?
+        }
+    };
+    let _ = writeln!(
+        out,
+        "Requirement {{ id: {:?}, weight: Weight::{}, severity: Severity::{}, party: Party::{}, \
+         since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
+         reducers: &{reducers:?}, excluded: {excluded:?} }},",
+        row.text("id")?,
+        capital(weight),
+        capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),
+        capital(row.one_of("party", &["host", "client", "reducer"])?),
+        version_code(version(row.need("since")?)?),
+        until.map_or_else(|| "None".to_owned(), |until| format!("Some({until})")),
+        row.text("source")?,
+        row.text("statement")?,
+    );
+    Ok(())
+}
+
+/// A table of the file, with the byte where it begins.
+struct Row<'a> {
+    at: usize,
+    members: &'a DeTable<'a>,
+}
+
+impl<'a> Row<'a> {
+    fn only(&self, names: &[&str]) -> Result<(), Wrong> {
+        let unknown = self.members.keys().find(|key| !names.contains(&key.get_ref().as_ref()));
+        let wrong = |key: &Spanned<toml::de::DeString<'_>>| {
+            (key.span().start, format!("there is no member `{}`", key.get_ref()))
+        };
+        unknown.map_or(Ok(()), |key| Err(wrong(key)))
+    }
+
+    fn need(&self, name: &str) -> Result<&'a Node<'a>, Wrong> {
+        self.members.get(name).ok_or_else(|| (self.at, format!("`{name}` is missing")))
+    }
+
+    fn text(&self, name: &str) -> Result<&'a str, Wrong> {
+        let value = self.need(name)?;
+        let text = value.get_ref().as_str().filter(|text| !text.is_empty());
+        text.ok_or_else(|| (value.span().start, format!("expected `{name}` to be a text")))
+    }
+
+    fn one_of(&self, name: &str, words: &[&str]) -> Result<&'a str, Wrong> {
+        let word = self.text(name)?;
+        let known = words.contains(&word).then_some(word);
+        known.ok_or_else(|| {
+            (
+                self.at,
+                format!("expected `{name}` to be one of {}, found `{word}`", words.join(", ")),
+            )
+        })
+    }
+
+    /// The text behind a name, of the table of such texts.
+    fn named<'b>(&self, name: &str, texts: &[(&str, &'b str)]) -> Result<Option<&'b str>, Wrong> {
+        if !self.members.contains_key(name) {
+            return Ok(None);
+        }
+        let wanted = self.text(name)?;
+        let found = texts.iter().find(|(name, _)| *name == wanted).map(|(_, text)| *text);
+        let wrong = || (self.at, format!("there is no text `{wanted}` for `{name}`"));
+        found.map(Some).ok_or_else(wrong)
+    }
+
+    /// A table of texts.
+    fn texts_of(&self, name: &str) -> Result<Vec<(&'a str, &'a str)>, Wrong> {
+        let table = self.need(name)?;
+        let at = table.span().start;
+        let members = table.get_ref().as_table().ok_or((at, format!("`{name}` is no table")))?;
+        let row = Row { at, members };
+        let names = members.keys().map(|key| key.get_ref().as_ref());
+        names.map(|name| Ok((name, row.text(name)?))).collect()
+    }
+}
+
+fn version(node: &Node<'_>) -> Result<[u64; 3], Wrong> {
+    let text = node.get_ref().as_str().unwrap_or_default();
+    let numbers: Option<Vec<u64>> = text.split('.').map(|part| part.parse().ok()).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| (node.span().start, format!("expected a version, found `{text}`")))
+}
+
+fn version_code([major, minor, patch]: [u64; 3]) -> String {
+    format!("Version::new({major}, {minor}, {patch})")
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
