@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod agent;
+mod certify;
 mod check;
 mod context;
 mod coverage;
@@ -66,6 +67,10 @@ Exit codes:
 enum Command {
     /// Play scenarios against a host and judge the conversation
     Run(Box<run::Run>),
+    /// Play every profile against a host and write a certificate
+    Certify(Box<certify::Certify>),
+    /// Make certificate and page again from the run.jsonl of a run
+    Report(certify::Report),
     /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
     Judge(judge::Judge),
     /// Listen between clients and their host: record, judge, disturb
@@ -109,6 +114,8 @@ pub fn main() -> ExitCode {
     let context = Context::gather();
     let outcome = match arguments.command {
         Command::Run(command) => command.main(&context),
+        Command::Certify(command) => command.main(&context),
+        Command::Report(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),
         Command::Record(command) => command.main(&context),
         Command::Scenario(command) => command.main(&context),

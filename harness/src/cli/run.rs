@@ -162,6 +162,16 @@ enum Target {
 }
 
 impl Run {
+    /// The same run with all profiles, unless some were asked for, and with these reports besides.
+    pub(super) fn with_everything(mut self, reports: impl IntoIterator<Item = Report>) -> Run {
+        if self.profile.is_empty() {
+            self.profile.push("all".to_owned());
+        }
+        // The first transcript has the frames, and has to be the certificate's.
+        self.report.splice(0..0, reports);
+        self
+    }
+
     pub(super) fn main(self, context: &Context) -> Outcome {
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {

@@ -86,6 +86,9 @@ pub struct CaseReport {
     pub title: String,
     /// Its file.
     pub file: String,
+    /// The profile it belongs to.
+    #[serde(default)]
+    pub profile: String,
     /// The requirements it exercises.
     pub proves: Vec<String>,
     /// How it ended.
@@ -219,6 +222,7 @@ impl CaseReport {
             scenario: scenario.id.clone(),
             title: scenario.title.clone(),
             file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
+            profile: scenario.profile.clone(),
             proves: scenario.proves.clone(),
             status,
             reason,

@@ -12,6 +12,8 @@
 //! Start at [`event`].
 
 pub mod baseline;
+pub mod brief;
+pub mod certificate;
 #[cfg(feature = "cli")]
 pub mod console;
 pub mod coverage;
@@ -19,6 +21,8 @@ pub mod coverage;
 pub mod draw;
 pub mod event;
 pub mod findings;
+pub mod finished;
+pub mod html;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;

@@ -1,0 +1,117 @@
+//! `ahp-harness certify` and `ahp-harness report`: a run, and the folder that is made of its file.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::report::brief::{badge, endpoint, markdown};
+use crate::report::certificate::{Certificate, Conformity};
+use crate::report::finished::Finished;
+use crate::report::html::html;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::options::Report as Kind;
+use super::run::Run;
+
+/// Plays every profile against a host and writes a certificate.
+///
+/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml and run.jsonl. Everything but the
+/// last is made of the last, and `ahp-harness report` makes it again.
+#[derive(Args, Debug)]
+pub struct Certify {
+    /// Where the certificate goes
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        default_value = "certificate",
+        help_heading = "Certificate"
+    )]
+    out: PathBuf,
+    #[command(flatten)]
+    run: Run,
+}
+
+impl Certify {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        folder(&self.out)?;
+        let file = self.out.join("run.jsonl");
+        let reports = [Kind::Jsonl(file.clone()), Kind::Junit(self.out.join("junit.xml"))];
+        let code = self.run.with_everything(reports).main(context)?;
+        if !file.exists() {
+            return Ok(code);
+        }
+        let verdict = write(&file, &self.out, context)?;
+        let conformant = matches!(verdict, Conformity::Conformant | Conformity::NotApplicable);
+        Ok(if conformant { code } else { code.max(Code::Failed) })
+    }
+}
+
+/// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
+#[derive(Args, Debug)]
+pub struct Report {
+    /// The file that the run wrote
+    file: PathBuf,
+    /// Where the reports go
+    #[arg(long, value_name = "FOLDER", default_value = "certificate")]
+    out: PathBuf,
+}
+
+impl Report {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        folder(&self.out)?;
+        write(&self.file, &self.out, context)?;
+        Ok(Code::Ok)
+    }
+}
+
+fn folder(path: &Path) -> Result<(), Stop> {
+    fs::create_dir_all(path)
+        .map_err(|error| Stop::usage(format!("`{}` could not be made: {error}", path.display())))
+}
+
+/// Writes what is made of a run, and says what it came to.
+fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop> {
+    let name = file.display();
+    let input = File::open(file)
+        .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+    let run = Finished::read(BufReader::new(input))
+        .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
+    let certificate = Certificate::of(&run);
+    let json = serde_json::to_string_pretty(&certificate)
+        .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;
+    let files = [
+        ("certificate.json", json + "\n"),
+        ("report.html", html(&run, &certificate)),
+        ("summary.md", markdown(&certificate)),
+        ("badge.svg", badge(&certificate)),
+        ("badge.json", format!("{}\n", endpoint(&certificate))),
+    ];
+    for (name, text) in &files {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|error| {
+            Stop::fault(format!("`{}` could not be written: {error}", path.display()))
+        })?;
+    }
+    context.say(&said(&certificate, out));
+    Ok(certificate.verdict())
+}
+
+fn said(certificate: &Certificate, out: &Path) -> String {
+    let mut text = String::from("\n");
+    for profile in &certificate.profiles {
+        let verdict = profile.verdict.words();
+        let _ = writeln!(text, "{:<16} {verdict:<15} {}", profile.name, profile.reason);
+    }
+    let _ = writeln!(
+        text,
+        "AHP {}: {} (certificate and report: {})",
+        certificate.version,
+        certificate.verdict().words(),
+        out.join("report.html").display()
+    );
+    text
+}

@@ -1,0 +1,124 @@
+//! A certificate in short: as Markdown for a page or a pull request, as a badge.
+//!
+//! Start at [`markdown`].
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::certificate::{Certificate, Conformity, Outcome, Row};
+use super::summary::word;
+use crate::verdict::Weight;
+
+/// Broken requirements that the summary lists.
+const LISTED: usize = 50;
+
+/// The certificate as Markdown.
+pub fn markdown(certificate: &Certificate) -> String {
+    let host = certificate.host.as_deref().unwrap_or(&certificate.target);
+    let mut out = format!("# AHP {} conformance of {}\n\n", certificate.version, plain(host));
+    let _ = writeln!(
+        out,
+        "**{}** · {} · harness {} · seed {}\n\n| profile | verdict | why |\n|---|---|---|",
+        certificate.verdict().words(),
+        certificate.started,
+        certificate.harness,
+        certificate.seed
+    );
+    for profile in &certificate.profiles {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            profile.name,
+            profile.verdict.words(),
+            profile.reason
+        );
+    }
+    let _ = writeln!(out, "\n| weight | {} |", Outcome::ALL.map(Outcome::word).join(" | "));
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(Outcome::ALL.len()));
+    for weight in [Weight::Must, Weight::Essential, Weight::Should, Weight::Note] {
+        let count = |outcome: Outcome| {
+            let of = |row: &&Row| row.weight == weight && row.outcome == outcome;
+            certificate.requirements.iter().filter(of).count().to_string()
+        };
+        let _ = writeln!(out, "| {} | {} |", word(weight), Outcome::ALL.map(count).join(" | "));
+    }
+    let broken = |row: &&Row| matches!(row.outcome, Outcome::Fail | Outcome::Warn);
+    let mut broken: Vec<&Row> = certificate.requirements.iter().filter(broken).collect();
+    broken.sort_by_key(|row| std::cmp::Reverse(row.weight));
+    if !broken.is_empty() {
+        let _ = writeln!(out, "\n| broken | weight | where | what |\n|---|---|---|---|");
+    }
+    for row in broken.iter().take(LISTED) {
+        let Some(first) = row.evidence.first() else { continue };
+        let place = first.check.unwrap_or(&first.scenario);
+        let _ = writeln!(
+            out,
+            "| {} | {} | {place} | {} |",
+            row.id,
+            word(row.weight),
+            plain(&first.message)
+        );
+    }
+    if broken.len() > LISTED {
+        let _ = writeln!(out, "\n{} more are in certificate.json.", broken.len() - LISTED);
+    }
+    out
+}
+
+/// Text that has no meaning in Markdown, on one line.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '!' | '&' | '~' | '$' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// What a badge says, and the colour it says it in.
+fn words(certificate: &Certificate) -> (String, &'static str, &'static str) {
+    let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
+    let all = certificate.profiles.len() - of(Conformity::NotApplicable);
+    let (name, colour) = match certificate.verdict() {
+        Conformity::Conformant => ("brightgreen", "#1a7f4b"),
+        Conformity::NotConformant => ("red", "#c4262e"),
+        Conformity::Incomplete => ("yellow", "#a15c00"),
+        Conformity::NotApplicable => ("lightgrey", "#57606f"),
+    };
+    let words = certificate.verdict().words();
+    (format!("{words} ({} of {all} profiles)", of(Conformity::Conformant)), name, colour)
+}
+
+/// The badge for services that draw it themselves.
+pub fn endpoint(certificate: &Certificate) -> Value {
+    let (message, colour, _) = words(certificate);
+    let label = format!("AHP {}", certificate.version);
+    json!({"schemaVersion": 1, "label": label, "message": message, "color": colour})
+}
+
+/// The badge as a picture.
+pub fn badge(certificate: &Certificate) -> String {
+    let (message, _, colour) = words(certificate);
+    let label = format!("AHP {}", certificate.version);
+    // Verdana at 11 pixels is some 6.6 pixels a letter.
+    let width = |text: &str| text.chars().count() * 66 / 10 + 12;
+    let (left, right) = (width(&label), width(&message));
+    let all = left + right;
+    let (first, second) = (left / 2, left + right / 2);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all}\" height=\"20\" role=\"img\" \
+         aria-label=\"{label}: {message}\"><title>{label}: {message}</title>\
+         <rect width=\"{all}\" height=\"20\" rx=\"3\" fill=\"#3b424d\"/>\
+         <path d=\"M{left} 0h{tail}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3h-{tail}z\" fill=\"{colour}\"/>\
+         <g fill=\"#fff\" text-anchor=\"middle\" font-family=\"Verdana,Geneva,sans-serif\" font-size=\"11\">\
+         <text x=\"{first}\" y=\"14\">{label}</text><text x=\"{second}\" y=\"14\">{message}</text></g></svg>\n",
+        tail = right.saturating_sub(3),
+    )
+}

@@ -1,0 +1,460 @@
+//! What a run says about a host: each requirement of the version with its verdict and the evidence,
+//! and each profile with what its requirements come to.
+//!
+//! A requirement *holds* when something that puts it to the test was observed and nothing was found
+//! against it. A scenario speaks for all requirements that it cites when it passes, and only for the
+//! one that its failing step is about when it does not. A check that cites several requirements
+//! cannot say which of them its finding breaks: the first one is broken, and those that no scenario
+//! speaks for are left open.
+//!
+//! Start at [`Certificate::of`].
+
+use std::collections::HashMap;
+
+use litemap::LiteMap;
+use serde::Serialize;
+
+use crate::agent::mode::Mode;
+use crate::ledger::{Ledger, Party, Requirement};
+use crate::oracle::{CHECKS, CheckRow};
+use crate::verdict::{Status, Weight};
+use crate::wire::version::Version;
+
+use super::event::CaseReport;
+use super::finished::{Case, Finished};
+use super::summary::CheckTotal;
+
+/// The format of `certificate.json`.
+pub const FORMAT: u32 = 1;
+
+/// What a run says about a host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Certificate {
+    /// The format of the file.
+    pub format: u32,
+    /// Version of the harness.
+    pub harness: String,
+    /// What was certified: `embedded`, or a URL without its secrets.
+    pub target: String,
+    /// How the host calls itself, where it said so.
+    pub host: Option<String>,
+    /// The protocol version.
+    pub version: String,
+    /// The versions that were offered.
+    pub offers: Vec<String>,
+    /// Who played the agent: `host`, `model` or `acp`.
+    pub agent: Mode,
+    /// The provider that sessions were created with, where one was asked for.
+    pub provider: Option<String>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// When it began.
+    pub started: String,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// Whether the run came to its end.
+    pub complete: bool,
+    /// Scenarios by status.
+    pub scenarios: LiteMap<Status, u64>,
+    /// The profiles, `core` first.
+    pub profiles: Vec<Profile>,
+    /// Every requirement of the version.
+    pub requirements: Vec<Row>,
+}
+
+/// What the requirements of a profile come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// The verdict.
+    pub verdict: Conformity,
+    /// Why, in one line.
+    pub reason: String,
+    /// How many of its requirements of each weight ended how.
+    pub counts: LiteMap<Weight, LiteMap<Outcome, u64>>,
+}
+
+/// The verdict on a profile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conformity {
+    /// Every applicable MUST and essential requirement held.
+    Conformant,
+    /// At least one of them is broken.
+    NotConformant,
+    /// None is broken, but not all were observed.
+    Incomplete,
+    /// The host does not offer it, or nobody asked.
+    NotApplicable,
+}
+
+impl Conformity {
+    /// The verdict in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Conformity::Conformant => "conformant",
+            Conformity::NotConformant => "not conformant",
+            Conformity::Incomplete => "incomplete",
+            Conformity::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// What is known of one requirement.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its id.
+    pub id: &'static str,
+    /// What a breach weighs.
+    pub weight: Weight,
+    /// Who has to keep it.
+    pub party: String,
+    /// The profile it belongs to.
+    pub profile: String,
+    /// The rule.
+    pub statement: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What is known.
+    pub outcome: Outcome,
+    /// How often it was put to the test.
+    pub observations: u64,
+    /// Why, where that is not plain.
+    pub reason: String,
+    /// What speaks against it.
+    pub evidence: Vec<Evidence>,
+    /// The scenarios that put it to the test, with how each ended.
+    pub scenarios: Vec<(String, Status)>,
+    /// The always-on checks of it.
+    pub checks: Vec<&'static str>,
+}
+
+/// What speaks against a requirement.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The scenario.
+    pub scenario: String,
+    /// The always-on check, where one found it.
+    pub check: Option<&'static str>,
+    /// What is wrong.
+    pub message: String,
+    /// The lines of `run.jsonl` that prove it.
+    pub transcript: Vec<u64>,
+}
+
+/// What is known of a requirement.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Observed, and held.
+    Pass,
+    /// A MUST or essential rule is broken.
+    Fail,
+    /// A SHOULD is broken.
+    Warn,
+    /// An implied or open rule did not hold in the reading taken.
+    Note,
+    /// Broken exactly as the baseline says.
+    Known,
+    /// Applicable, and not observed.
+    Untested,
+    /// Not applicable to this host, or not asked for.
+    Skip,
+    /// Nothing can put it to the test.
+    Excluded,
+    /// No check of this harness puts it to the test.
+    Unchecked,
+}
+
+impl Outcome {
+    /// Every outcome, the worst first.
+    pub const ALL: [Outcome; 9] = [
+        Outcome::Fail,
+        Outcome::Untested,
+        Outcome::Warn,
+        Outcome::Known,
+        Outcome::Note,
+        Outcome::Pass,
+        Outcome::Skip,
+        Outcome::Unchecked,
+        Outcome::Excluded,
+    ];
+
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::Warn => "warn",
+            Outcome::Note => "note",
+            Outcome::Known => "known",
+            Outcome::Untested => "untested",
+            Outcome::Skip => "skip",
+            Outcome::Excluded => "excluded",
+            Outcome::Unchecked => "unchecked",
+        }
+    }
+
+    fn broken(status: Status) -> Option<Outcome> {
+        match status {
+            Status::Fail => Some(Outcome::Fail),
+            Status::Warn => Some(Outcome::Warn),
+            Status::Note => Some(Outcome::Note),
+            Status::Known => Some(Outcome::Known),
+            _ => None,
+        }
+    }
+}
+
+/// The profile of each area of scenarios, checks and requirements that has one of its own; the first
+/// that an id begins with.
+const AREAS: &[(&str, &str)] = &[
+    ("annotations", "annotations"),
+    ("auth", "auth"),
+    ("automation", "automations"),
+    ("automations", "automations"),
+    ("below", "agent"),
+    ("canvas", "canvas"),
+    ("chat.attachment", "multi-chat"),
+    ("chat.canvas", "canvas"),
+    ("chat.create", "multi-chat"),
+    ("chat.input", "agent"),
+    ("chat.move", "multi-chat"),
+    ("chat.queue", "agent"),
+    ("chat.steering", "agent"),
+    ("chat.tool", "agent"),
+    ("chat.turn", "agent"),
+    ("changeset", "changesets"),
+    ("changesets", "changesets"),
+    ("chats", "multi-chat"),
+    ("customizations", "customizations"),
+    ("input", "agent"),
+    ("mcp", "customizations"),
+    ("queue", "agent"),
+    ("resource", "resources"),
+    ("resources", "resources"),
+    ("steering", "agent"),
+    ("telemetry", "telemetry"),
+    ("terminal", "terminals"),
+    ("terminals", "terminals"),
+    ("tools", "agent"),
+    ("turns", "agent"),
+    ("watch", "resources"),
+    ("watches", "resources"),
+];
+/// The order of profiles in a report: these, then the others by name.
+const FIRST: [&str; 2] = ["core", "agent"];
+/// Breaches of one requirement that are listed.
+const EVIDENCE: usize = 5;
+
+fn area(id: &str, otherwise: &str) -> String {
+    let within = |area: &str| {
+        id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+    };
+    let named = AREAS.iter().find(|(area, _)| within(area)).map(|(_, profile)| *profile);
+    named.unwrap_or(otherwise).to_owned()
+}
+
+impl Certificate {
+    /// Folds a run.
+    pub fn of(run: &Finished) -> Certificate {
+        let version: Option<Version> = run.header.version.parse().ok();
+        let version = version.unwrap_or(Ledger::newest().version);
+        let mut about: HashMap<&str, Vec<&CaseReport>> = HashMap::new();
+        for Case { report, .. } in &run.cases {
+            let named = report.failure.iter().map(|failure| failure.rule.as_str());
+            let mut ids: Vec<&str> = report.proves.iter().map(String::as_str).collect();
+            ids.extend(named.filter(|id| !report.proves.iter().any(|proved| proved == id)));
+            ids.into_iter().for_each(|id| about.entry(id).or_default().push(report));
+        }
+        let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
+        let row = |rule| Row::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run);
+        let requirements: Vec<Row> = rules.map(row).collect();
+        let header = run.header.clone();
+        Certificate {
+            format: FORMAT,
+            harness: header.harness,
+            target: header.target,
+            host: header.host,
+            version: version.to_string(),
+            offers: header.offers,
+            agent: header.agent,
+            provider: header.provider,
+            seed: header.seed,
+            started: header.started,
+            took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
+            complete: run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
+            scenarios: run.summary.counts.clone(),
+            profiles: profiles(&requirements),
+            requirements,
+        }
+    }
+
+    /// The verdict on everything that applies: the worst of the profiles.
+    pub fn verdict(&self) -> Conformity {
+        let any = |verdict| self.profiles.iter().any(|profile| profile.verdict == verdict);
+        match () {
+            () if any(Conformity::NotConformant) => Conformity::NotConformant,
+            () if any(Conformity::Incomplete) || !self.complete => Conformity::Incomplete,
+            () if any(Conformity::Conformant) => Conformity::Conformant,
+            () => Conformity::NotApplicable,
+        }
+    }
+}
+
+impl Row {
+    fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> Row {
+        let checks = CHECKS.iter().filter(|check| check.requirements.contains(&rule.id));
+        let checks: Vec<&CheckRow> = checks.collect();
+        let profile = match (cases.first(), checks.first()) {
+            (Some(case), _) => area(&case.scenario, or_core(&case.profile)),
+            (None, Some(check)) => area(check.id, "core"),
+            (None, None) => area(rule.id, "core"),
+        };
+        let mut row = Row {
+            id: rule.id,
+            weight: rule.weight,
+            party: rule.party.to_string(),
+            profile,
+            statement: rule.statement,
+            source: rule.source,
+            outcome: Outcome::Unchecked,
+            observations: 0,
+            reason: String::new(),
+            evidence: Vec::new(),
+            scenarios: cases.iter().map(|case| (case.scenario.clone(), case.status)).collect(),
+            checks: checks.iter().map(|check| check.id).collect(),
+        };
+        if let Some(reason) = rule.excluded {
+            (row.outcome, row.reason) = (Outcome::Excluded, reason.to_owned());
+        } else if rule.party == Party::Reducer {
+            // A host is not asked for its reducers; what it sends was folded by ours.
+            row.reason = "a reducer is held to it by `ahp-harness reducers`".to_owned();
+            row.outcome = Outcome::Skip;
+        } else {
+            row.judge(cases, &checks, run);
+        }
+        row
+    }
+
+    fn judge(&mut self, cases: &[&CaseReport], checks: &[&CheckRow], run: &Finished) {
+        let mut worst: Option<Outcome> = None;
+        let mut held = 0;
+        let mut unclear = None;
+        let mut unmet: Option<(Outcome, String)> = None;
+        let mut worse = |outcome: Outcome| {
+            let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
+            if worst.is_none_or(|worst| rank(outcome) < rank(worst)) {
+                worst = Some(outcome);
+            }
+        };
+        for case in cases {
+            let named = case.failure.as_ref().filter(|failure| failure.rule == self.id);
+            match (case.status, Outcome::broken(case.status), named) {
+                (Status::Pass, ..) => held += case.observations,
+                (_, Some(outcome), Some(failure)) => {
+                    worse(outcome);
+                    self.evidence.push(Evidence {
+                        scenario: case.scenario.clone(),
+                        check: None,
+                        message: failure.message.clone(),
+                        transcript: failure.transcript.clone(),
+                    });
+                }
+                (_, Some(_), None) => {
+                    let why = format!("`{}` failed before it came to this", case.scenario);
+                    unmet = Some((Outcome::Untested, why));
+                }
+                (Status::Skip, ..) => {
+                    unmet.get_or_insert((Outcome::Skip, case.reason.clone()));
+                }
+                _ => {
+                    let why = format!("`{}`: {}", case.scenario, case.reason);
+                    unmet = Some((Outcome::Untested, why));
+                }
+            }
+        }
+        for check in checks {
+            let Some(total) = run.summary.checks.get(check.id) else { continue };
+            let broken = total.worst.and_then(Outcome::broken);
+            let Some(broken) = broken else {
+                held += total.observations;
+                continue;
+            };
+            let first = check.requirements.first() == Some(&self.id);
+            if first {
+                worse(broken);
+                self.evidence.extend(findings(check, total));
+            } else {
+                unclear = Some(check.id);
+            }
+        }
+        self.observations = held + self.evidence.len() as u64;
+        self.evidence.truncate(EVIDENCE);
+        (self.outcome, self.reason) = match (worst, held, unclear, unmet) {
+            (Some(worst), ..) => (worst, String::new()),
+            (None, 1.., ..) => (Outcome::Pass, String::new()),
+            (None, 0, Some(check), _) => {
+                let why = format!("`{check}` found breaches and cannot say whether of this rule");
+                (Outcome::Untested, why)
+            }
+            (None, 0, None, Some((outcome, why))) => (outcome, why),
+            (None, 0, None, None) if cases.is_empty() && checks.is_empty() => {
+                (Outcome::Unchecked, String::new())
+            }
+            (None, 0, None, None) => (Outcome::Untested, "nothing was observed".to_owned()),
+        };
+    }
+}
+
+fn or_core(profile: &str) -> &str {
+    if profile.is_empty() { "core" } else { profile }
+}
+
+fn findings<'a>(check: &'a CheckRow, total: &'a CheckTotal) -> impl Iterator<Item = Evidence> + 'a {
+    total.shown.iter().map(|(scenario, finding)| Evidence {
+        scenario: scenario.clone(),
+        check: Some(check.id),
+        message: finding.message.clone(),
+        transcript: finding.transcript.clone(),
+    })
+}
+
+fn profiles(rows: &[Row]) -> Vec<Profile> {
+    let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    names.sort_by_key(|name| (place(name), *name));
+    names.dedup();
+    names.into_iter().map(|name| profile(name, rows)).collect()
+}
+
+fn profile(name: &str, rows: &[Row]) -> Profile {
+    let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
+    let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
+    for row in rows.iter().filter(|row| row.profile == name) {
+        *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
+        if row.weight >= Weight::Essential {
+            match row.outcome {
+                Outcome::Fail | Outcome::Known => broken += 1,
+                Outcome::Untested => untested += 1,
+                Outcome::Pass => held += 1,
+                Outcome::Unchecked => unchecked += 1,
+                _ => {}
+            }
+        }
+    }
+    let applicable = broken + untested + held;
+    let (verdict, mut reason) = match (broken, untested, held) {
+        (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
+        (0, 1.., _) => {
+            (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
+        }
+        (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
+        (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
+    };
+    if unchecked > 0 {
+        reason.push_str(&format!("; {unchecked} more have no check yet"));
+    }
+    Profile { name: name.to_owned(), verdict, reason, counts }
+}

@@ -1,0 +1,492 @@
+//! The report that people look at: one file without anything from outside, made of a finished run.
+//!
+//! Knows: the run and its certificate. Never knows: files. Nothing that a host said becomes markup:
+//! everything goes through [`page`], and the page's own policy forbids all scripts but ours.
+//!
+//! Start at [`html`].
+
+use super::certificate::{Certificate, Conformity, Evidence, Outcome, Row};
+use super::event::{CaseReport, FindingLine};
+use super::finished::{Case, Finished, Way};
+use super::summary::{self, CheckTotal, word};
+use crate::ledger::Ledger;
+use crate::verdict::{Status, Weight};
+use page::Page;
+
+mod page;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// What the page may load and run: its own script, known by its hash, and its own style.
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
+                          'sha256-uHos0Q1IXcm7/g7NfblZm0cYOk0DQgx0uq88oN6J1Rc='; base-uri 'none'; form-action 'none'";
+/// Failures that are shown in full; the certificate has them all.
+const SHOWN: usize = 100;
+/// Lines of a scenario's text that are shown.
+const LINES: usize = 24;
+/// Bytes of a difference that are shown.
+const DIFF: usize = 4_000;
+
+/// The script that the policy's hash is of.
+pub fn script() -> &'static str {
+    SCRIPT
+}
+
+/// The page of a run.
+pub fn html(run: &Finished, certificate: &Certificate) -> String {
+    let mut page = Page::default();
+    page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
+    page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    let host = certificate.host.as_deref().unwrap_or(&certificate.target);
+    page.element("title", &[], &format!("AHP {} conformance of {host}", certificate.version));
+    page.ours("<style>");
+    page.ours(STYLE);
+    page.ours("</style></head><body>\n");
+    head(&mut page, host, certificate);
+    page.open("main", &[]);
+    cards(&mut page, certificate);
+    failures(&mut page, run);
+    checks(&mut page, run);
+    matrix(&mut page, certificate);
+    rules(&mut page, certificate);
+    scenarios(&mut page, run);
+    page.close("main");
+    page.open("footer", &[]);
+    page.text(&format!(
+        "Made by ahp-harness {} from run.jsonl, which has every frame; line numbers are its lines. Seed {}.",
+        certificate.harness, certificate.seed
+    ));
+    page.close("footer");
+    page.ours("<script>");
+    page.ours(SCRIPT);
+    page.ours("</script></body></html>\n");
+    page.finish()
+}
+
+fn head(page: &mut Page, host: &str, certificate: &Certificate) {
+    page.open("header", &[]);
+    page.element("h1", &[], &format!("AHP {} conformance of {host}", certificate.version));
+    page.open("p", &[("class", "meta")]);
+    let seconds = format!("{:.1} s", certificate.took_ms as f64 / 1e3);
+    let facts = [
+        ("target", certificate.target.as_str()),
+        ("began", &certificate.started),
+        ("took", &seconds),
+        ("provider", certificate.provider.as_deref().unwrap_or_default()),
+        ("harness", &certificate.harness),
+    ];
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        page.element("span", &[], &format!("{name} {value}"));
+    }
+    page.close("p");
+    let verdict = certificate.verdict();
+    page.open("p", &[("class", &format!("verdict {}", class(verdict)))]);
+    page.text(&match verdict {
+        Conformity::Conformant => "Conformant in every profile that applies".to_owned(),
+        Conformity::NotConformant => {
+            "Not conformant: at least one MUST or essential rule is broken".to_owned()
+        }
+        Conformity::Incomplete => {
+            "Incomplete: nothing is broken, but not everything was observed".to_owned()
+        }
+        Conformity::NotApplicable => "Nothing was put to the test".to_owned(),
+    });
+    page.close("p");
+    page.close("header");
+}
+
+fn class(verdict: Conformity) -> &'static str {
+    match verdict {
+        Conformity::Conformant => "conformant",
+        Conformity::NotConformant => "not-conformant",
+        Conformity::Incomplete => "incomplete",
+        Conformity::NotApplicable => "not-applicable",
+    }
+}
+
+fn cards(page: &mut Page, certificate: &Certificate) {
+    page.element("h2", &[("id", "profiles")], "Profiles");
+    page.open("div", &[("class", "cards")]);
+    for profile in &certificate.profiles {
+        page.open("div", &[("class", &format!("card {}", class(profile.verdict)))]);
+        page.element("b", &[], &profile.name);
+        page.element("span", &[("class", class(profile.verdict))], profile.verdict.words());
+        page.element("p", &[], &profile.reason);
+        page.open("table", &[]);
+        for (weight, outcomes) in profile.counts.iter().rev() {
+            page.open("tr", &[]);
+            page.element("th", &[("scope", "row")], word(*weight));
+            let found = |outcome: &Outcome| outcomes.get(outcome).map(|count| (*outcome, *count));
+            let counts = Outcome::ALL.iter().filter_map(found);
+            let counts: Vec<_> =
+                counts.map(|(outcome, count)| format!("{count} {}", outcome.word())).collect();
+            page.element("td", &[], &counts.join(", "));
+            page.close("tr");
+        }
+        page.close("table");
+        page.close("div");
+    }
+    page.close("div");
+}
+
+fn tag(page: &mut Page, word: &str) {
+    let word = &word.to_lowercase();
+    page.element("span", &[("class", &format!("tag {word}"))], word);
+}
+
+fn failures(page: &mut Page, run: &Finished) {
+    let mut failed: Vec<&Case> = run
+        .cases
+        .iter()
+        .filter(|case| !matches!(case.report.status, Status::Pass | Status::Skip))
+        .collect();
+    let place = |status: Status| {
+        let order = [Status::Fail, Status::Error, Status::Untested, Status::Warn];
+        order.iter().position(|known| *known == status).unwrap_or(order.len())
+    };
+    failed.sort_by_key(|case| place(case.report.status));
+    if failed.is_empty() {
+        return;
+    }
+    page.element(
+        "h2",
+        &[("id", "failures")],
+        &format!("Scenarios that did not hold: {}", failed.len()),
+    );
+    for case in failed.iter().take(SHOWN) {
+        failure(page, case);
+    }
+    if failed.len() > SHOWN {
+        let more = failed.len() - SHOWN;
+        page.element(
+            "p",
+            &[("class", "small")],
+            &format!("{more} more are in certificate.json and run.jsonl."),
+        );
+    }
+}
+
+fn failure(page: &mut Page, case: &Case) {
+    let report = &case.report;
+    page.open("article", &[("id", &format!("s-{}", report.scenario))]);
+    page.open("h3", &[]);
+    tag(page, report.status.word());
+    page.text(" ");
+    page.element("code", &[], &report.scenario);
+    page.text(&format!(": {}", report.title));
+    page.close("h3");
+    match &report.failure {
+        None => page.element("p", &[], &report.reason),
+        Some(failure) => {
+            rule(page, &failure.rule);
+            page.open("div", &[("class", "two")]);
+            for (name, text) in
+                [("expected", failure.message.as_str()), ("what came", &failure.label)]
+            {
+                page.open("div", &[]);
+                page.element("b", &[], name);
+                page.text(text);
+                page.close("div");
+            }
+            page.close("div");
+            source(page, case, &failure.file, failure.line);
+        }
+    }
+    for note in &report.notes {
+        page.element("p", &[("class", "small")], note);
+    }
+    for (check, finding) in findings(report) {
+        page.open("p", &[]);
+        tag(page, finding.weight.broken().word());
+        page.text(" ");
+        page.element("code", &[], check);
+        page.text(&format!(": {}", finding.message));
+        page.close("p");
+        if let Some(diff) = &finding.diff {
+            page.element("pre", &[], cut(diff, DIFF));
+        }
+    }
+    lanes(page, case);
+    page.close("article");
+}
+
+fn findings(report: &CaseReport) -> impl Iterator<Item = (&str, &FindingLine)> {
+    let lines = report.checks.iter();
+    let all = lines.flat_map(|line| line.findings.iter().map(|found| (line.check.as_str(), found)));
+    all.filter(|(_, finding)| finding.weight > Weight::Note)
+}
+
+fn rule(page: &mut Page, id: &str) {
+    let Some(rule) = Ledger::look_up(id) else { return };
+    page.open("p", &[]);
+    page.element("a", &[("href", &format!("#r-{id}"))], id);
+    page.text(&format!(" ({}): {}", word(rule.weight), rule.statement));
+    page.close("p");
+}
+
+/// The scenario's own text, the line marked that was not met.
+fn source(page: &mut Page, case: &Case, file: &str, line: usize) {
+    let Some(source) = case.sources.iter().find(|source| source.name == file) else { return };
+    page.open("details", &[("open", "")]);
+    page.element("summary", &[], &format!("{file}:{line}"));
+    page.open("pre", &[]);
+    let first = line.saturating_sub(LINES * 2 / 3);
+    for (number, text) in source.text.lines().enumerate().skip(first).take(LINES) {
+        let here = if number + 1 == line { "here" } else { "" };
+        page.element("span", &[("class", here)], &format!("{:>4}  {text}\n", number + 1));
+    }
+    page.close("pre");
+    page.close("details");
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The transcript, a column for each client.
+fn lanes(page: &mut Page, case: &Case) {
+    if case.frames.is_empty() {
+        return;
+    }
+    let mut clients: Vec<&str> = case.frames.iter().map(|row| row.client.as_str()).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let failure = case.report.failure.iter().flat_map(|failure| failure.transcript.iter());
+    let proofs: Vec<u64> = failure
+        .chain(findings(&case.report).flat_map(|(_, finding)| finding.transcript.iter()))
+        .copied()
+        .collect();
+    page.open("details", &[("open", "")]);
+    let left = match case.left_out {
+        0 => String::new(),
+        more => format!(", {more} lines left out"),
+    };
+    page.element("summary", &[], &format!("Transcript{left}"));
+    page.open("div", &[("class", "lanes"), ("tabindex", "0")]);
+    page.open("table", &[]);
+    page.open("tr", &[]);
+    for name in ["line", "seconds"].iter().chain(&clients) {
+        page.element("th", &[("scope", "col")], name);
+    }
+    page.close("tr");
+    for row in &case.frames {
+        let class = if proofs.contains(&row.line) { "proof" } else { "" };
+        page.open("tr", &[("class", class)]);
+        page.element("td", &[], &row.line.to_string());
+        page.element("td", &[], &format!("{:.6}", row.at_us as f64 / 1e6));
+        for client in &clients {
+            page.open("td", &[]);
+            if *client == row.client {
+                let way = match row.way {
+                    Way::Out => "out",
+                    Way::In => "in",
+                    Way::Across => "across",
+                };
+                if row.text.is_empty() {
+                    page.element("span", &[("class", way)], &row.what);
+                } else {
+                    page.open("details", &[]);
+                    page.open("summary", &[]);
+                    page.element("span", &[("class", way)], &row.what);
+                    page.close("summary");
+                    let more = match row.cut {
+                        0 => String::new(),
+                        more => format!(" … {more} bytes more"),
+                    };
+                    page.element("pre", &[], &format!("{}{more}", row.text));
+                    page.close("details");
+                }
+            }
+            page.close("td");
+        }
+        page.close("tr");
+    }
+    page.close("table");
+    page.close("div");
+    page.close("details");
+}
+
+fn checks(page: &mut Page, run: &Finished) {
+    let broken = |(_, total): &(&String, &CheckTotal)| !total.shown.is_empty();
+    let mut broken: Vec<_> = run.summary.checks.iter().filter(broken).collect();
+    if broken.is_empty() {
+        return;
+    }
+    let worst = |total: &CheckTotal| total.shown.iter().map(|(_, finding)| finding.weight).max();
+    broken.sort_by_key(|(_, total)| std::cmp::Reverse(worst(total)));
+    page.element(
+        "h2",
+        &[("id", "checks")],
+        &format!("What the always-on checks found: {}", broken.len()),
+    );
+    for (id, total) in broken {
+        page.open("article", &[("id", &format!("c-{id}"))]);
+        page.open("h3", &[]);
+        tag(page, total.status().word());
+        page.text(" ");
+        page.element("code", &[], id);
+        page.text(&format!(": {} of {} observations", total.findings, total.observations));
+        page.close("h3");
+        if let Some(row) = summary::row(id) {
+            page.element("p", &[("class", "small")], row.doc);
+        }
+        page.open("ul", &[]);
+        for (scenario, finding) in &total.shown {
+            page.open("li", &[]);
+            page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
+            page.text(&format!(": {} (line {})", finding.message, numbers(&finding.transcript)));
+            if let Some(diff) = &finding.diff {
+                page.element("pre", &[], cut(diff, DIFF));
+            }
+            page.close("li");
+        }
+        page.close("ul");
+        page.close("article");
+    }
+}
+
+fn numbers(lines: &[u64]) -> String {
+    lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A square for each requirement, a row for each area.
+fn matrix(page: &mut Page, certificate: &Certificate) {
+    let count = certificate.requirements.len();
+    page.element("h2", &[("id", "matrix")], &format!("{count} requirements by area"));
+    page.open("p", &[("class", "legend")]);
+    for outcome in Outcome::ALL {
+        let of = |row: &&Row| row.outcome == outcome;
+        let count = certificate.requirements.iter().filter(of).count();
+        page.open("span", &[]);
+        tag(page, outcome.word());
+        page.text(&format!(" {count}"));
+        page.close("span");
+    }
+    page.close("p");
+    page.open("div", &[("class", "areas")]);
+    for rows in certificate.requirements.chunk_by(|a, b| area(a) == area(b)) {
+        let Some(first) = rows.first() else { continue };
+        page.element("span", &[], area(first));
+        page.open("div", &[("class", "cells")]);
+        for row in rows {
+            let title = format!("{} ({}): {}", row.id, word(row.weight), row.outcome.word());
+            let link = format!("#r-{}", row.id);
+            page.element(
+                "a",
+                &[
+                    ("class", row.outcome.word()),
+                    ("href", &link),
+                    ("title", &title),
+                    ("aria-label", &title),
+                ],
+                "",
+            );
+        }
+        page.close("div");
+    }
+    page.close("div");
+}
+
+fn area(row: &Row) -> &str {
+    row.id.split('.').next().unwrap_or_default()
+}
+
+fn rules(page: &mut Page, certificate: &Certificate) {
+    page.element("h2", &[("id", "requirements")], "Requirements");
+    page.open("div", &[("class", "filters"), ("role", "search")]);
+    page.open(
+        "input",
+        &[
+            ("id", "words"),
+            ("type", "search"),
+            ("placeholder", "Filter by words"),
+            ("aria-label", "Filter by words"),
+        ],
+    );
+    let outcomes: Vec<&str> = Outcome::ALL.iter().map(|outcome| outcome.word()).collect();
+    select(page, "outcome", "any outcome", &outcomes);
+    let weights = [Weight::Must, Weight::Essential, Weight::Should, Weight::Note].map(word);
+    select(page, "weight", "any weight", &weights);
+    let profiles: Vec<&str> =
+        certificate.profiles.iter().map(|profile| profile.name.as_str()).collect();
+    select(page, "profile", "any profile", &profiles);
+    page.element("output", &[("id", "count")], "");
+    page.close("div");
+    page.open("ul", &[("id", "rules"), ("class", "rows")]);
+    for row in &certificate.requirements {
+        requirement(page, row);
+    }
+    page.close("ul");
+}
+
+fn select(page: &mut Page, id: &str, any: &str, values: &[&str]) {
+    page.open("select", &[("id", id), ("aria-label", any)]);
+    page.element("option", &[("value", "")], any);
+    for value in values {
+        page.element("option", &[("value", value)], value);
+    }
+    page.close("select");
+}
+
+fn requirement(page: &mut Page, row: &Row) {
+    let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
+    page.open(
+        "li",
+        &[
+            ("id", &id),
+            ("class", outcome),
+            ("data-outcome", outcome),
+            ("data-weight", weight),
+            ("data-profile", &row.profile),
+        ],
+    );
+    tag(page, outcome);
+    page.element("span", &[("class", "weight")], weight);
+    page.open("div", &[]);
+    page.element("code", &[], row.id);
+    page.text(&format!(" {}", row.statement));
+    let mut small = vec![row.source.to_owned(), row.profile.clone()];
+    if row.observations > 0 {
+        small.push(format!("{} observations", row.observations));
+    }
+    small.extend(Some(row.reason.clone()).filter(|reason| !reason.is_empty()));
+    page.element("div", &[("class", "small")], &small.join(" · "));
+    for Evidence { scenario, check, message, transcript } in &row.evidence {
+        page.open("div", &[]);
+        page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
+        let check = check.map(|check| format!(" ({check})")).unwrap_or_default();
+        page.text(&format!("{check}: {message} (line {})", numbers(transcript)));
+        page.close("div");
+    }
+    page.close("div");
+    page.close("li");
+}
+
+fn scenarios(page: &mut Page, run: &Finished) {
+    page.element("h2", &[("id", "scenarios")], &format!("{} scenarios", run.cases.len()));
+    page.open("details", &[]);
+    page.element("summary", &[], "All of them, with how each ended");
+    page.open("table", &[]);
+    for Case { report, .. } in &run.cases {
+        page.open("tr", &[]);
+        page.open("td", &[]);
+        tag(page, report.status.word());
+        page.close("td");
+        page.open("td", &[]);
+        page.element("code", &[], &report.scenario);
+        page.text(&format!(" {}", report.title));
+        if !matches!(report.status, Status::Pass) {
+            page.element("div", &[("class", "small")], &report.reason);
+        }
+        page.close("td");
+        page.element("td", &[], &format!("{} ms", report.took_ms));
+        page.close("tr");
+    }
+    page.close("table");
+    page.close("details");
+}

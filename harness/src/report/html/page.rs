@@ -1,0 +1,101 @@
+//! A page being written. Whatever is put into it as text or as an attribute's value stays text:
+//! nothing that a host said can become markup.
+
+/// A page, from its first tag to its last.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    out: String,
+}
+
+impl Page {
+    /// Begins an element. Names of tags and attributes are ours; values may be anybody's.
+    pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.out.push('<');
+        self.out.push_str(tag);
+        for (name, value) in attributes {
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
+            self.escaped(value);
+            self.out.push('"');
+        }
+        self.out.push('>');
+    }
+
+    /// Ends an element.
+    pub(super) fn close(&mut self, tag: &'static str) {
+        self.out.push_str("</");
+        self.out.push_str(tag);
+        self.out.push('>');
+    }
+
+    /// Text.
+    pub(super) fn text(&mut self, text: &str) {
+        self.escaped(text);
+    }
+
+    /// An element with nothing but text in it.
+    pub(super) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: &[(&'static str, &str)],
+        text: &str,
+    ) {
+        self.open(tag, attributes);
+        self.text(text);
+        self.close(tag);
+    }
+
+    /// Markup of our own, as it is.
+    pub(super) fn ours(&mut self, markup: &'static str) {
+        self.out.push_str(markup);
+    }
+
+    /// The page.
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    fn escaped(&mut self, text: &str) {
+        for letter in text.chars() {
+            match letter {
+                '&' => self.out.push_str("&amp;"),
+                '<' => self.out.push_str("&lt;"),
+                '>' => self.out.push_str("&gt;"),
+                '"' => self.out.push_str("&quot;"),
+                '\'' => self.out.push_str("&#39;"),
+                '\n' | '\t' => self.out.push(letter),
+                // What would turn the text around it, or be no character at all, is shown by number.
+                '\u{0}'..='\u{1f}'
+                | '\u{7f}'..='\u{9f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}' => {
+                    self.out.push_str(&format!("\\u{{{:x}}}", u32::from(letter)));
+                }
+                _ => self.out.push(letter),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let mut page = Page::default();
+        page.element(
+            "p",
+            &[("title", "a\"><script>")],
+            "</p><script>alert('1')</script>&\u{202e}\u{0}",
+        );
+        assert_eq!(
+            page.finish(),
+            "<p title=\"a&quot;&gt;&lt;script&gt;\">&lt;/p&gt;&lt;script&gt;alert(&#39;1&#39;)\
+             &lt;/script&gt;&amp;\\u{202e}\\u{0}</p>"
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Certificates and the page: what they say of honest, broken and idle hosts, and that nothing a host
+//! says becomes markup.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use ahp_harness::report::brief;
+use ahp_harness::report::certificate::{Certificate, Conformity, Outcome};
+use ahp_harness::report::finished::Finished;
+use ahp_harness::report::html::{POLICY, html, script};
+use serde_json::{Value, json};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn harness(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_ahp-harness")).args(arguments).output().unwrap();
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), format!("{out}{err}"))
+}
+
+/// A run with these scenarios, each a status and the text of what came.
+fn run(scenarios: &[(&str, &str)], host: &str) -> String {
+    let header = json!({
+        "run": "header", "format": 1, "harness": "0.1.0", "seed": 1, "target": "ws://h",
+        "host": host, "version": "1.0.0", "offers": ["1.0.0"], "started": "", "epoch_us": 0,
+        "limit_ms": 1, "shared": false, "authenticated": [],
+    });
+    let mut lines = vec![header];
+    for (case, (status, came)) in scenarios.iter().enumerate() {
+        let id = format!("area/{case}");
+        let source = json!({"name": "s.yaml", "text": "a\nb\nc\n".repeat(20)});
+        lines.push(json!({
+            "run": "case", "case": case, "scenario": id, "name": id, "sources": [source],
+        }));
+        let first = lines.len() as u64 + 1;
+        for _ in 0..40 {
+            lines.push(json!(format!(
+                "{{\"case\":{case},\"t\":0.1,\"conn\":\"A\",\"dir\":\"s2c\",\"msg\":{}}}",
+                json!({"jsonrpc": "2.0", "method": came, "params": {"text": came}})
+            )));
+        }
+        let failure = json!({
+            "file": "s.yaml", "line": 2, "column": 1, "message": came, "label": came,
+            "rule": "ping.response", "transcript": [first],
+        });
+        let failed = *status != "pass";
+        lines.push(json!({
+            "run": "result", "case": case, "scenario": id, "title": came, "file": "s.yaml",
+            "profile": "core", "proves": ["ping.response"], "status": status, "reason": came,
+            "weight": "must", "observations": 1, "took_ms": 1,
+            "failure": if failed { failure } else { Value::Null }, "notes": [], "checks": [],
+        }));
+    }
+    let line = |line: &Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned);
+    lines.iter().map(|value| line(value) + "\n").collect()
+}
+
+fn page(text: &str) -> (Finished, String) {
+    let run = Finished::read(text.as_bytes()).unwrap();
+    let page = html(&run, &Certificate::of(&run));
+    (run, page)
+}
+
+#[test]
+fn the_reference_host_keeps_what_is_checked() {
+    let out = folder("certificate-honest");
+    let (code, said) = harness(&["certify", "--quiet", "--out", out.to_str().unwrap()]);
+    let text = std::fs::read_to_string(out.join("certificate.json")).unwrap();
+    let certificate: Value = serde_json::from_str(&text).unwrap();
+    let of = |outcome: &str| {
+        let rows = certificate["requirements"].as_array().unwrap();
+        rows.iter().filter(|row| row["outcome"] == outcome).count()
+    };
+    assert_eq!((of("fail"), of("warn")), (0, 0), "{said}");
+    assert!(of("pass") > 400, "{} hold", of("pass"));
+    let profile = |name: &str| {
+        let profiles = certificate["profiles"].as_array().unwrap();
+        profiles.iter().find(|profile| profile["name"] == name).unwrap()["verdict"].clone()
+    };
+    assert_eq!(profile("agent"), "conformant");
+    assert_eq!(code, Some(i32::from(profile("core") != "conformant")), "{said}");
+    for file in ["report.html", "summary.md", "badge.svg", "badge.json", "junit.xml", "run.jsonl"] {
+        assert!(out.join(file).exists(), "{file}");
+    }
+    // Everything is made of the run's file alone.
+    let again = folder("certificate-again");
+    let file = out.join("run.jsonl");
+    harness(&["report", file.to_str().unwrap(), "--out", again.to_str().unwrap()]);
+    for name in ["certificate.json", "report.html", "summary.md"] {
+        let read = |folder: &PathBuf| std::fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(read(&out), read(&again), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_run_is_refused() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-run.jsonl");
+    std::fs::write(&path, "{\"t\":0,\"conn\":\"A\",\"dir\":\"open\"}\n").unwrap();
+    let (code, said) = harness(&["report", path.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("expected the header of a run"), "{said}");
+}
+
+#[test]
+fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
+    let (run, _) = page(&run(&[("pass", "ok"), ("fail", "bad")], "h"));
+    let certificate = Certificate::of(&run);
+    let row = certificate.requirements.iter().find(|row| row.id == "ping.response").unwrap();
+    assert_eq!(row.outcome, Outcome::Fail);
+    assert_eq!(row.evidence.len(), 1);
+    assert_eq!(certificate.verdict(), Conformity::NotConformant);
+    let passed = certificate.requirements.iter().filter(|row| row.outcome == Outcome::Pass);
+    assert_eq!(passed.count(), 0);
+}
+
+#[test]
+fn a_run_that_was_cut_off_certifies_nothing() {
+    let (run, _) = page(&run(&[("pass", "ok")], "h"));
+    let certificate = Certificate::of(&run);
+    assert!(!certificate.complete);
+    assert_eq!(certificate.verdict(), Conformity::Incomplete);
+}
+
+#[test]
+fn nothing_a_host_says_becomes_markup() {
+    let evil =
+        "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload=\"x' \u{202e}";
+    let (run, page) = page(&run(&[("fail", evil)], evil));
+    assert_eq!(page.matches("<script").count(), 1, "only our own");
+    assert!(!page.contains("<img") && !page.contains("\u{202e}"));
+    assert!(!page.contains("\" onload"));
+    let markdown = brief::markdown(&Certificate::of(&run));
+    assert!(!markdown.contains("<script>") && markdown.contains("\\<script\\>"), "{markdown}");
+}
+
+#[test]
+fn the_policy_allows_our_script_alone() {
+    let hash = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());
+    let text = base64(hash.as_ref());
+    assert!(POLICY.contains(&format!("'sha256-{text}'")), "expected the hash {text} in the policy");
+}
+
+#[test]
+fn a_large_run_makes_a_small_page() {
+    let long = "x".repeat(3_000);
+    let scenarios: Vec<(&str, &str)> = (0..1_000)
+        .map(|n| if n % 20 == 0 { ("fail", long.as_str()) } else { ("pass", "ok") })
+        .collect();
+    let (_, page) = page(&run(&scenarios, "h"));
+    assert!(page.len() < 5 << 20, "{} bytes", page.len());
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - chunk.len()));
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) as usize & 63;
+            out.push(if digit <= chunk.len() { char::from(DIGITS[index]) } else { '=' });
+        }
+    }
+    out
+}
