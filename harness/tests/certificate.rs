@@ -8,6 +8,7 @@ use std::process::Command;
 
 use ahp_harness::report::brief;
 use ahp_harness::report::certificate::{Certificate, Conformity, Outcome};
+use ahp_harness::report::change::{Change, Changes};
 use ahp_harness::report::finished::Finished;
 use ahp_harness::report::html::{POLICY, html, script};
 use serde_json::{Value, json};
@@ -169,4 +170,24 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+#[test]
+fn says_what_got_worse() {
+    let read = |scenarios: &[(&str, &str)]| Finished::read(run(scenarios, "h").as_bytes()).unwrap();
+    let (old, new) = (read(&[("pass", "a"), ("fail", "b")]), read(&[("fail", "a"), ("pass", "b")]));
+    let ids = |list: &[Change]| -> Vec<String> {
+        let scenarios = list.iter().filter(|change| change.kind == "scenario");
+        scenarios
+            .map(|change| format!("{} {}>{}", change.id, change.before, change.after))
+            .collect()
+    };
+    let changes = Changes::between(&old, &new);
+    assert_eq!(ids(&changes.worse), ["area/0 pass>FAIL"]);
+    assert_eq!(ids(&changes.better), ["area/1 FAIL>pass"]);
+    assert_eq!(Changes::between(&old, &old), Changes::default());
+    let more = Changes::between(&read(&[("pass", "a")]), &read(&[("pass", "a"), ("fail", "b")]));
+    assert_eq!(ids(&more.worse), ["area/1 >FAIL"]);
+    let fewer = Changes::between(&old, &read(&[("pass", "a")]));
+    assert_eq!(ids(&fewer.gone), ["area/1 FAIL>"]);
 }

@@ -73,13 +73,17 @@ fn folder(path: &Path) -> Result<(), Stop> {
         .map_err(|error| Stop::usage(format!("`{}` could not be made: {error}", path.display())))
 }
 
-/// Writes what is made of a run, and says what it came to.
-fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop> {
+/// A run, read back from its file.
+pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
     let name = file.display();
     let input = File::open(file)
         .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-    let run = Finished::read(BufReader::new(input))
-        .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
+    Finished::read(BufReader::new(input)).map_err(|error| Stop::usage(format!("{name}:{error}")))
+}
+
+/// Writes what is made of a run, and says what it came to.
+fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop> {
+    let run = read(file)?;
     let certificate = Certificate::of(&run);
     let json = serde_json::to_string_pretty(&certificate)
         .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;

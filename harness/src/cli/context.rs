@@ -1,6 +1,7 @@
 //! The one place that reads the clock, the terminal and the environment.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::draw::Style;
@@ -14,6 +15,10 @@ pub struct Context {
     pub seed: u64,
     /// How things are drawn.
     pub style: Style,
+    /// Whether GitHub runs us, and reads what we say.
+    pub github: bool,
+    /// Where GitHub takes the summary of a step.
+    pub step_summary: Option<PathBuf>,
 }
 
 impl Context {
@@ -24,7 +29,10 @@ impl Context {
         let colour = !plain && std::io::stdout().is_terminal();
         // Short enough to type, different from run to run.
         let seed = (epoch.as_micros() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        Context { epoch, seed, style: Style { colour } }
+        let github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+        let step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| github);
+        let step_summary = step_summary.map(PathBuf::from);
+        Context { epoch, seed, style: Style { colour }, github, step_summary }
     }
 
     /// Says something on the standard output. A reader that has gone away is no error.

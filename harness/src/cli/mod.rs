@@ -13,6 +13,7 @@ mod certify;
 mod check;
 mod context;
 mod coverage;
+mod diff;
 pub mod exit;
 mod explain;
 mod files;
@@ -71,6 +72,8 @@ enum Command {
     Certify(Box<certify::Certify>),
     /// Make certificate and page again from the run.jsonl of a run
     Report(certify::Report),
+    /// Say what got better and what got worse between two runs
+    Diff(diff::Diff),
     /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
     Judge(judge::Judge),
     /// Listen between clients and their host: record, judge, disturb
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.main(&context),
         Command::Certify(command) => command.main(&context),
         Command::Report(command) => command.main(&context),
+        Command::Diff(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),
         Command::Record(command) => command.main(&context),
         Command::Scenario(command) => command.main(&context),

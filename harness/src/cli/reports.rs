@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::report::baseline::Baseline;
 use crate::report::console::Console;
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
+use crate::report::github;
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
 use crate::report::redact::Redactor;
@@ -39,6 +40,9 @@ pub(super) struct Reports<'a> {
     /// Whether only files are written.
     silent: bool,
     faults: Vec<String>,
+    /// What the run is about, and what did not hold in it, for the summary of a step.
+    header: Header,
+    unheld: Vec<(String, Status, String)>,
 }
 
 impl<'a> Reports<'a> {
@@ -81,6 +85,8 @@ impl<'a> Reports<'a> {
             quiet,
             silent: false,
             faults: Vec::new(),
+            header: header.clone(),
+            unheld: Vec::new(),
         })
     }
 
@@ -136,6 +142,10 @@ impl<'a> Reports<'a> {
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
+            if let Some(line) = github::annotation(&report).filter(|_| self.context.github) {
+                self.say(&line);
+                self.unheld.push((report.scenario, report.status, report.reason));
+            }
         }
     }
 
@@ -170,6 +180,18 @@ impl<'a> Reports<'a> {
         };
         if !self.failures.is_empty() {
             self.say(&format!("\n{}", self.failures));
+        }
+        if self.context.github {
+            let found = self.summary.checks.iter();
+            let lines = found.filter_map(|(check, total)| github::finding(check, total));
+            self.say(&lines.collect::<String>());
+        }
+        if let Some(path) = &self.context.step_summary {
+            let text = github::summary(&self.header, &self.summary, &self.unheld);
+            let written = append(path, &self.redactor.text(&text));
+            if let Err(error) = written {
+                self.context.error(&format!("note: no summary of the step: {error}\n"));
+            }
         }
         let findings = self.console.findings(&self.summary);
         if !findings.is_empty() {
@@ -211,6 +233,10 @@ impl<'a> Reports<'a> {
         }
         Ok(())
     }
+}
+
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
+    File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
 fn create(path: &Path) -> Result<File, Stop> {

@@ -67,7 +67,7 @@ pub fn markdown(certificate: &Certificate) -> String {
 }
 
 /// Text that has no meaning in Markdown, on one line.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -14,6 +14,7 @@
 pub mod baseline;
 pub mod brief;
 pub mod certificate;
+pub mod change;
 #[cfg(feature = "cli")]
 pub mod console;
 pub mod coverage;
@@ -22,6 +23,7 @@ pub mod draw;
 pub mod event;
 pub mod findings;
 pub mod finished;
+pub mod github;
 pub mod html;
 pub mod jsonl;
 #[cfg(feature = "cli")]

@@ -1,0 +1,52 @@
+//! `ahp-harness diff`: what got better and what got worse between two runs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::report::change::{Change, Changes};
+
+use super::certify::read;
+use super::context::Context;
+use super::exit::{Code, Outcome};
+
+/// Says what is different between two runs, by their run.jsonl; exits with 1 when something got worse.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The run.jsonl of the older run
+    old: PathBuf,
+    /// The run.jsonl of the newer one
+    new: PathBuf,
+}
+
+impl Diff {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let changes = Changes::between(&read(&self.old)?, &read(&self.new)?);
+        let mut out = String::new();
+        let parts = [
+            ("worse", &changes.worse),
+            ("better", &changes.better),
+            ("new", &changes.new),
+            ("gone", &changes.gone),
+        ];
+        for (title, list) in parts {
+            if !list.is_empty() {
+                let _ = writeln!(out, "{title}: {}", list.len());
+            }
+            for Change { kind, id, before, after } in list {
+                let how = match (*before, *after) {
+                    ("", after) => after.to_owned(),
+                    (before, "") => format!("was {before}"),
+                    (before, after) => format!("{before} -> {after}"),
+                };
+                let _ = writeln!(out, "  {kind:<11} {id:<56} {how}");
+            }
+        }
+        if out.is_empty() {
+            out.push_str("no difference\n");
+        }
+        context.say(&out);
+        Ok(if changes.worse.is_empty() { Code::Ok } else { Code::Failed })
+    }
+}
