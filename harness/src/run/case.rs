@@ -455,6 +455,9 @@ impl Case {
                     peer.answers.pop_front();
                 }
                 peer.answers.push_back((line, Arc::clone(seen)));
+                if let (Phase::Cleaning, Some(result)) = (self.phase, message.result()) {
+                    self.created.listed(result);
+                }
             }
             Kind::Notification => {
                 self.created.noticed(message);
@@ -527,7 +530,8 @@ impl Case {
             ),
         );
         failure.lines.push(line);
-        failure.setup = false;
+        // Whatever the scenario is about, this is not: nothing of it can be tested any more.
+        failure.setup = true;
         self.failure.get_or_insert(failure);
         // Whatever else comes is not looked at; connections end at once.
         self.current = None;
@@ -591,7 +595,11 @@ impl Case {
                     Progress::Failed(failure) => self.fail(now, failure),
                 }
             } else if self.phase == Phase::Cleaning {
-                self.end();
+                // Cleaning up may have found more.
+                self.tasks = self.cleaning().into();
+                if self.tasks.is_empty() {
+                    self.end();
+                }
             } else {
                 self.step(now);
             }

@@ -19,7 +19,8 @@ const CREATORS: &[(&str, &str, &str)] = &[
     ("createSession", "channel", "disposeSession"),
 ];
 
-/// An automation is made by an action, and taken away by one. The sessions of its runs stay.
+/// An automation is made by an action, and taken away by one. The sessions of its runs stay, and say
+/// whose they are.
 const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
 
 /// The channel of automations.
@@ -30,8 +31,9 @@ const MAX_CREATED: usize = 1_000;
 
 /// What the case asked the host to create. That the case asked to dispose of it too does not take
 /// it out: the host may have refused that, and to dispose of something twice does no harm.
+/// Of each thing: whether cleaning up has seen to it.
 #[derive(Debug, Default)]
-pub struct Created(LiteMap<(&'static str, String), ()>);
+pub struct Created(LiteMap<(&'static str, String), bool>);
 
 impl Created {
     /// A request of the case's own making goes out.
@@ -40,18 +42,29 @@ impl Created {
             let Some(name) = params[*member].as_str() else {
                 continue;
             };
-            if method == *create && self.0.len() < MAX_CREATED {
-                self.0.insert((dispose, name.to_owned()), ());
+            if method == *create {
+                self.add(dispose, name);
             }
         }
         let (create, remove) = AUTOMATION;
         let action = &params["action"];
         if let Some(name) = action["resource"].as_str()
             && action["type"] == create
-            && self.0.len() < MAX_CREATED
         {
-            self.0.insert((remove, name.to_owned()), ());
+            self.add(remove, name);
         }
+    }
+
+    fn add(&mut self, how: &'static str, name: &str) {
+        let key = (how, name.to_owned());
+        if self.0.len() < MAX_CREATED && self.0.get(&key).is_none() {
+            self.0.insert(key, false);
+        }
+    }
+
+    fn is_ours(&self, automation: &Value) -> bool {
+        let name = automation.as_str();
+        name.is_some_and(|name| self.0.get(&(AUTOMATION.1, name.to_owned())).is_some())
     }
 
     /// A notification of the host came in. Terminals that it opened for a session of ours, such as
@@ -60,13 +73,10 @@ impl Created {
     pub fn noticed(&mut self, message: &Message) {
         let action = &message.params()["action"];
         let automation = &action["automation"];
-        let ours = |name: &str| self.0.contains_key(&(AUTOMATION.1, name.to_owned()));
-        if action["type"] == "automation/set" && automation["resource"].as_str().is_some_and(ours) {
+        if action["type"] == "automation/set" && self.is_ours(&automation["resource"]) {
             let runs = automation["runs"].as_array().into_iter().flatten();
             for session in runs.filter_map(|run| run["primarySession"].as_str()) {
-                if self.0.len() < MAX_CREATED {
-                    self.0.insert(("disposeSession", session.to_owned()), ());
-                }
+                self.add("disposeSession", session);
             }
         }
         if action["type"] != "root/terminalsChanged" {
@@ -75,10 +85,21 @@ impl Created {
         for terminal in action["terminals"].as_array().into_iter().flatten() {
             let (resource, session) = (&terminal["resource"], &terminal["claim"]["session"]);
             if let (Some(resource), Some(session)) = (resource.as_str(), session.as_str())
-                && self.0.len() < MAX_CREATED
                 && self.0.contains_key(&("disposeSession", session.to_owned()))
             {
-                self.0.insert(("disposeTerminal", resource.to_owned()), ());
+                self.add("disposeTerminal", resource);
+            }
+        }
+    }
+
+    /// A list of sessions came in: those that runs of our automations made are ours, also when
+    /// nobody was there to see them made.
+    pub fn listed(&mut self, result: &Value) {
+        for session in result["items"].as_array().into_iter().flatten() {
+            if let Some(name) = session["resource"].as_str()
+                && self.is_ours(&session["origin"]["automation"])
+            {
+                self.add("disposeSession", name);
             }
         }
     }
@@ -96,6 +117,17 @@ impl Created {
             .map(|(how, name)| if *how == AUTOMATION.1 { AUTOMATIONS } else { name.as_str() })
     }
 
+    /// What cleaning up has not seen to yet; now it has.
+    fn take_unseen(&mut self) -> Vec<(&'static str, String)> {
+        let unseen = self.0.iter_mut().filter(|(_, seen)| !**seen);
+        unseen
+            .map(|(key, seen)| {
+                *seen = true;
+                key.clone()
+            })
+            .collect()
+    }
+
     /// What is left to dispose of: methods and channels.
     pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.0.keys()
@@ -106,7 +138,7 @@ impl Case {
     /// The tasks that take away what the case created: over a client that has shaken hands, or a
     /// connection of its own.
     pub(super) fn cleaning(&mut self) -> Vec<Task> {
-        let left: Vec<_> = self.created.left().cloned().collect();
+        let left = self.created.take_unseen();
         if left.is_empty() {
             return Vec::new();
         }
@@ -146,8 +178,9 @@ impl Case {
                     settle: None,
                     bind: None,
                 });
-                // Nothing is said about it to somebody who does not listen, so this waits for it.
-                acts.push(request(peer, "ping", json!({"channel": ROOT}), Want::Anything));
+                // Nothing is said about it to somebody who does not listen, so this waits for it, and
+                // asks what its runs have left.
+                acts.push(request(peer, "listSessions", json!({"channel": ROOT}), Want::Anything));
                 continue;
             }
             acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
@@ -194,6 +227,18 @@ mod tests {
         };
         let all = [("automation/removed", "a"), ("disposeSession", "s")];
         check(&[made.clone(), ran("a")], &all);
-        check(&[made, ran("of somebody else")], &all[..1]);
+        check(&[made.clone(), ran("of somebody else")], &all[..1]);
+
+        let mut created = Created::default();
+        created.asked(made.0, &made.1);
+        let items = json!([
+            {"resource": "s", "origin": {"kind": "automation", "automation": "a"}},
+            {"resource": "t", "origin": {"kind": "automation", "automation": "b"}},
+            {"resource": "u"},
+        ]);
+        created.listed(&json!({"items": items}));
+        let owned = |(how, what): &(&'static str, &str)| (*how, (*what).to_owned());
+        assert_eq!(created.take_unseen(), all.iter().map(owned).collect::<Vec<_>>());
+        assert_eq!(created.take_unseen(), []);
     }
 }
