@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ahp_harness::agent::mode::Mode;
 use ahp_harness::host::engine::{Config, RefHost};
 use ahp_harness::ledger::Ledger;
 use ahp_harness::report::event::CaseReport;
 use ahp_harness::report::summary::Summary;
 use ahp_harness::run::case::Setup;
+use ahp_harness::run::plan::{Abilities, plan};
 use ahp_harness::run::play::{Counting, Play};
 use ahp_harness::run::sim;
 use ahp_harness::run::suite::{CARRIED, Entry, Suite};
@@ -108,4 +110,29 @@ fn the_schema_for_editors_is_the_tables() {
     }
     let kept = std::fs::read_to_string(&path).unwrap();
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
+}
+
+#[test]
+fn what_a_host_does_not_declare_is_skipped() {
+    let suite = Suite::carried();
+    let entries: Vec<_> = suite.entries.iter().collect();
+    let skipped = |declared: Option<Vec<&'static str>>| {
+        let abilities = Abilities {
+            version: Version::V1_0,
+            profiles: vec!["all".to_owned()],
+            embedded: true,
+            restarts: true,
+            declared,
+            agent: Mode::Host,
+            aggressive: true,
+        };
+        let planned = plan(&entries, &abilities);
+        let skipped = planned.into_iter().filter(|one| one.skip.is_some());
+        skipped.map(|one| one.entry.scenario.id.clone()).collect::<Vec<_>>()
+    };
+    let without = skipped(Some(Vec::new()));
+    assert!(without.iter().any(|id| id == "automations/a-request-is-run-once"), "{without:?}");
+    assert!(without.iter().all(|id| id.starts_with("automations/")), "{without:?}");
+    assert_eq!(skipped(Some(vec!["automations"])), Vec::<String>::new());
+    assert_eq!(skipped(None), Vec::<String>::new());
 }

@@ -298,11 +298,11 @@ impl Run {
             Target::Remote(remote, _) if !self.dry_run => {
                 probe(&remote.endpoint, &remote.shown(), &offers, self.timeout).await
             }
-            _ => Ok(Found { version: Some(newest), name: None }),
+            _ => Ok(Found { version: Some(newest), ..Found::default() }),
         };
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
-        let planned = plan(entries, &self.abilities(target, version));
+        let planned = plan(entries, &self.abilities(target, version, &found));
         let seed = self.seed.unwrap_or(match target {
             // The embedded host is the same every time; so is the run.
             Target::Embedded | Target::Loopback => 1,
@@ -346,7 +346,7 @@ impl Run {
         }
     }
 
-    fn abilities(&self, target: &Target, version: Version) -> Abilities {
+    fn abilities(&self, target: &Target, version: Version, found: &Found) -> Abilities {
         let embedded = !matches!(target, Target::Remote(..));
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
@@ -362,6 +362,7 @@ impl Run {
                 Target::Remote(remote, _) => remote.restarts(),
                 _ => true,
             },
+            declared: found.declared.clone(),
             agent: self.agent(),
             aggressive: self.aggressive || embedded,
         }
@@ -403,6 +404,10 @@ impl Run {
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
             provider: self.provider.clone(),
+            declared: found
+                .declared
+                .as_ref()
+                .map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(),

@@ -42,6 +42,9 @@ pub struct Header {
     /// The provider that sessions were created with, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// What the host declared in its answer to `initialize`, of what scenarios may need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Vec<String>>,
     /// Whether there were secrets that no frame of the host may contain: marks stand for them.
     #[serde(default)]
     pub secrets: bool,

@@ -31,6 +31,8 @@ pub struct Abilities {
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
+    /// What the host declared; `None` where nobody has asked it.
+    pub declared: Option<Vec<&'static str>>,
     /// Who plays the agent.
     pub agent: Mode,
     /// Whether scenarios that may harm the host are played.
@@ -160,6 +162,12 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         let settings: Vec<_> =
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
         return Some(format!("needs a host with {}", settings.join(", ")));
+    }
+    let missing = |name: &&String| {
+        abilities.declared.as_ref().is_some_and(|declared| !declared.contains(&name.as_str()))
+    };
+    if let Some(name) = scenario.needs.iter().find(missing) {
+        return Some(format!("the host does not declare `{name}` in its answer to `initialize`"));
     }
     if restarts(scenario) && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());

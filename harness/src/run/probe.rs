@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
+use crate::scenario::capability;
 use crate::transport::websocket::{Endpoint, Link, LinkEvent};
 use crate::wire::channel::ROOT;
 use crate::wire::message::{Decoded, Message, decode};
@@ -18,6 +19,8 @@ pub struct Found {
     pub version: Option<Version>,
     /// How it calls itself.
     pub name: Option<String>,
+    /// What it declares; `None` where it has not answered.
+    pub declared: Option<Vec<&'static str>>,
 }
 
 /// Why the target cannot be used at all.
@@ -110,7 +113,8 @@ pub async fn probe(
         format!("{name}{version}")
     });
     let version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
-    Ok(Found { version, name })
+    let declared = answer.result().map(capability::declared);
+    Ok(Found { version, name, declared })
 }
 
 async fn next(link: &mut Link) -> LinkEvent {

@@ -10,6 +10,7 @@
 //! Start at [`verbs`].
 
 pub mod bind;
+pub mod capability;
 mod given;
 pub mod listing;
 pub mod load;

@@ -7,6 +7,7 @@ use crate::ledger::Ledger;
 use crate::wire::version::Version;
 
 use super::bind::{Piece, Template};
+use super::capability::{self, CAPABILITIES};
 use super::given;
 use super::node::{Content, Member, Node};
 use super::pattern::{Name, Pattern};
@@ -36,6 +37,8 @@ pub struct Scenario {
     pub clients: Vec<String>,
     /// The settings it needs of the host.
     pub host: Vec<(String, u64)>,
+    /// What the host has to declare.
+    pub needs: Vec<String>,
     /// Whether it may harm the host.
     pub aggressive: bool,
     /// How long each wait may take, where it differs from the run's limit.
@@ -266,6 +269,7 @@ impl Parser<'_> {
             approves: self.approves(root.get("approves")),
             clients: self.clients.clone(),
             host: self.settings(root.get("host")),
+            needs: self.needs(root.get("needs")),
             aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
             within: root.get("within").and_then(|node| self.duration(node)),
             steps: Vec::new(),
@@ -319,6 +323,18 @@ impl Parser<'_> {
         let name = node.as_str()?;
         self.client(name, node.span);
         Some(name.to_owned())
+    }
+
+    fn needs(&mut self, node: Option<&Node>) -> Vec<String> {
+        let Some(node) = node else { return Vec::new() };
+        for item in node.as_list().unwrap_or(std::slice::from_ref(node)) {
+            let name = item.as_str().unwrap_or_default();
+            if capability::named(name).is_none() {
+                let names: Vec<_> = CAPABILITIES.iter().map(|row| row.name).collect();
+                wrong_form(self.errors, item, &format!("one of {}", names.join(", ")));
+            }
+        }
+        texts(node)
     }
 
     fn settings(&mut self, node: Option<&Node>) -> Vec<(String, u64)> {

@@ -560,6 +560,11 @@ pub const SCENARIO: &[Field] = &[
         Form::Settings,
         "settings of the host it needs, such as `{ replayCapacity: 4 }`; other hosts skip it",
     ),
+    field(
+        "needs",
+        Form::Texts,
+        "what the host has to declare in `initialize`, such as `automations`; other hosts skip it",
+    ),
     field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
     field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),
     needed("steps", Form::Steps, "what happens"),
