@@ -191,3 +191,18 @@ fn says_what_got_worse() {
     let fewer = Changes::between(&old, &read(&[("pass", "a")]));
     assert_eq!(ids(&fewer.gone), ["area/1 FAIL>"]);
 }
+
+#[test]
+fn puts_certificates_side_by_side() {
+    let out = folder("certificate-matrix");
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("matrix-run.jsonl");
+    std::fs::write(&file, run(&[("fail", "bad")], "a|b <i>")).unwrap();
+    harness(&["report", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let page = out.join("index.md");
+    let (code, said) = harness(&["matrix", out.to_str().unwrap(), "--out", page.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("| [a\\|b \\<i\\>](report.html) | 1.0.0 | not-conformant |"), "{text}");
+    let (code, said) = harness(&["matrix", file.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{said}");
+}

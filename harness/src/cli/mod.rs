@@ -19,6 +19,7 @@ mod explain;
 mod files;
 mod judge;
 mod list;
+mod matrix;
 mod mutants;
 mod official;
 mod options;
@@ -74,6 +75,8 @@ enum Command {
     Report(certify::Report),
     /// Say what got better and what got worse between two runs
     Diff(diff::Diff),
+    /// Put certificates side by side
+    Matrix(matrix::Matrix),
     /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
     Judge(judge::Judge),
     /// Listen between clients and their host: record, judge, disturb
@@ -120,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Certify(command) => command.main(&context),
         Command::Report(command) => command.main(&context),
         Command::Diff(command) => command.main(&context),
+        Command::Matrix(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),
         Command::Record(command) => command.main(&context),
         Command::Scenario(command) => command.main(&context),

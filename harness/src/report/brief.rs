@@ -43,22 +43,20 @@ pub fn markdown(certificate: &Certificate) -> String {
         };
         let _ = writeln!(out, "| {} | {} |", word(weight), Outcome::ALL.map(count).join(" | "));
     }
-    let broken = |row: &&Row| matches!(row.outcome, Outcome::Fail | Outcome::Warn);
-    let mut broken: Vec<&Row> = certificate.requirements.iter().filter(broken).collect();
-    broken.sort_by_key(|row| std::cmp::Reverse(row.weight));
+    let bad = |outcome| matches!(outcome, Outcome::Fail | Outcome::Warn);
+    let rows = certificate.requirements.iter().filter(|row| bad(row.outcome));
+    let rows = rows.map(|row| (row.id, row.weight, row.evidence.first()));
+    let checks = certificate.checks.iter().filter(|check| bad(check.outcome));
+    let checks = checks.map(|check| (check.id, check.weight, check.evidence.first()));
+    let mut broken: Vec<_> = rows.chain(checks).collect();
+    broken.sort_by_key(|(_, weight, _)| std::cmp::Reverse(*weight));
     if !broken.is_empty() {
-        let _ = writeln!(out, "\n| broken | weight | where | what |\n|---|---|---|---|");
+        out.push_str("\n| broken | weight | where | what |\n|---|---|---|---|\n");
     }
-    for row in broken.iter().take(LISTED) {
-        let Some(first) = row.evidence.first() else { continue };
-        let place = first.check.unwrap_or(&first.scenario);
-        let _ = writeln!(
-            out,
-            "| {} | {} | {place} | {} |",
-            row.id,
-            word(row.weight),
-            plain(&first.message)
-        );
+    for (id, weight, evidence) in broken.iter().take(LISTED) {
+        let place = evidence.map_or("", |first| first.scenario.as_str());
+        let what = evidence.map_or("", |first| first.message.as_str());
+        let _ = writeln!(out, "| {id} | {} | {place} | {} |", word(*weight), plain(what));
     }
     if broken.len() > LISTED {
         let _ = writeln!(out, "\n{} more are in certificate.json.", broken.len() - LISTED);

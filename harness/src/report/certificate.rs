@@ -3,9 +3,9 @@
 //!
 //! A requirement *holds* when something that puts it to the test was observed and nothing was found
 //! against it. A scenario speaks for all requirements that it cites when it passes, and only for the
-//! one that its failing step is about when it does not. A check that cites several requirements
-//! cannot say which of them its finding breaks: the first one is broken, and those that no scenario
-//! speaks for are left open.
+//! one that its failing step is about when it does not. An always-on check is a rule of its own; what
+//! it finds speaks against a requirement only where it cites no other, since it cannot say which of
+//! several its finding breaks.
 //!
 //! Start at [`Certificate::of`].
 
@@ -60,6 +60,31 @@ pub struct Certificate {
     pub profiles: Vec<Profile>,
     /// Every requirement of the version.
     pub requirements: Vec<Row>,
+    /// Every always-on check.
+    pub checks: Vec<Checked>,
+}
+
+/// What an always-on check came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// Its id.
+    pub id: &'static str,
+    /// How much its rule weighs.
+    pub weight: Weight,
+    /// The profile it belongs to.
+    pub profile: String,
+    /// Its rule.
+    pub statement: &'static str,
+    /// What is known.
+    pub outcome: Outcome,
+    /// How often it was put to the test.
+    pub observations: u64,
+    /// How often it was seen broken.
+    pub findings: u64,
+    /// The requirements it is about.
+    pub requirements: &'static [&'static str],
+    /// What speaks against it.
+    pub evidence: Vec<Evidence>,
 }
 
 /// What the requirements of a profile come to.
@@ -271,6 +296,10 @@ impl Certificate {
         let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
         let row = |rule| Row::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run);
         let requirements: Vec<Row> = rules.map(row).collect();
+        let checks: Vec<Checked> = CHECKS
+            .iter()
+            .filter_map(|check| Some(Checked::of(check, run.summary.checks.get(check.id)?)))
+            .collect();
         let header = run.header.clone();
         Certificate {
             format: FORMAT,
@@ -286,8 +315,9 @@ impl Certificate {
             took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
             complete: run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
-            profiles: profiles(&requirements),
+            profiles: profiles(&requirements, &checks),
             requirements,
+            checks,
         }
     }
 
@@ -303,10 +333,31 @@ impl Certificate {
     }
 }
 
+impl Checked {
+    fn of(check: &'static CheckRow, total: &CheckTotal) -> Checked {
+        let outcome = match total.worst.and_then(Outcome::broken) {
+            Some(broken) => broken,
+            None if total.observations > 0 => Outcome::Pass,
+            None => Outcome::Untested,
+        };
+        Checked {
+            id: check.id,
+            weight: check.weight,
+            profile: area(check.id, "core"),
+            statement: check.doc,
+            outcome,
+            observations: total.observations,
+            findings: total.findings,
+            requirements: check.requirements,
+            evidence: findings(check, total).collect(),
+        }
+    }
+}
+
 impl Row {
     fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> Row {
         let checks = CHECKS.iter().filter(|check| check.requirements.contains(&rule.id));
-        let checks: Vec<&CheckRow> = checks.collect();
+        let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
             (Some(case), _) => area(&case.scenario, or_core(&case.profile)),
             (None, Some(check)) => area(check.id, "core"),
@@ -338,7 +389,7 @@ impl Row {
         row
     }
 
-    fn judge(&mut self, cases: &[&CaseReport], checks: &[&CheckRow], run: &Finished) {
+    fn judge(&mut self, cases: &[&CaseReport], checks: &[&'static CheckRow], run: &Finished) {
         let mut worst: Option<Outcome> = None;
         let mut held = 0;
         let mut unclear = None;
@@ -382,8 +433,7 @@ impl Row {
                 held += total.observations;
                 continue;
             };
-            let first = check.requirements.first() == Some(&self.id);
-            if first {
+            if check.requirements.len() == 1 {
                 worse(broken);
                 self.evidence.extend(findings(check, total));
             } else {
@@ -412,7 +462,7 @@ fn or_core(profile: &str) -> &str {
     if profile.is_empty() { "core" } else { profile }
 }
 
-fn findings<'a>(check: &'a CheckRow, total: &'a CheckTotal) -> impl Iterator<Item = Evidence> + 'a {
+fn findings(check: &'static CheckRow, total: &CheckTotal) -> impl Iterator<Item = Evidence> {
     total.shown.iter().map(|(scenario, finding)| Evidence {
         scenario: scenario.clone(),
         check: Some(check.id),
@@ -421,15 +471,16 @@ fn findings<'a>(check: &'a CheckRow, total: &'a CheckTotal) -> impl Iterator<Ite
     })
 }
 
-fn profiles(rows: &[Row]) -> Vec<Profile> {
+fn profiles(rows: &[Row], checks: &[Checked]) -> Vec<Profile> {
     let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
+    names.extend(checks.iter().map(|check| check.profile.as_str()));
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     names.sort_by_key(|name| (place(name), *name));
     names.dedup();
-    names.into_iter().map(|name| profile(name, rows)).collect()
+    names.into_iter().map(|name| profile(name, rows, checks)).collect()
 }
 
-fn profile(name: &str, rows: &[Row]) -> Profile {
+fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
     let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
     let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
     for row in rows.iter().filter(|row| row.profile == name) {
@@ -445,7 +496,21 @@ fn profile(name: &str, rows: &[Row]) -> Profile {
         }
     }
     let applicable = broken + untested + held;
+    let found = |check: &&Checked| {
+        let heavy = matches!(check.outcome, Outcome::Fail | Outcome::Known);
+        check.profile == name && heavy && check.weight >= Weight::Essential
+    };
+    let found = checks.iter().filter(found).count();
     let (verdict, mut reason) = match (broken, untested, held) {
+        (0, ..) if found > 0 => {
+            (Conformity::NotConformant, format!("{found} always-on checks found breaches"))
+        }
+        (1.., ..) if found > 0 => {
+            let both = format!(
+                "{broken} of {applicable} are broken, and {found} always-on checks found breaches"
+            );
+            (Conformity::NotConformant, both)
+        }
         (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
         (0, 1.., _) => {
             (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))

@@ -28,6 +28,7 @@ pub mod html;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
+pub mod matrix;
 pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;

@@ -1,0 +1,48 @@
+//! `ahp-harness matrix`: certificates side by side.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::report::matrix::{Brief, matrix};
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+
+/// Makes a page of certificates: a row for each host, a column for each profile, as Markdown.
+#[derive(Args, Debug)]
+pub struct Matrix {
+    /// Folders that `certify` wrote, or certificate.json files
+    #[arg(required = true)]
+    certificates: Vec<PathBuf>,
+    /// Where the page goes; the standard output unless given. Its links are from its folder
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Matrix {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let from = self.out.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let mut briefs = Vec::new();
+        for path in &self.certificates {
+            let file = if path.is_dir() { path.join("certificate.json") } else { path.clone() };
+            let name = file.display();
+            let text = std::fs::read_to_string(&file)
+                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            let brief =
+                Brief::read(&text).map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+            let page = file.with_file_name("report.html");
+            let near = page.strip_prefix(from).unwrap_or(&page);
+            let link = if page.exists() { near.display().to_string() } else { String::new() };
+            briefs.push((link, brief));
+        }
+        let page = matrix(&briefs);
+        match &self.out {
+            None => context.say(&page),
+            Some(path) => std::fs::write(path, page).map_err(|error| {
+                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            })?,
+        }
+        Ok(Code::Ok)
+    }
+}

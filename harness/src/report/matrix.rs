@@ -1,0 +1,71 @@
+//! Certificates side by side: a host a row, a profile a column.
+//!
+//! Start at [`matrix`].
+
+use std::fmt::Write as _;
+
+use litemap::LiteMap;
+use serde::Deserialize;
+
+use super::brief::plain;
+use super::certificate::FORMAT;
+
+/// What of a `certificate.json` is shown here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Brief {
+    format: u32,
+    target: String,
+    host: Option<String>,
+    version: String,
+    harness: String,
+    started: String,
+    profiles: Vec<Profile>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Profile {
+    name: String,
+    verdict: String,
+}
+
+impl Brief {
+    /// Reads a certificate.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn read(text: &str) -> Result<Brief, String> {
+        let brief: Brief = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match brief.format {
+            FORMAT => Ok(brief),
+            other => Err(format!("expected a certificate of format {FORMAT}, found {other}")),
+        }
+    }
+}
+
+/// The matrix as Markdown: each certificate with the link to its report, empty where there is none.
+pub fn matrix(certificates: &[(String, Brief)]) -> String {
+    let mut columns: LiteMap<&str, ()> = LiteMap::new();
+    for (_, brief) in certificates {
+        columns.extend(brief.profiles.iter().map(|profile| (profile.name.as_str(), ())));
+    }
+    // What everybody has comes first.
+    let first = ["core", "agent"];
+    let rest = columns.keys().copied().filter(|name| !first.contains(name));
+    let columns: Vec<&str> = first.into_iter().chain(rest).collect();
+    let mut out = String::from("# Certificates\n\n");
+    let _ = writeln!(out, "| host | AHP | {} | made |", columns.join(" | "));
+    let _ = writeln!(out, "|---|---|{}---|", "---|".repeat(columns.len()));
+    for (place, brief) in certificates {
+        let name = plain(brief.host.as_deref().unwrap_or(&brief.target));
+        let name = if place.is_empty() { name } else { format!("[{name}]({place})") };
+        let verdict = |column: &&str| {
+            let found = brief.profiles.iter().find(|profile| profile.name == **column);
+            found.map_or("", |profile| profile.verdict.as_str())
+        };
+        let cells: Vec<&str> = columns.iter().map(verdict).collect();
+        let day = brief.started.split('T').next().unwrap_or_default();
+        let made = format!("{day}, harness {}", brief.harness);
+        let _ = writeln!(out, "| {name} | {} | {} | {made} |", brief.version, cells.join(" | "));
+    }
+    out
+}
