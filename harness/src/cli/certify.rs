@@ -37,10 +37,11 @@ pub struct Certify {
 
 impl Certify {
     pub(super) fn main(self, context: &Context) -> Outcome {
-        folder(&self.out)?;
         let file = self.out.join("run.jsonl");
         let reports = [Kind::Jsonl(file.clone()), Kind::Junit(self.out.join("junit.xml"))];
-        let code = self.run.with_everything(reports).main(context)?;
+        let run = self.run.with_everything(reports)?;
+        folder(&self.out)?;
+        let code = run.main(context)?;
         if !file.exists() {
             return Ok(code);
         }

@@ -94,8 +94,9 @@ impl List {
 /// What a run would do, for `run --dry-run`.
 pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
     let played = planned.iter().filter(|planned| planned.skip.is_none()).count();
+    let shard = header.shard.as_ref().map(|shard| format!(" of shard {shard}")).unwrap_or_default();
     let mut out = format!(
-        "{played} of {} scenarios would be played against {} at protocol {}; nothing was sent\n",
+        "{played} of {} scenarios{shard} would be played against {} at protocol {}; nothing was sent\n",
         planned.len(),
         header.target,
         header.version

@@ -43,6 +43,8 @@ pub(super) struct Reports<'a> {
     /// What the run is about, and what did not hold in it, for the summary of a step.
     header: Header,
     unheld: Vec<(String, Status, String)>,
+    /// The scenario after which the run was a failure.
+    first_failure: Option<String>,
 }
 
 impl<'a> Reports<'a> {
@@ -87,6 +89,7 @@ impl<'a> Reports<'a> {
             faults: Vec::new(),
             header: header.clone(),
             unheld: Vec::new(),
+            first_failure: None,
         })
     }
 
@@ -126,10 +129,31 @@ impl<'a> Reports<'a> {
         }
     }
 
+    /// A scenario was not played. Where the run was ended before it, that is no news of its own:
+    /// what ended it must not drown in annotations.
+    pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
+        let annotated = report.status != Status::Error;
+        self.add(report, baseline, annotated);
+    }
+
     /// A scenario has ended.
-    pub(super) fn case(&mut self, mut report: CaseReport, baseline: &mut Baseline) {
+    pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
+        self.add(report, baseline, true);
+    }
+
+    /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
+    pub(super) fn first_failure(&self) -> Option<&str> {
+        self.first_failure.as_deref()
+    }
+
+    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, annotated: bool) {
         baseline.settle(&mut report);
         self.summary.add(&report);
+        // A known finding is none to stop at, so the checks are settled now and again at the end.
+        baseline.settle_checks(&mut self.summary);
+        if self.first_failure.is_none() && self.summary.failed() {
+            self.first_failure = Some(report.scenario.clone());
+        }
         for writer in &self.writers {
             writer.about("result", &report);
         }
@@ -142,7 +166,8 @@ impl<'a> Reports<'a> {
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
-            if let Some(line) = github::annotation(&report).filter(|_| self.context.github) {
+            let wanted = annotated && self.context.github;
+            if let Some(line) = github::annotation(&report).filter(|_| wanted) {
                 self.say(&line);
                 self.unheld.push((report.scenario, report.status, report.reason));
             }

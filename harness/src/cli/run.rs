@@ -18,7 +18,7 @@ use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::case::Setup;
 use crate::run::mint::iso8601;
-use crate::run::plan::{self, Abilities, Planned, Selection, plan};
+use crate::run::plan::{self, Abilities, Planned, Selection, Shard, plan};
 use crate::run::play::{Play, Verdict};
 use crate::run::probe::{Found, probe};
 use crate::run::sim;
@@ -104,6 +104,9 @@ pub struct Run {
     /// Play scenarios that exercise this requirement (repeatable)
     #[arg(long, help_heading = "Selection")]
     requirement: Vec<String>,
+    /// Play one part of the selection, such as 1/4: every fourth scenario, beginning with the first; `merge` joins the parts
+    #[arg(long, value_name = "PART/PARTS", help_heading = "Selection")]
+    shard: Option<Shard>,
     /// Play scenarios that may harm the host, too
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
@@ -123,6 +126,9 @@ pub struct Run {
     /// Have further clients come at random points, subscribe to everything and leave: what they are given has to agree
     #[arg(long, help_heading = "Playing")]
     observe: bool,
+    /// Begin no further scenario once one does not hold; the rest is reported as not judged
+    #[arg(long, help_heading = "Playing")]
+    fail_fast: bool,
     /// Say what would be played and sent, and send nothing
     #[arg(long, help_heading = "Playing")]
     dry_run: bool,
@@ -163,13 +169,25 @@ enum Target {
 
 impl Run {
     /// The same run with all profiles, unless some were asked for, and with these reports besides.
-    pub(super) fn with_everything(mut self, reports: impl IntoIterator<Item = Report>) -> Run {
+    ///
+    /// # Errors
+    /// A part of the suite was asked for: nothing is certified by a part.
+    pub(super) fn with_everything(
+        mut self,
+        reports: impl IntoIterator<Item = Report>,
+    ) -> Result<Run, Stop> {
+        if let Some(shard) = self.shard {
+            return Err(Stop::usage(format!(
+                "a certificate is about the whole suite, not shard {shard} (hint: `run --profile all --shard {shard} \
+                 --report jsonl=FILE` on each machine, then `merge` and `report`)"
+            )));
+        }
         if self.profile.is_empty() {
             self.profile.push("all".to_owned());
         }
         // The first transcript has the frames, and has to be the certificate's.
         self.report.splice(0..0, reports);
-        self
+        Ok(self)
     }
 
     pub(super) fn main(self, context: &Context) -> Outcome {
@@ -186,7 +204,10 @@ impl Run {
             tags: self.tag.clone(),
             requirements: self.requirement.clone(),
         };
-        let entries = selection.of(&suite).map_err(Stop::usage)?;
+        let mut entries = selection.of(&suite).map_err(Stop::usage)?;
+        if let Some(shard) = self.shard {
+            entries = shard.part(&entries).map_err(Stop::usage)?;
+        }
         let baseline = match &self.baseline {
             Some(path) => {
                 let name = path.display().to_string();
@@ -411,6 +432,7 @@ impl Run {
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(),
+            shard: self.shard.map(|shard| shard.to_string()),
         }
     }
 
@@ -449,13 +471,17 @@ impl Run {
                 alone = next;
                 let case = number;
                 number += 1;
-                let unplayed = match skip {
-                    Some(reason) => Some((Status::Skip, reason)),
-                    None if *stopped.borrow() => Some((Status::Error, "interrupted".to_owned())),
-                    None => fuse.blown().map(|reason| (Status::Untested, reason)),
+                let ended = match *stopped.borrow() {
+                    true => Some("interrupted".to_owned()),
+                    false => self.enough(reports),
+                };
+                let unplayed = match (skip, ended) {
+                    (Some(reason), _) => Some((Status::Skip, reason)),
+                    (None, Some(reason)) => Some((Status::Error, reason)),
+                    (None, None) => fuse.blown().map(|reason| (Status::Untested, reason)),
                 };
                 if let Some((status, reason)) = unplayed {
-                    reports.case(CaseReport::unplayed(case, &entry, status, reason), baseline);
+                    reports.unplayed(CaseReport::unplayed(case, &entry, status, reason), baseline);
                     continue;
                 }
                 let setup = self.setup(&entry, name.clone(), header);
@@ -490,6 +516,12 @@ impl Run {
             }
         }
         *stopped.borrow()
+    }
+
+    /// Why no further scenario begins, where the first failure is enough.
+    fn enough(&self, reports: &Reports<'_>) -> Option<String> {
+        let first = reports.first_failure().filter(|_| self.fail_fast)?;
+        Some(format!("not played: `{first}` did not hold (--fail-fast)"))
     }
 
     fn setup(&self, entry: &Entry, name: String, header: &Header) -> Setup {

@@ -27,8 +27,10 @@ impl Console {
     /// What is said before the first scenario.
     pub fn header(&self, header: &Header, scenarios: usize) -> String {
         let host = header.host.as_ref().map(|host| format!(" ({host})")).unwrap_or_default();
+        let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
+        let shard = shard.unwrap_or_default();
         format!(
-            "ahp-harness {}: {scenarios} scenarios, protocol {}, host {}{host}, seed {}\n",
+            "ahp-harness {}: {scenarios} scenarios{shard}, protocol {}, host {}{host}, seed {}\n",
             header.harness, header.version, header.target, header.seed
         )
     }

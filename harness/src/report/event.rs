@@ -54,6 +54,9 @@ pub struct Header {
     /// Who played the agent.
     #[serde(default)]
     pub agent: Mode,
+    /// Which part of the selection was played, such as `1/4`, where it was not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
 }
 
 /// A scenario that begins.

@@ -1,5 +1,8 @@
 //! Which scenarios are played, and why the others are not.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
 use crate::scenario::parse::Scenario;
@@ -18,6 +21,54 @@ pub struct Selection {
     pub tags: Vec<String>,
     /// Requirements that a scenario has to cite.
     pub requirements: Vec<String>,
+}
+
+/// A part of a selection, so that several machines can play it together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shard {
+    /// Which part, from 1.
+    number: usize,
+    /// Of how many.
+    of: usize,
+}
+
+impl Shard {
+    /// The scenarios of this part: each so-manieth of the selection, by its place.
+    ///
+    /// # Errors
+    /// There is none, since that is a mistake and not an empty success.
+    pub fn part<'a>(self, entries: &[&'a Entry]) -> Result<Vec<&'a Entry>, SelectionError> {
+        let part: Vec<_> = entries.iter().copied().skip(self.number - 1).step_by(self.of).collect();
+        let none = SelectionError::Shard { shard: self, scenarios: entries.len() };
+        if part.is_empty() { Err(none) } else { Ok(part) }
+    }
+
+    /// The parts that are not among these, of as many as the first of them says there are.
+    pub fn missing(among: &[Shard]) -> Vec<Shard> {
+        let of = among.first().map_or(0, |shard| shard.of);
+        let all = (1..=of).map(|number| Shard { number, of });
+        all.filter(|shard| !among.contains(shard)).collect()
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Shard, &'static str> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            Some(_) => Err("expected a part from 1 to the number of parts"),
+            None => Err("expected a part and the number of parts, such as `1/4`"),
+        }
+    }
 }
 
 /// What the target can do.
@@ -66,6 +117,14 @@ pub enum SelectionError {
         "no scenario matches everything that was asked for\n(hint: each part matches some, but none matches all of them)"
     )]
     Empty,
+    /// A part of it.
+    #[error("shard {shard} of {scenarios} scenarios has none")]
+    Shard {
+        /// Which.
+        shard: Shard,
+        /// How many there are to share.
+        scenarios: usize,
+    },
 }
 
 /// Whether a scenario fits one value of an option.
