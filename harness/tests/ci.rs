@@ -3,9 +3,12 @@
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 /// A folder of its own for each test, empty.
 fn folder(name: &str) -> PathBuf {
@@ -111,4 +114,130 @@ fn plays_a_part_of_the_selection() {
         0,
         &["2 scenarios of shard 2/2"],
     );
+}
+
+/// The lines of a file about the run, of one kind.
+fn about(text: &str, kind: &str) -> Vec<Value> {
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["run"] == kind).collect()
+}
+
+/// What the lines say that a result points to, in the order of the results' scenarios.
+fn proofs(text: &str) -> Vec<(String, Vec<Value>)> {
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut all: Vec<_> = about(text, "result")
+        .iter()
+        .map(|result| {
+            let mut found = Vec::new();
+            let failure = result["failure"]["transcript"].as_array().into_iter().flatten();
+            let checks = result["checks"].as_array().unwrap().iter();
+            let findings = checks.flat_map(|check| check["findings"].as_array().unwrap());
+            let findings = findings.flat_map(|finding| finding["transcript"].as_array().unwrap());
+            for line in failure.chain(findings) {
+                let line = &lines[usize::try_from(line.as_u64().unwrap()).unwrap() - 1];
+                assert_eq!(line["case"], result["case"], "{line}");
+                found.push(line["msg"].clone());
+            }
+            (result["scenario"].as_str().unwrap().to_owned(), found)
+        })
+        .collect();
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all
+}
+
+#[test]
+fn merges_shards_into_the_run_that_they_are_parts_of() {
+    let here = folder("merge");
+    let suite = folder("merge/known");
+    let ids = ["mine/a", "mine/b", "mine/c", "mine/d", "mine/e"];
+    for id in ids {
+        scenario(&suite, id, id != "mine/b" && id != "mine/e");
+    }
+    let play = |name: &str, more: &[&str]| {
+        let report = format!("jsonl={name}");
+        let fixed = ["run", "known/suite", "--report", &report, "--seed"];
+        check(&here, &[&fixed, more].concat(), 1, &["1 failed"]);
+    };
+    // Each on a machine of its own: with a seed of its own.
+    let whole = ["run", "known/suite", "--report", "jsonl=whole.jsonl", "--seed", "7"];
+    check(&here, &whole, 1, &["3 passed, 2 failed"]);
+    play("1.jsonl", &["7", "--shard", "1/2"]);
+    play("2.jsonl", &["8", "--shard", "2/2"]);
+    let merge = ["merge", "2.jsonl", "1.jsonl", "--out", "run.jsonl"];
+    let said = check(&here, &merge, 0, &["5 scenarios of 2 files in run.jsonl: 3 pass, 2 FAIL"]);
+    assert!(!said.contains("not among the files"), "{said}");
+
+    let read = |name: &str| fs::read_to_string(here.join(name)).unwrap();
+    let (whole, merged) = (read("whole.jsonl"), read("run.jsonl"));
+    assert_eq!(whole.lines().count(), merged.lines().count());
+    let footer = |text: &str| about(text, "footer").pop().unwrap();
+    let (one, other) = (footer(&whole), footer(&merged));
+    assert_eq!(one["scenarios"], other["scenarios"]);
+    assert_eq!(one["exit"], other["exit"]);
+    for (check, total) in one["checks"].as_object().unwrap() {
+        assert_eq!(total["observations"], other["checks"][check]["observations"], "{check}");
+        assert_eq!(total["worst"], other["checks"][check]["worst"], "{check}");
+    }
+    let cases: BTreeSet<u64> =
+        about(&merged, "result").iter().map(|result| result["case"].as_u64().unwrap()).collect();
+    assert_eq!(cases, (0..5).collect());
+    let methods = |text: &str| -> Vec<_> {
+        let of = |(id, lines): (String, Vec<Value>)| {
+            (id, lines.iter().map(|line| line["method"].clone()).collect::<Vec<_>>())
+        };
+        proofs(text).into_iter().map(of).collect()
+    };
+    assert_eq!(methods(&whole), methods(&merged));
+    assert_eq!(methods(&merged).iter().filter(|(_, lines)| !lines.is_empty()).count(), 2);
+
+    // What reads a run reads this one: the same verdicts, with the ids of both seeds.
+    check(&here, &["judge", "run.jsonl"], 1, &["5 scenarios", "3 passed, 2 failed"]);
+    check(&here, &["diff", "whole.jsonl", "run.jsonl"], 0, &["no difference"]);
+    check(&here, &["report", "run.jsonl"], 0, &["report.html"]);
+    check(&here, &["merge", "1.jsonl", "--out", "half.jsonl"], 0, &["shard 2/2 is not among"]);
+}
+
+#[test]
+fn merges_nothing_that_is_not_one_run() {
+    let here = folder("merge-refused");
+    for id in ["mine/a", "mine/b", "mine/c"] {
+        scenario(&here, id, true);
+    }
+    for shard in ["1/2", "2/2", "1/3", "2/3"] {
+        let report = format!("jsonl={}.jsonl", shard.replace('/', "of"));
+        check(&here, &["run", "suite", "--shard", shard, "--report", &report], 0, &[]);
+    }
+    let old = ["run", "suite", "--shard", "2/2", "--spec", "0.9.0", "--report", "jsonl=old.jsonl"];
+    check(&here, &old, 0, &[]);
+    let text = fs::read_to_string(here.join("2of2.jsonl")).unwrap();
+    let with = |name: &str, text: &str| fs::write(here.join(name), text).unwrap();
+    let target = |target: &str| text.replacen("\"target\":\"embedded\"", target, 1);
+    with("other.jsonl", &target("\"target\":\"ws://other\""));
+    with("near.jsonl", &target("\"target\":\"ws://127.0.0.1:1/a\""));
+    with("nearer.jsonl", &target("\"target\":\"ws://127.0.0.1:2/a\"").replace("mine/b", "mine/x"));
+    with("cut.jsonl", &text[..text.trim_end().rfind('\n').unwrap() + 1]);
+    with("odd.jsonl", &text.replace("\"case\":0,\"t\"", "\"case\":4294967295,\"t\""));
+    with("none.jsonl", "{\"t\":0,\"conn\":\"A\",\"dir\":\"open\"}\n");
+    for (other, why) in [
+        ("old.jsonl", "`offers` is"),
+        ("other.jsonl", "`target` is \"embedded\" in 1of2.jsonl and \"ws://other\" in other.jsonl"),
+        ("1of2.jsonl", "`mine/a` is in an earlier file, too"),
+        ("2of3.jsonl", "shard 1/2 is 1of2.jsonl and shard 2/3 is 2of3.jsonl"),
+        ("cut.jsonl", "cut.jsonl: expected a footer"),
+        ("odd.jsonl", "there are too many cases"),
+        ("none.jsonl", "none.jsonl:1: expected the header of a run"),
+        ("nosuch.jsonl", "`nosuch.jsonl` could not be read"),
+    ] {
+        check(&here, &["merge", "1of2.jsonl", other], 2, &[why]);
+        assert!(
+            !here.join("run.jsonl").exists() && !here.join("run.jsonl.part").exists(),
+            "{other}"
+        );
+    }
+    // The port of a machine's own is whatever was free.
+    check(&here, &["merge", "near.jsonl", "nearer.jsonl"], 0, &["2 scenarios of 2 files"]);
+    // A blank line moves what stands behind it, and what points there.
+    with("blank.jsonl", &text.replacen("\n{\"case\":0,\"t\"", "\n\n{\"case\":0,\"t\"", 1));
+    check(&here, &["merge", "1of2.jsonl", "blank.jsonl"], 0, &["3 scenarios of 2 files"]);
+    check(&here, &["judge", "run.jsonl"], 0, &["3 passed"]);
 }

@@ -68,7 +68,16 @@ fn played(entry: &Entry, version: &str) -> Played {
     };
     let id = entry.scenario.id.clone();
     let sources = entry.sources.iter().map(text).collect();
-    writer.about("case", &CaseStart { case: 1, scenario: id.clone(), name: id.clone(), sources });
+    writer.about(
+        "case",
+        &CaseStart {
+            case: 1,
+            scenario: id.clone(),
+            name: id.clone(),
+            sources,
+            ..CaseStart::default()
+        },
+    );
     let setup = Setup::of(&entry.scenario, version.parse().unwrap(), 1, EPOCH, LIMIT);
     let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");
     let config = Config {

@@ -20,6 +20,7 @@ mod files;
 mod judge;
 mod list;
 mod matrix;
+mod merge;
 mod mutants;
 mod official;
 mod options;
@@ -73,6 +74,8 @@ enum Command {
     Certify(Box<certify::Certify>),
     /// Make certificate and page again from the run.jsonl of a run
     Report(certify::Report),
+    /// Join the run.jsonl files of shards into one
+    Merge(merge::Merge),
     /// Say what got better and what got worse between two runs
     Diff(diff::Diff),
     /// Put certificates side by side
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.main(&context),
         Command::Certify(command) => command.main(&context),
         Command::Report(command) => command.main(&context),
+        Command::Merge(command) => command.main(&context),
         Command::Diff(command) => command.main(&context),
         Command::Matrix(command) => command.main(&context),
         Command::Judge(command) => command.main(&context),

@@ -119,6 +119,7 @@ impl<'a> Reports<'a> {
             scenario: entry.scenario.id.clone(),
             name: name.to_owned(),
             sources: entry.sources.iter().map(text).collect(),
+            ..CaseStart::default()
         };
         match self.writers.first() {
             Some(writer) => {

@@ -60,7 +60,7 @@ pub struct Header {
 }
 
 /// A scenario that begins.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CaseStart {
     /// Its number in the run.
     pub case: u32,
@@ -70,6 +70,12 @@ pub struct CaseStart {
     pub name: String,
     /// The texts it was made of, the file first.
     pub sources: Vec<SourceText>,
+    /// The seed of its ids, where several runs were merged and it is not the header's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// When its run began, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_us: Option<u64>,
 }
 
 /// One file of a scenario.

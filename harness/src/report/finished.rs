@@ -184,7 +184,7 @@ impl Reading {
 }
 
 /// The number of the scenario that a line belongs to, which is its first member.
-fn case_of(text: &str) -> Option<u32> {
+pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()
 }

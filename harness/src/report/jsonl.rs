@@ -33,6 +33,15 @@ struct Inner {
     error: Option<io::Error>,
 }
 
+/// A line about the run, of the given kind, with its end.
+pub fn about(kind: &str, content: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(content).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("run".to_owned(), json!(kind));
+    }
+    value.to_string() + "\n"
+}
+
 impl RunWriter {
     /// Writes to `out` what the redactor leaves.
     pub fn new(out: Box<dyn Write + Send>, redactor: Redactor) -> RunWriter {
@@ -43,13 +52,9 @@ impl RunWriter {
 
     /// Writes a line about the run, of the given kind.
     pub fn about(&self, kind: &str, content: &impl Serialize) {
-        let mut value = serde_json::to_value(content).unwrap_or_default();
-        if let Some(object) = value.as_object_mut() {
-            object.insert("run".to_owned(), json!(kind));
-        }
+        let line = about(kind, content);
         self.with(|inner| {
-            inner.buffer.push_str(&value.to_string());
-            inner.buffer.push('\n');
+            inner.buffer.push_str(&line);
             inner.redactor.object(&mut inner.buffer);
             inner.put();
         });

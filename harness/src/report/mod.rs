@@ -29,6 +29,7 @@ pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod matrix;
+pub mod merge;
 pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;

@@ -43,6 +43,11 @@ impl Shard {
         if part.is_empty() { Err(none) } else { Ok(part) }
     }
 
+    /// How many parts there are.
+    pub fn parts(self) -> usize {
+        self.of
+    }
+
     /// The parts that are not among these, of as many as the first of them says there are.
     pub fn missing(among: &[Shard]) -> Vec<Shard> {
         let of = among.first().map_or(0, |shard| shard.of);

@@ -1,0 +1,76 @@
+//! `ahp-harness merge`: the run.jsonl files of shards as one.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::report::merge::{Merged, merge};
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+
+/// Joins the run.jsonl files of the shards of one run, so that report, judge and diff work on the whole.
+///
+/// The files have to be about the same target, version and harness, and no scenario may be in two of them. Scenarios
+/// get new numbers, lines that findings point to are moved, and the totals are counted anew.
+#[derive(Args, Debug)]
+pub struct Merge {
+    /// The files that `run --shard` wrote
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Where the whole goes
+    #[arg(long, value_name = "FILE", default_value = "run.jsonl")]
+    out: PathBuf,
+}
+
+impl Merge {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let mut files = Vec::new();
+        for path in &self.files {
+            let name = path.display().to_string();
+            let file = File::open(path)
+                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            files.push((name, BufReader::new(file)));
+        }
+        // Nothing half done stands under the name, and the name may be one of the files.
+        let mut partial = self.out.clone().into_os_string();
+        partial.push(".part");
+        let partial = PathBuf::from(partial);
+        let merged = write(files, &partial).and_then(|merged| {
+            fs::rename(&partial, &self.out).map_err(|error| unwritable(&self.out, &error))?;
+            Ok(merged)
+        });
+        let merged = match merged {
+            Ok(merged) => merged,
+            Err(stop) => {
+                let _ = fs::remove_file(&partial);
+                return Err(stop);
+            }
+        };
+        for shard in &merged.missing {
+            context.error(&format!("note: shard {shard} is not among the files\n"));
+        }
+        let counts = merged.summary.counts.iter();
+        let counts: Vec<_> =
+            counts.map(|(status, count)| format!("{count} {}", status.word())).collect();
+        context.say(&format!(
+            "{} scenarios of {} files in {}: {}\n",
+            merged.summary.total(),
+            self.files.len(),
+            self.out.display(),
+            counts.join(", ")
+        ));
+        Ok(Code::Ok)
+    }
+}
+
+fn write(files: Vec<(String, BufReader<File>)>, path: &Path) -> Result<Merged, Stop> {
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    merge(files, &mut BufWriter::new(file)).map_err(Stop::usage)
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+}

@@ -1,0 +1,307 @@
+//! The files of several runs as one: shards of a suite that were played on several machines.
+//!
+//! Lines go from the files to the new one as they come; of a run no more is kept than its totals and
+//! the names of its scenarios. What changes in a line is its case and where it points to.
+//!
+//! Start at [`merge`].
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+
+use litemap::LiteMap;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::run::plan::Shard;
+use crate::transcript::reader::{self, Reader};
+use crate::verdict::Status;
+
+use super::event::{CaseReport, CaseStart, FORMAT, Header};
+use super::finished::{Footer, case_of};
+use super::jsonl;
+use super::summary::Summary;
+
+/// What the files came to.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// The fold over all their scenarios.
+    pub summary: Summary,
+    /// Parts of the suite that no file has.
+    pub missing: Vec<Shard>,
+}
+
+/// What two runs of the same may differ in; in all else they agree, or are not the same.
+const OWN: [&str; 4] = ["seed", "started", "epoch_us", "shard"];
+
+/// Writes the files, each with its name, as one.
+///
+/// # Errors
+/// A line that is none of a whole run, files that are not about the same, a scenario that two of them
+/// have, or what could not be written.
+pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Result<Merged, String> {
+    let mut parts = Vec::new();
+    for (name, input) in files {
+        let mut reader = Reader::new(input);
+        let header = header(&mut reader).map_err(|error| format!("{name}:{error}"))?;
+        parts.push(Part { name, reader, header });
+    }
+    let Some(first) = parts.first() else { return Err("expected a file".to_owned()) };
+    for other in &parts[1..] {
+        same(first, other)?;
+    }
+    let shards: Vec<Shard> = parts.iter().filter_map(Part::shard).collect();
+    let header = Header { shard: None, ..first.header.clone() };
+    let mut joining = Joining {
+        header,
+        out,
+        written: 0,
+        base: 0,
+        cases: 0,
+        owners: BTreeMap::new(),
+        summary: Summary::new(false),
+        excused: LiteMap::new(),
+        took_ms: 0,
+        interrupted: false,
+        exit: 0,
+    };
+    let line = jsonl::about("header", &joining.header);
+    joining.put(&line)?;
+    for (place, part) in parts.into_iter().enumerate() {
+        joining.part(place, part)?;
+    }
+    let summary = joining.finish()?;
+    Ok(Merged { summary, missing: Shard::missing(&shards) })
+}
+
+/// One of the files.
+struct Part<R> {
+    name: String,
+    reader: Reader<R>,
+    header: Header,
+}
+
+impl<R> Part<R> {
+    fn shard(&self) -> Option<Shard> {
+        self.header.shard.as_ref()?.parse().ok()
+    }
+}
+
+fn header<R: BufRead>(reader: &mut Reader<R>) -> Result<Header, String> {
+    let line = reader.next_line().map_err(|error| error.to_string())?;
+    let text = line.map(|(_, text)| text).unwrap_or_default();
+    if reader::about(text).as_deref() != Some("header") {
+        return Err(
+            "1: expected the header of a run (hint: `ahp-harness run --report jsonl=FILE` \
+                    writes such a file)"
+                .to_owned(),
+        );
+    }
+    let header: Header = serde_json::from_str(text).map_err(|error| format!("1: {error}"))?;
+    match header.format {
+        FORMAT => Ok(header),
+        other => Err(format!("1: expected a run of format {FORMAT}, found {other}")),
+    }
+}
+
+/// Holds the headers of two files against one another.
+fn same<R>(one: &Part<R>, other: &Part<R>) -> Result<(), String> {
+    let value = |part: &Part<R>| {
+        let target = place(&part.header.target);
+        let header = Header { target, ..part.header.clone() };
+        serde_json::to_value(header).unwrap_or_default()
+    };
+    let (left, right) = (value(one), value(other));
+    let keys =
+        [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
+    for key in keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())) {
+        let (left, right) = (&left[key], &right[key]);
+        if left != right {
+            return Err(format!(
+                "these are not parts of one run: `{key}` is {left} in {} and {right} in {}",
+                one.name, other.name
+            ));
+        }
+    }
+    let (left, right) = (one.shard(), other.shard());
+    match (left, right) {
+        (Some(left), Some(right)) if left.parts() != right.parts() => Err(format!(
+            "these are not parts of one run: shard {left} is {} and shard {right} is {}",
+            one.name, other.name
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A target without the port of its own machine, which is the next free one and says nothing.
+fn place(target: &str) -> String {
+    for local in ["ws://127.0.0.1:", "ws://localhost:", "ws://[::1]:"] {
+        if let Some(rest) = target.strip_prefix(local) {
+            let path = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            return format!("{local}{path}");
+        }
+    }
+    target.to_owned()
+}
+
+struct Joining<'a, W> {
+    header: Header,
+    out: &'a mut W,
+    /// Lines that were written.
+    written: u64,
+    /// What is added to the cases of the file being read.
+    base: u32,
+    /// The first number that no case has had.
+    cases: u32,
+    /// Which file has which scenario.
+    owners: BTreeMap<String, usize>,
+    summary: Summary,
+    /// Checks with findings, and whether all the files that have some know of them.
+    excused: LiteMap<String, bool>,
+    took_ms: u64,
+    interrupted: bool,
+    exit: u8,
+}
+
+/// Where the lines of a file went: from this line on, this much further, or back.
+type Shift = (u64, i64);
+
+impl<W: Write> Joining<'_, W> {
+    fn part<R: BufRead>(&mut self, place: usize, part: Part<R>) -> Result<(), String> {
+        let Part { name, mut reader, header } = part;
+        self.base = self.cases;
+        let mut shifts: Vec<Shift> = Vec::new();
+        let mut footer: Option<Footer> = None;
+        loop {
+            let line = reader.next_line().map_err(|error| format!("{name}:{error}"))?;
+            let Some((number, text)) = line else { break };
+            if footer.is_some() {
+                return Err(format!("{name}:{number}: expected nothing after the footer"));
+            }
+            let about = reader::about(text);
+            if about.as_deref() == Some("footer") {
+                footer = Some(parse(text).map_err(|error| format!("{name}:{number}: {error}"))?);
+                continue;
+            }
+            let shift = self.written as i64 + 1 - number as i64;
+            if shifts.last().is_none_or(|(_, last)| *last != shift) {
+                shifts.push((number, shift));
+            }
+            let moved = match about.as_deref() {
+                Some("case") => self.case(text, &header),
+                Some("result") => self.result(text, place, &shifts, number),
+                Some(_) => Ok(text.trim_end().to_owned() + "\n"),
+                None => self.event(text),
+            };
+            let moved = moved.map_err(|error| format!("{name}:{number}: {error}"))?;
+            self.put(&moved)?;
+        }
+        let footer = footer.ok_or_else(|| {
+            format!("{name}: expected a footer: its run was cut off, and what it did not play is unknown")
+        })?;
+        for (check, total) in &footer.checks {
+            if let Some(worst) = total.worst {
+                *self.excused.entry(check.clone()).or_insert(true) &= worst == Status::Known;
+            }
+        }
+        self.took_ms = self.took_ms.saturating_add(footer.took_ms);
+        self.interrupted |= footer.interrupted;
+        self.exit = self.exit.max(footer.exit);
+        Ok(())
+    }
+
+    /// A case of this file under its new number.
+    fn renumbered(&mut self, case: u32) -> Result<u32, String> {
+        let next = self.base.checked_add(case).and_then(|case| Some((case, case.checked_add(1)?)));
+        let (case, next) = next.ok_or("there are too many cases")?;
+        self.cases = self.cases.max(next);
+        Ok(case)
+    }
+
+    fn case(&mut self, text: &str, header: &Header) -> Result<String, String> {
+        let start: CaseStart = parse(text)?;
+        let own = |is: u64, was: u64| (is != was).then_some(is);
+        let start = CaseStart {
+            case: self.renumbered(start.case)?,
+            // The ids and times of a case are made from what its own run began with.
+            seed: start.seed.or(own(header.seed, self.header.seed)),
+            epoch_us: start.epoch_us.or(own(header.epoch_us, self.header.epoch_us)),
+            ..start
+        };
+        Ok(jsonl::about("case", &start))
+    }
+
+    fn event(&mut self, text: &str) -> Result<String, String> {
+        let Some(case) = case_of(text) else {
+            #[derive(Deserialize)]
+            struct Of {
+                case: Option<u32>,
+            }
+            // Whoever wrote it put the case elsewhere; only a line without one stays as it is.
+            return match parse::<Of>(text)?.case {
+                Some(_) => Err("expected `case` as the first member".to_owned()),
+                None => Ok(text.trim_end().to_owned() + "\n"),
+            };
+        };
+        let case = self.renumbered(case)?;
+        let rest = text.find(',').map_or("", |comma| &text[comma..]);
+        Ok(format!("{{\"case\":{case}{}\n", rest.trim_end()))
+    }
+
+    fn result(
+        &mut self,
+        text: &str,
+        place: usize,
+        shifts: &[Shift],
+        number: u64,
+    ) -> Result<String, String> {
+        let mut report: CaseReport = parse(text)?;
+        report.case = self.renumbered(report.case)?;
+        let owner = *self.owners.entry(report.scenario.clone()).or_insert(place);
+        if owner != place {
+            return Err(format!("`{}` is in an earlier file, too", report.scenario));
+        }
+        let failure = report.failure.iter_mut().map(|failure| &mut failure.transcript);
+        let findings = report.checks.iter_mut().flat_map(|check| &mut check.findings);
+        for line in failure.chain(findings.map(|finding| &mut finding.transcript)).flatten() {
+            let moved = shifts.iter().rev().find(|(from, _)| from <= line);
+            let moved = moved.and_then(|(_, shift)| line.checked_add_signed(*shift));
+            *line = moved.filter(|_| *line < number).ok_or_else(|| {
+                format!(
+                    "it points at line {line}, which is no line of its case (hint: the first jsonl report of a run \
+                     has the frames, others have not)"
+                )
+            })?;
+        }
+        self.summary.add(&report);
+        Ok(jsonl::about("result", &report))
+    }
+
+    fn put(&mut self, line: &str) -> Result<(), String> {
+        self.written += 1;
+        self.out.write_all(line.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    fn finish(mut self) -> Result<Summary, String> {
+        for (check, excused) in &self.excused {
+            if let Some(total) = self.summary.checks.get_mut(check).filter(|_| *excused) {
+                total.worst = Some(Status::Known);
+            }
+        }
+        let footer: Value = json!({
+            "scenarios": self.summary.counts,
+            "checks": self.summary.checks,
+            "took_ms": self.took_ms,
+            "interrupted": self.interrupted,
+            "exit": self.exit,
+        });
+        let line = jsonl::about("footer", &footer);
+        self.put(&line)?;
+        self.out.flush().map_err(|error| error.to_string())?;
+        Ok(self.summary)
+    }
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
