@@ -241,3 +241,44 @@ fn merges_nothing_that_is_not_one_run() {
     check(&here, &["merge", "1of2.jsonl", "blank.jsonl"], 0, &["3 scenarios of 2 files"]);
     check(&here, &["judge", "run.jsonl"], 0, &["3 passed"]);
 }
+
+#[test]
+fn writes_the_baseline_anew() {
+    let here = folder("baseline");
+    let all = [("mine/a", true), ("mine/b", false), ("mine/c", false), ("mine/d", false)];
+    for (id, holds) in all {
+        scenario(&here, id, holds);
+    }
+    let file = here.join("known.yaml");
+    let kept = || fs::read_to_string(&file).unwrap();
+    let update = ["run", "suite", "--baseline", "known.yaml", "--update-baseline"];
+    check(&here, &["run", "suite", "--update-baseline"], 2, &["--baseline <FILE>"]);
+    check(&here, &update, 0, &["1 passed, 3 failed", "baseline: known.yaml, 3 new entries"]);
+    let todo = "\"TODO: say why this is known\"";
+    let entry = |id: &str, reason: &str| format!("  - scenario: {id}\n    reason: {reason}\n");
+    let three = ["mine/b", "mine/c", "mine/d"].map(|id| entry(id, todo)).concat();
+    assert_eq!(kept(), format!("known:\n{three}"));
+    check(&here, &["run", "suite", "--baseline", "known.yaml"], 0, &["1 passed, 3 known"]);
+
+    // A reason of the user's stays, whatever is in it; so does what was not played.
+    let odd = r##""it's #1: \"so\" \\ – [x]""##;
+    let text = format!("known: # mine\n{}{}", entry("mine/a", "x"), entry("mine/b", odd));
+    fs::write(&file, text + &entry("mine/d", "later")).unwrap();
+    scenario(&here, "mine/d", true);
+    let some = [&update[..], &["--id", "mine/a", "--id", "mine/b", "--id", "mine/c"]].concat();
+    check(&here, &some, 0, &["1 failed, 1 known", "1 new entries"]);
+    let expected = [entry("mine/b", odd), entry("mine/c", todo), entry("mine/d", "\"later\"")];
+    assert_eq!(kept(), format!("known:\n{}", expected.concat()));
+    check(
+        &here,
+        &["run", "suite", "--baseline", "known.yaml"],
+        1,
+        &["`mine/d` is in the baseline"],
+    );
+
+    scenario(&here, "mine/b", true);
+    scenario(&here, "mine/c", true);
+    check(&here, &update, 0, &["4 passed"]);
+    assert_eq!(kept(), "known: []\n");
+    check(&here, &["run", "suite", "--baseline", "known.yaml"], 0, &["4 passed"]);
+}

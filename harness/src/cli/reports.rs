@@ -45,6 +45,8 @@ pub(super) struct Reports<'a> {
     unheld: Vec<(String, Status, String)>,
     /// The scenario after which the run was a failure.
     first_failure: Option<String>,
+    /// The baseline that is written anew at the end.
+    renewed: Option<PathBuf>,
 }
 
 impl<'a> Reports<'a> {
@@ -90,6 +92,7 @@ impl<'a> Reports<'a> {
             header: header.clone(),
             unheld: Vec::new(),
             first_failure: None,
+            renewed: None,
         })
     }
 
@@ -130,6 +133,11 @@ impl<'a> Reports<'a> {
         }
     }
 
+    /// At the end this baseline is written anew.
+    pub(super) fn renew(&mut self, baseline: Option<&Path>) {
+        self.renewed = baseline.map(Path::to_owned);
+    }
+
     /// A scenario was not played. Where the run was ended before it, that is no news of its own:
     /// what ended it must not drown in annotations.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
@@ -148,7 +156,7 @@ impl<'a> Reports<'a> {
     }
 
     fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, annotated: bool) {
-        baseline.settle(&mut report);
+        baseline.settle(&mut report, self.summary.strict);
         self.summary.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
         baseline.settle_checks(&mut self.summary);
@@ -198,9 +206,15 @@ impl<'a> Reports<'a> {
     ) -> Outcome {
         baseline.settle_checks(&mut self.summary);
         let stale = baseline.stale();
+        // What ends early says nothing about the rest.
+        let whole = self.faults.is_empty() && !interrupted;
+        let renewed = self.renewed.take().filter(|_| whole);
+        let stale = if renewed.is_some() { Vec::new() } else { stale };
         let code = match () {
             () if !self.faults.is_empty() => Code::Fault,
             () if interrupted => Code::Interrupted,
+            // What was not judged cannot be known.
+            () if renewed.is_some() && self.summary.count(Status::Error) == 0 => Code::Ok,
             () if self.summary.failed() || !stale.is_empty() => Code::Failed,
             () => Code::Ok,
         };
@@ -227,6 +241,13 @@ impl<'a> Reports<'a> {
             self.say(&format!("{line}\n"));
         }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        if let Some(path) = renewed {
+            std::fs::write(&path, baseline.renewed(&self.summary)).map_err(|error| {
+                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            })?;
+            let fresh = baseline.fresh(&self.summary);
+            self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
+        }
         self.finish(took, code, interrupted)?;
         Ok(code)
     }

@@ -139,6 +139,9 @@ pub struct Run {
     /// Known failures, each with its reason; one that no longer fails is a failure itself
     #[arg(long, value_name = "FILE", help_heading = "Judging")]
     baseline: Option<PathBuf>,
+    /// Write the baseline anew from this run, and exit with 0: what passes goes, what fails comes with a reason to fill in; comments in the file are lost
+    #[arg(long, requires = "baseline", conflicts_with = "fail_fast", help_heading = "Judging")]
+    update_baseline: bool,
     /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report, help_heading = "Judging")]
     report: Vec<Report>,
@@ -209,6 +212,8 @@ impl Run {
             entries = shard.part(&entries).map_err(Stop::usage)?;
         }
         let baseline = match &self.baseline {
+            // The first one of a target has yet to be written.
+            Some(path) if self.update_baseline && !path.exists() => Baseline::default(),
             Some(path) => {
                 let name = path.display().to_string();
                 let text = std::fs::read_to_string(path)
@@ -347,7 +352,10 @@ impl Run {
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
         let redactor = Redactor::new(self.secrets(), self.redact.clone());
-        Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)
+        let mut reports =
+            Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)?;
+        reports.renew(self.baseline.as_deref().filter(|_| self.update_baseline));
+        Ok(reports)
     }
 
     /// What is in no file, and in no frame of the host.

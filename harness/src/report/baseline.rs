@@ -8,6 +8,9 @@
 //!     reason: the old code is kept for old clients
 //! ```
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
 use litemap::LiteMap;
 
 use crate::oracle::CHECKS;
@@ -27,11 +30,16 @@ const FORM: Form = Form {
     entry: &["scenario", "check", "reason"],
 };
 
+/// The reason of an entry that nobody has looked at yet.
+const WHY: &str = "TODO: say why this is known";
+
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
     scenarios: LiteMap<String, Known>,
     checks: LiteMap<String, Known>,
+    /// Scenarios that failed and are not known.
+    fresh: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,8 +85,11 @@ impl Baseline {
     }
 
     /// Settles a scenario: a known failure becomes `known`.
-    pub fn settle(&mut self, case: &mut CaseReport) {
+    pub fn settle(&mut self, case: &mut CaseReport, strict: bool) {
         let Some(known) = self.scenarios.get_mut(&case.scenario) else {
+            if fails(case.status, strict) {
+                self.fresh.insert(case.scenario.clone());
+            }
             return;
         };
         let failed = match case.status {
@@ -116,4 +127,41 @@ impl Baseline {
         };
         self.scenarios.iter().chain(&self.checks).filter_map(stale).collect()
     }
+
+    /// The file anew, from a run that this baseline and the summary have settled: what still fails and
+    /// what was not played stays with its reason, what passes goes, what is new comes with [`WHY`].
+    pub fn renewed(&self, summary: &Summary) -> String {
+        let failing = summary
+            .checks
+            .iter()
+            .filter(|(_, total)| total.worst.is_some_and(|worst| fails(worst, summary.strict)));
+        let parts = [
+            ("scenario", &self.scenarios, self.fresh.iter().collect::<Vec<_>>()),
+            ("check", &self.checks, failing.map(|(check, _)| check).collect()),
+        ];
+        let mut out = String::new();
+        for (kind, known, fresh) in parts {
+            let kept = known.iter().filter(|(_, known)| known.failed != Some(false));
+            let kept = kept.map(|(id, known)| (id, known.reason.as_str()));
+            let mut entries: Vec<_> = kept.chain(fresh.into_iter().map(|id| (id, WHY))).collect();
+            entries.sort_unstable();
+            for (id, reason) in entries {
+                // A text of JSON is one of YAML, whatever is in it.
+                let reason = serde_json::Value::from(reason);
+                let _ = write!(out, "  - {kind}: {id}\n    reason: {reason}\n");
+            }
+        }
+        if out.is_empty() { "known: []\n".to_owned() } else { format!("known:\n{out}") }
+    }
+
+    /// How many entries there are of what was not known before this run.
+    pub fn fresh(&self, summary: &Summary) -> usize {
+        let checks = summary.checks.values().filter_map(|total| total.worst);
+        self.fresh.len() + checks.filter(|worst| fails(*worst, summary.strict)).count()
+    }
+}
+
+/// Whether a status makes a run a failure that a baseline can know of.
+fn fails(status: Status, strict: bool) -> bool {
+    matches!(status, Status::Fail | Status::Untested) || strict && status == Status::Warn
 }
