@@ -195,6 +195,14 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
     check(&here, &["diff", "whole.jsonl", "run.jsonl"], 0, &["no difference"]);
     check(&here, &["report", "run.jsonl"], 0, &["report.html"]);
     check(&here, &["merge", "1.jsonl", "--out", "half.jsonl"], 0, &["shard 2/2 is not among"]);
+
+    // A part certifies nothing, merged or not; the whole does.
+    for (file, complete) in [("run.jsonl", true), ("half.jsonl", false), ("1.jsonl", false)] {
+        check(&here, &["report", file], 0, &[]);
+        let certificate: Value =
+            serde_json::from_str(&read("certificate/certificate.json")).unwrap();
+        assert_eq!(certificate["complete"], complete, "{file}");
+    }
 }
 
 #[test]
@@ -281,4 +289,60 @@ fn writes_the_baseline_anew() {
     check(&here, &update, 0, &["4 passed"]);
     assert_eq!(kept(), "known: []\n");
     check(&here, &["run", "suite", "--baseline", "known.yaml"], 0, &["4 passed"]);
+}
+
+/// A file of the repository that GitHub reads.
+fn github(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github");
+    fs::read_to_string(root.join(path)).unwrap()
+}
+
+#[test]
+fn the_action_takes_what_the_release_makes() {
+    let (release, action) =
+        (github("workflows/release.yml"), github("actions/ahp-harness/action.yml"));
+    let made: BTreeSet<&str> = release
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("- { target: "))
+        .filter_map(|rest| rest.split(',').next())
+        .collect();
+    let taken: BTreeSet<&str> = action
+        .lines()
+        .filter_map(|line| line.trim_end_matches(" ;;").split_once(") target="))
+        .map(|(_, target)| target)
+        .collect();
+    assert_eq!(made.len(), 5);
+    assert_eq!(made, taken);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_action_certifies_with_the_options_it_is_given() {
+    let here = folder("action");
+    scenario(&here, "mine/it holds", true);
+    let action = github("actions/ahp-harness/action.yml");
+    // The second script; its lines stand eight spaces to the right.
+    let script = action.split("      run: |\n").nth(2).unwrap();
+    let script: Vec<&str> =
+        script.lines().map_while(|line| line.strip_prefix("        ")).collect();
+    let run = |url: &str, command: &str| {
+        let program = env!("CARGO_BIN_EXE_ahp-harness");
+        let output = Command::new("bash")
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script.join("\n")])
+            .current_dir(&here)
+            .env_remove("GITHUB_ACTIONS")
+            .envs([("PROGRAM", program), ("URL", url), ("COMMAND", command), ("OUT", "a b")])
+            .env("ARGS", "suite/mine/it holds.yaml\n--spec\n0.9.0\n")
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    let said = run("", "");
+    assert!(said.contains("expected the input url or command"), "{said}");
+    let serve = format!("{} serve --listen 127.0.0.1:{{port}}", env!("CARGO_BIN_EXE_ahp-harness"));
+    let said = run("", &serve);
+    assert!(said.contains("1 scenarios, protocol 0.9.0") && said.contains("1 passed"), "{said}");
+    assert!(here.join("a b/certificate.json").exists(), "{said}");
+    let said = run("ws://127.0.0.1:1", "");
+    assert!(said.contains("could not be reached"), "{said}");
 }

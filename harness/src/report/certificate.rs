@@ -313,7 +313,8 @@ impl Certificate {
             seed: header.seed,
             started: header.started,
             took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
-            complete: run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
+            complete: run.header.shard.is_none()
+                && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
             profiles: profiles(&requirements, &checks),
             requirements,

@@ -51,6 +51,7 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         same(first, other)?;
     }
     let shards: Vec<Shard> = parts.iter().filter_map(Part::shard).collect();
+    let missing = Shard::missing(&shards);
     let header = Header { shard: None, ..first.header.clone() };
     let mut joining = Joining {
         header,
@@ -62,7 +63,8 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         summary: Summary::new(false),
         excused: LiteMap::new(),
         took_ms: 0,
-        interrupted: false,
+        // What is not all there certifies nothing, as if somebody had ended it.
+        interrupted: !missing.is_empty(),
         exit: 0,
     };
     let line = jsonl::about("header", &joining.header);
@@ -71,7 +73,7 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         joining.part(place, part)?;
     }
     let summary = joining.finish()?;
-    Ok(Merged { summary, missing: Shard::missing(&shards) })
+    Ok(Merged { summary, missing })
 }
 
 /// One of the files.
