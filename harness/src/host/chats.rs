@@ -69,7 +69,12 @@ impl RefHost {
         let source = call.params.get("source").filter(|source| !source.is_null());
         let mut state = match source {
             None => self.first_chat_state(chat, "Chat", json!({"kind": "user"})),
-            Some(source) => self.sourced_state(source, session, chat)?,
+            Some(source) => match self.sourced_state(source, session, chat) {
+                Err(_) if self.has(Fault::ChatsFromAnywhere) => {
+                    self.first_chat_state(chat, "Chat", json!({"kind": "user"}))
+                }
+                state => state?,
+            },
         };
         let wanted = directories(call.params);
         let given = call.params.get("workingDirectories").is_some_and(Value::is_array);
@@ -77,7 +82,7 @@ impl RefHost {
         if given && !forked {
             let allowed = self.state(session)["workingDirectories"].as_array();
             let inside = |uri: &&str| allowed.is_some_and(|set| set.contains(&json!(uri)));
-            if !wanted.iter().all(inside) {
+            if !wanted.iter().all(inside) && !self.has(Fault::ChatsFromAnywhere) {
                 return Err(Failure::invalid_params("a directory is not the session's"));
             }
             state["workingDirectories"] = json!(wanted);
@@ -116,6 +121,10 @@ impl RefHost {
                         return Err(Failure::invalid_params("expected a text in `selection`"));
                     }
                     origin["selection"] = selection.clone();
+                    if self.has(Fault::SelectionTrimmed) {
+                        let text = selection["text"].as_str().unwrap_or("").trim();
+                        origin["selection"]["text"] = json!(text);
+                    }
                 }
                 Ok(self.first_chat_state(chat, "Side chat", origin))
             }
@@ -196,6 +205,9 @@ impl RefHost {
 
     /// Serves `moveChat`: no chat of this host is movable, so that every move is refused.
     pub(super) fn move_chat(&mut self, call: &Call) -> Reply {
+        if self.has(Fault::MovesAnything) {
+            return Ok(json!({"session": call.params["destination"]["session"]}));
+        }
         if !self.chats.contains_key(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }

@@ -42,6 +42,7 @@ use super::files::Files;
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
+use super::resources::Right;
 use super::sessions::{Chat, Session};
 use super::terminals::Terminal;
 use super::watches::Watch;
@@ -110,6 +111,8 @@ pub(super) struct Client {
     pub(super) version: String,
     /// When its last connection was lost, and since when it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
+    /// The paths of files that it may reach after it asked for them, and what for.
+    pub(super) granted: HashSet<(String, Right)>,
 }
 
 /// One connection.

@@ -18,7 +18,9 @@ use super::connection::Failure;
 pub(super) const AREA: &str = "/harness";
 /// The folder of what files were before agents edited them, which clients may read.
 pub(super) const KEPT: &str = "/before";
-/// A file outside of both, which nobody may reach.
+/// The folder of files that a client may reach when it was granted them.
+pub(super) const ASKED: &str = "/asked";
+/// A file outside of all three, which nobody may reach.
 const OUTSIDE: [&str; 2] = ["/outside", "/outside/canary.txt"];
 /// The most files and folders.
 const MAX_NODES: usize = 10_000;
@@ -114,6 +116,11 @@ impl Files {
         nodes.insert(folder, Node::Folder);
         nodes.insert(KEPT.to_owned(), Node::Folder);
         nodes.insert(canary, Node::File(file));
+        nodes.insert(ASKED.to_owned(), Node::Folder);
+        for name in ["one", "two"] {
+            let file = File { bytes: Vec::new(), etag: 0, at: String::new() };
+            nodes.insert(format!("{ASKED}/{name}"), Node::File(file));
+        }
         Files { nodes, bytes: 0, written: 0 }
     }
 

@@ -16,7 +16,7 @@ use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
 use crate::transcript::ConnId;
-use crate::wire::channel::ROOT;
+use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -106,7 +106,7 @@ impl RefHost {
             let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
             oldest.map(|name| self.clients.remove(&name));
         }
-        let known = Client { version: version.to_owned(), gone_at: None };
+        let known = Client { version: version.to_owned(), gone_at: None, granted: HashSet::new() };
         self.clients.insert(client.to_owned(), known);
     }
 
@@ -178,9 +178,12 @@ impl RefHost {
         }
         let protocol = self.protocol_of(call.conn);
         let leaks = self.has(Fault::ReplayLeaksChannels);
+        let skips = self.has(Fault::TerminalsNotReplayed);
         let listed = |envelope: &&Arc<Envelope>| {
             let known = protocol.action(&envelope.action_type).is_some();
-            known && (leaks || wanted.contains(&envelope.channel))
+            let kept =
+                !skips || ChannelKind::of_uri(&envelope.channel) != Some(ChannelKind::Terminal);
+            known && kept && (leaks || wanted.contains(&envelope.channel))
         };
         let missed = self.log.after(last_seen).filter(listed);
         let mut actions: Vec<Value> = missed.map(|envelope| envelope.params.clone()).collect();

@@ -29,6 +29,9 @@ impl RefHost {
         };
         let mut all: Vec<(&str, &str, &Value)> = self.sessions.iter().map(entry).collect();
         all.sort_by(|a, b| b.0.cmp(a.0).then(a.1.cmp(b.1)));
+        if self.has(Fault::ListOldestFirst) {
+            all.reverse();
+        }
         let after = self.after(call)?;
         let beyond = |entry: &&(&str, &str, &Value)| match &after {
             None => true,

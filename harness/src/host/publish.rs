@@ -302,12 +302,18 @@ impl RefHost {
                 return Err(Failure::invalid_params("expected a cursor of this chat"));
             }
         }
-        self.load_turns(uri);
+        self.page_turns(uri);
         Ok(json!({}))
     }
 
     /// Loads what windows leave out into the states of all subscribers.
     pub(super) fn load_turns(&mut self, uri: &str) {
+        if !self.has(Fault::OlderTurnsStay) {
+            self.page_turns(uri);
+        }
+    }
+
+    fn page_turns(&mut self, uri: &str) {
         let windows = match self.chats.get_mut(uri) {
             Some(chat) => std::mem::take(&mut chat.windows),
             None => return,

@@ -1,7 +1,8 @@
 //! Resources: clients read and change the host's files, and reach nothing beyond their area.
 //!
 //! Readings taken where the specification is silent:
-//! - Nobody is ever asked for a permission: what is in the area is granted, what is not is denied.
+//! - Nobody is ever asked for a permission: what is in the area needs none, a file of the folder that
+//!   has to be asked for is granted at once, to one client and for what it asked, and all else is denied.
 //! - A file in the place of a folder, a folder in that of a file, and a folder that is not empty are
 //!   invalid requests.
 //! - What is copied or moved never replaces a folder.
@@ -10,13 +11,14 @@
 //!
 //! Start at [`RefHost::resource_read`].
 
+use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
 use super::base64;
 use super::connection::{Call, Failure, Reply};
-use super::engine::RefHost;
+use super::engine::{Client, RefHost};
 use super::fault::Fault;
-use super::files::{AREA, Change, KEPT, Mode, Node, Wanted, etag, within};
+use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, Wanted, etag, parent, within};
 
 /// What a URI of a file begins with.
 const SCHEME: &str = "file://";
@@ -60,8 +62,8 @@ fn plain(piece: &str) -> Option<String> {
 }
 
 impl RefHost {
-    /// The path that a URI names, where clients may look.
-    pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
+    /// The path that a URI names, wherever it leads.
+    fn place_of(&self, uri: &str) -> Result<String, Failure> {
         let bad = || Failure::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
         let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));
         let rest = rest.ok_or_else(bad)?;
@@ -76,22 +78,76 @@ impl RefHost {
                 piece => path.push(piece.to_owned()),
             }
         }
-        let path = format!("/{}", path.join("/"));
+        Ok(format!("/{}", path.join("/")))
+    }
+
+    /// The path that a URI names, where every client may look.
+    fn path_of(&self, uri: &str) -> Result<String, Failure> {
+        let path = self.place_of(uri)?;
         let inside = within(&path, AREA)
             || within(&path, KEPT)
             || self.has(Fault::PathsEscape) && uri.contains("..");
         if inside { Ok(path) } else { Err(denied()) }
     }
 
-    fn path(&self, call: &Call, name: &str) -> Result<String, Failure> {
-        self.path_of(call.text(name))
+    /// The path that a request names, where its client may look.
+    pub(super) fn path(&self, call: &Call, name: &str) -> Result<String, Failure> {
+        match self.granted(call, name, Right::Read) {
+            Some(path) => path,
+            None => self.path_of(call.text(name)),
+        }
     }
 
     /// The path of something that clients may make, replace or take away, which the area itself is
     /// not.
     fn own_path(&self, call: &Call, name: &str) -> Result<String, Failure> {
-        let path = self.path(call, name)?;
+        if let Some(path) = self.granted(call, name, Right::Write) {
+            return path;
+        }
+        let path = self.path_of(call.text(name))?;
         if path == AREA || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
+    }
+
+    /// The path that a request names, if it was granted to the client; `None` where nothing has to
+    /// be granted.
+    fn granted(&self, call: &Call, name: &str, right: Right) -> Option<Result<String, Failure>> {
+        let uri = call.text(name);
+        let path = self.place_of(uri).ok().filter(|path| within(path, ASKED))?;
+        let own = self.connections.get(&call.conn).and_then(|it| it.client.as_deref());
+        let fits = |(granted, given): &(String, Right)| {
+            let beside = self.has(Fault::GrantsGrow) && parent(granted) == parent(&path);
+            let covers = *given == right || self.has(Fault::ReadGrantsWrite);
+            (*granted == path || beside) && covers
+        };
+        let holds = |(client, known): (&String, &Client)| {
+            let counts = Some(client.as_str()) == own || self.has(Fault::GrantsForAll);
+            counts && known.granted.iter().any(fits)
+        };
+        if self.clients.iter().any(holds) {
+            return Some(Ok(path));
+        }
+        // What has to be asked for is said in the refusal.
+        let mut wanted = json!({"channel": ROOT, "uri": uri});
+        wanted[right.name()] = json!(true);
+        Some(Err(Failure { data: json!({"request": wanted}), ..denied() }))
+    }
+
+    /// Grants a client what it asks for, if that is to be had.
+    fn grant(&mut self, call: &Call, right: Right) -> Result<(), Failure> {
+        let path = self.place_of(call.text("uri"))?;
+        if !within(&path, ASKED) {
+            let open = match right {
+                Right::Read => self.path(call, "uri"),
+                Right::Write => self.own_path(call, "uri"),
+            };
+            return open.map(|_| ());
+        }
+        self.files.file(&path)?;
+        let own = self.connections.get(&call.conn).and_then(|it| it.client.as_ref());
+        if let Some(known) = own.and_then(|own| self.clients.get_mut(own)) {
+            known.granted.insert((path, right));
+        }
+        Ok(())
     }
 
     /// Tells those who watch what has come of a request.
@@ -196,13 +252,33 @@ impl RefHost {
         Ok(result)
     }
 
-    /// Serves `resourceRequest`: what can be reached needs no asking, and nothing else is granted.
+    /// Serves `resourceRequest`; who does not say what for wants to read.
     pub(super) fn resource_request(&mut self, call: &Call) -> Reply {
-        match call.params["write"] == true {
-            true => self.own_path(call, "uri")?,
-            false => self.path(call, "uri")?,
-        };
+        let writes = call.params["write"] == true;
+        if call.params["read"] == true || !writes {
+            self.grant(call, Right::Read)?;
+        }
+        if writes {
+            self.grant(call, Right::Write)?;
+        }
         Ok(json!({}))
+    }
+}
+
+/// What may be granted to a client.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Right {
+    Read,
+    Write,
+}
+
+impl Right {
+    /// What `resourceRequest` calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Right::Read => "read",
+            Right::Write => "write",
+        }
     }
 }
 

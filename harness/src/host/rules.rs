@@ -194,6 +194,7 @@ fn user_message(facts: &Facts) -> Result<(), String> {
 fn user_draft(facts: &Facts) -> Result<(), String> {
     let draft = &facts.action["draft"];
     let user = draft.is_null() || draft["origin"]["kind"] == "user";
+    let user = user || facts.host.has(Fault::AcceptsAgentMessages);
     require(user, "a draft has to be of kind `user`")
 }
 
@@ -219,6 +220,9 @@ fn full_chat(facts: &Facts) -> Result<(), String> {
 }
 
 fn attachments(facts: &Facts) -> Result<(), String> {
+    if facts.host.has(Fault::AttachesAnything) {
+        return Ok(());
+    }
     let given = facts.action["message"]["attachments"].as_array();
     for attachment in given.into_iter().flatten().filter(|given| given["type"] == "chat") {
         let uri = attachment["resource"].as_str().unwrap_or("");
@@ -226,6 +230,9 @@ fn attachments(facts: &Facts) -> Result<(), String> {
             return Err("an attachment names a chat that does not exist".to_owned());
         }
         let turns = facts.host.state(uri)["turns"].as_array();
+        if turns.is_none_or(Vec::is_empty) && facts.host.has(Fault::EmptyChatsRefused) {
+            return Err("an attachment names a chat without turns".to_owned());
+        }
         let end = attachment.get("endTurn").filter(|end| !end.is_null());
         let known = |end: &Value| turns.into_iter().flatten().any(|turn| &turn["id"] == end);
         if !end.is_none_or(known) {
@@ -392,7 +399,9 @@ fn root_config(facts: &Facts) -> Result<(), String> {
 fn own_claim(facts: &Facts) -> Result<(), String> {
     let claim = &facts.state["claim"];
     let own = claim["kind"] != "client" || claim["clientId"] == facts.client;
-    require(own, "another client holds the terminal")
+    let typed = facts.action["type"] == "terminal/input";
+    let open = own || typed && facts.host.has(Fault::ForeignClaims);
+    require(open, "another client holds the terminal")
 }
 
 fn new_holder(facts: &Facts) -> Result<(), String> {
@@ -406,7 +415,9 @@ fn running(facts: &Facts) -> Result<(), String> {
 
 fn not_primary(facts: &Facts) -> Result<(), String> {
     let primary = &facts.state["workingDirectories"][0];
-    require(*primary != facts.action["directory"], "the primary directory cannot be replaced")
+    let other = *primary != facts.action["directory"];
+    let open = other || facts.host.has(Fault::PrimaryReplaced);
+    require(open, "the primary directory cannot be replaced")
 }
 
 #[cfg(test)]

@@ -59,7 +59,8 @@ impl RefHost {
         }
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let claim = &call.params["claim"];
-        if claim["kind"] == "client" && claim["clientId"].as_str() != own {
+        let foreign = claim["kind"] == "client" && claim["clientId"].as_str() != own;
+        if foreign && !self.has(Fault::ForeignClaims) {
             let message = "expected the client's own id at `params.claim.clientId`";
             return Err(Failure::invalid_params(message));
         }
@@ -151,6 +152,9 @@ impl RefHost {
             }
         }
         let mut ends = Vec::new();
+        if self.has(Fault::InputReversed) {
+            lines.iter_mut().for_each(|line| *line = line.chars().rev().collect());
+        }
         for line in lines {
             if let Some(code) = line.strip_prefix("exit") {
                 return self.exit(uri, code.trim().parse().unwrap_or(0));

@@ -133,7 +133,7 @@ fn patterns(given: &Value) -> Result<Option<Vec<String>>, Failure> {
 impl RefHost {
     /// Serves `createResourceWatch`. Source: resource-watch-channel.md; `watch.*`.
     pub(super) fn create_resource_watch(&mut self, call: &Call) -> Reply {
-        let root = self.path_of(call.text("uri"))?;
+        let root = self.path(call, "uri")?;
         self.files.get(&root)?;
         if self.watches.len() >= MAX_WATCHES {
             return Err(Failure::invalid_request("too many watches"));

@@ -53,7 +53,8 @@ catalogue! {
     ShapeHost "shape.host" Must "A9"
         ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
-         "jsonrpc.response.null-result-present", "auth.required.data"]
+         "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
+         "channel.present-on-notifications", "channel.present-on-server-requests"]
         "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated \
          version. Source: JSON-RPC 2.0 sections 4 and 5, the types of each version.";
     ShapeHarness "shape.harness" Note "A9" []
@@ -86,7 +87,7 @@ catalogue! {
         "Error codes below -32000 are those that JSON-RPC and the version's table assign. Source: \
          error codes; implied, so only noted.";
     SequenceGrows "sequence.grows" Essential "A1"
-        ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved"]
+        ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved", "transport.ordered"]
         "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client \
          has one watermark for the connection; without growth it loses actions. Source: guide, \
          `monotonically increasing`."
@@ -112,7 +113,8 @@ catalogue! {
          was further takes it for old. Source: state-model.md, the total order.";
     FanoutComplete "fanout.complete" Essential "A4"
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
-         "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response"]
+         "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response",
+         "transport.reliable"]
         "What one subscriber of a channel receives, every other one does, between the larger \
          `fromSeq` and the earlier end; otherwise their states diverge. Source: subscriptions.md."
         open "Rejections, `chat/turnsLoaded` and automations have no stated audience.";
@@ -162,7 +164,7 @@ catalogue! {
         ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
         "The echo has everything the dispatch had. Normalisation is not forbidden, so only noted.";
     RejectionWithoutEffect "dispatch.rejection-without-effect" Must "C5"
-        ["envelope.rejection.no-effect"]
+        ["envelope.rejection.no-effect", "envelope.accepted.no-reason"]
         "A rejected action changes nothing. Source: actions.md, rejection.";
     ClientDispatchableOnly "dispatch.client-dispatchable-only" Should "C6" []
         "A client's action that only the host may bring in is not accepted. Source: the dispatch \
@@ -178,7 +180,7 @@ catalogue! {
     SnapshotAgrees "state.snapshot-agrees" Essential "D1"
         ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
          "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
-         "subscribe.snapshot-resource-matches"]
+         "subscribe.snapshot-resource-matches", "snapshot.isolation-from-later-mutation"]
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, \
          by anybody; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks.";

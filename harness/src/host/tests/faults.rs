@@ -320,6 +320,13 @@ fn terminals(host: Box<dyn Host>) -> String {
     for data in ["grüße\rls\r", "exit\r"] {
         pair.dispatch(a, uri, json!({"type": "terminal/input", "data": data}));
     }
+    let other = json!({"kind": "client", "clientId": "c2"});
+    pair.ask(a, "createTerminal", json!({"channel": "ahp-terminal:/2", "claim": other}));
+    let seen = last(&pair, a, "/result/snapshot/fromSeq");
+    let again = json!({"channel": ROOT, "clientId": "c1", "lastSeenServerSeq": seen,
+        "subscriptions": [uri]});
+    let a = pair.open(2);
+    pair.ask(a, "reconnect", again);
     pair.ask(a, "disposeTerminal", json!({"channel": uri}));
     text(&pair)
 }
@@ -414,9 +421,46 @@ fn resources(host: Box<dyn Host>) -> String {
     }
     pair.ask(a, "resourceDelete", file("w"));
     pair.ask(a, "resourceRead", file("../outside/canary.txt"));
+    let b = pair.join_loosely(2, "1.0.0", &[]);
+    let asked = |name: &str, more: &str| json!({"uri": format!("file:///asked/{name}"), "channel": ROOT, more: true});
+    pair.ask(a, "resourceRequest", asked("one", "read"));
+    pair.ask(a, "resourceDelete", asked("one", "recursive"));
+    for (conn, name) in [(a, "two"), (b, "one")] {
+        pair.ask(conn, "resourceRead", asked(name, "x"));
+    }
     let left = json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": uri}});
     pair.raw(a, &left.to_string());
     pair.subscribe(a, &uri);
+    text(&pair)
+}
+
+/// Chats that come from where they may not, go where they cannot and name what is not there.
+fn origins(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    pair.start(a, &chat, "t1", "say hello");
+    pair.run();
+    let side = json!({"kind": "sideChat", "chat": chat, "turnId": "t1",
+        "selection": {"text": " hello "}});
+    let nowhere = json!({"kind": "fork", "chat": chat, "turnId": "none"});
+    for (name, source) in [("side", side), ("fork", nowhere)] {
+        let params =
+            json!({"channel": SESSION, "chat": format!("ahp-chat:/{name}"), "source": source});
+        pair.ask(a, "createChat", params);
+    }
+    let to = json!({"kind": "session", "session": SESSION});
+    pair.ask(a, "moveChat", json!({"channel": chat, "destination": to}));
+    for name in ["none", "side"] {
+        let mut start = turn_started(name, "say more");
+        let uri = format!("ahp-chat:/{name}");
+        start["message"]["attachments"] = json!([{"type": "chat", "label": "L", "resource": uri}]);
+        pair.dispatch(a, &chat, start);
+    }
+    let set = json!({"type": "session/workingDirectorySet", "directory": "file:///d"});
+    pair.dispatch(a, SESSION, set);
+    let replaced = json!({"type": "session/workingDirectoryReplaced",
+        "directory": "file:///d", "replacement": "file:///e"});
+    pair.dispatch(a, SESSION, replaced);
+    pair.run();
     text(&pair)
 }
 
@@ -507,6 +551,7 @@ fn pieces(host: Box<dyn Host>) -> String {
     }
     pair.subscribe(a, &chat);
     pair.ask(a, "subscribe", json!({"channel": chat, "view": {"turns": 1}}));
+    pair.dispatch(a, &chat, json!({"type": "chat/truncated", "turnId": "t3"}));
     pair.ask(a, "fetchTurns", json!({"channel": chat}));
     pair.ask(a, "listSessions", json!({"channel": ROOT}));
     let token = json!({"channel": ROOT, "resource": "https://a.example", "token": "canary"});
@@ -603,6 +648,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         customizations(host(1_000)),
         annotations(host(1_000)),
         resources(host(1_000)),
+        origins(host(1_000)),
         changesets(host(1_000)),
         automations(host(1_000)),
         pieces(host(1_000)),

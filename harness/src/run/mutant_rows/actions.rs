@@ -57,6 +57,7 @@ pub(super) const ROWS: &[Row] = &[
             "input/one-answer-leaves-the-next-question",
             "annotations/*",
             "changesets/*",
+            "sessions/a-side-chat-keeps-what-was-selected",
         ],
     ),
     row(
@@ -209,6 +210,7 @@ pub(super) const ROWS: &[Row] = &[
             "steering/starts-nothing-after-a-cancel",
             "annotations/*",
             "changesets/*",
+            "sessions/a-side-chat-keeps-what-was-selected",
         ],
     ),
     row(
@@ -233,6 +235,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/what-was-missed-is-replayed",
             "subscriptions/a-session-is-not-its-chats",
             "subscriptions/unsubscribing-ends-the-delivery",
+            "reconnect/every-channel-comes-back",
         ],
     ),
     row(
@@ -276,6 +279,7 @@ pub(super) const ROWS: &[Row] = &[
             "terminals/commands-come-in-pairs",
             "order/cancel-meets-approval",
             "reconnect/turn-cancelled-while-away",
+            "metadata/the-first-directory-stays",
         ],
     ),
     row(
@@ -287,6 +291,8 @@ pub(super) const ROWS: &[Row] = &[
             "tools/confirmation-names-a-pending-call",
             "tools/confirmed-once",
             "turns/cancel-needs-the-active-turn",
+            "metadata/the-first-directory-stays",
+            "turns/attached-chats-have-to-be-there",
         ],
     ),
     row(
@@ -304,6 +310,7 @@ pub(super) const ROWS: &[Row] = &[
             "terminals/commands-come-in-pairs",
             "order/cancel-meets-approval",
             "reconnect/turn-cancelled-while-away",
+            "metadata/the-first-directory-stays",
         ],
     ),
     row(Fault::RejectsLegal, &["dispatch/an-accepted-action-comes-back-as-sent"]),
@@ -317,6 +324,9 @@ pub(super) const ROWS: &[Row] = &[
             "dispatch/clients-cannot-speak-for-a-chat",
             "dispatch/clients-cannot-speak-for-a-session",
             "dispatch/clients-cannot-speak-for-the-host",
+            "dispatch/clients-cannot-speak-for-the-agent",
+            "dispatch/clients-cannot-speak-for-what-a-chat-has",
+            "terminals/clients-cannot-speak-for-a-terminal",
             "automations/only-the-host-says-how-a-run-goes",
             "customizations/only-the-host-lists-them",
             "input/host-alone-asks",

@@ -108,6 +108,7 @@ pub(super) const ROWS: &[Row] = &[
             "customizations/*",
             "tools/removed-owner-gets-no-call",
             "sessions/clients-join-as-themselves",
+            "sessions/who-leaves-is-no-longer-active",
             "tools/owner-leaves-and-its-call-fails",
             "tools/owner-leaves-before-the-approval",
             "state.snapshot-agrees",

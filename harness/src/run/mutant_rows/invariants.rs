@@ -36,7 +36,10 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::InputNeededStripped, &["input.rollup-mirrors"]),
     row(Fault::DefaultChatUnknown, &["catalog.default-chat", "sessions/further-chats-come-and-go"]),
     row(Fault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
-    row(Fault::ChatListedTwice, &["catalog.one-owner", "state.snapshot-agrees"]),
+    row(
+        Fault::ChatListedTwice,
+        &["catalog.one-owner", "state.snapshot-agrees", "sessions/a-chat-comes-from-what-is-there"],
+    ),
     row(Fault::UpdatesRemovedChat, &["catalog.updated-known"]),
     row(Fault::ActiveSessionsOneMore, &["sessions.active-count"]),
     row(
@@ -46,11 +49,30 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::CommandFinishesTwice, &["terminal.command-pairs"]),
     row(Fault::CommandsOverlap, &["terminal.one-command", "terminals/commands-come-in-pairs"]),
     row(Fault::ExitsTwice, &["terminal.exit-final"]),
-    row(Fault::TerminalListStale, &["terminal.listed", "terminals/made-listed-and-disposed"]),
-    row(Fault::CharactersCut, &["terminal.whole-characters", "terminals/commands-come-in-pairs"]),
+    row(
+        Fault::TerminalListStale,
+        &[
+            "terminal.listed",
+            "terminals/made-listed-and-disposed",
+            "reconnect/every-channel-comes-back",
+        ],
+    ),
+    row(
+        Fault::CharactersCut,
+        &[
+            "terminal.whole-characters",
+            "terminals/commands-come-in-pairs",
+            "terminals/what-is-typed-arrives-in-order",
+        ],
+    ),
     row(
         Fault::ShellMarkersSent,
-        &["terminal.no-shell-markers", "terminals/commands-come-in-pairs"],
+        &[
+            "terminal.no-shell-markers",
+            "terminals/commands-come-in-pairs",
+            "reconnect/every-channel-comes-back",
+            "terminals/what-is-typed-arrives-in-order",
+        ],
     ),
     row(Fault::ProgressGoesBack, &["progress.forward"]),
     row(Fault::ProgressNeverEnds, &["progress.ends", "sessions/progress-ends-with-its-total"]),
@@ -58,7 +80,14 @@ pub(super) const ROWS: &[Row] = &[
         Fault::CursorForEverybody,
         &["history.whole", "subscriptions/a-window-shows-the-latest-turns"],
     ),
-    row(Fault::PagesReversed, &["history.pages", "subscriptions/a-window-shows-the-latest-turns"]),
+    row(
+        Fault::PagesReversed,
+        &[
+            "history.pages",
+            "subscriptions/a-window-shows-the-latest-turns",
+            "subscriptions/older-turns-come-before-what-names-them",
+        ],
+    ),
     row(Fault::TimesInWords, &["shape.scalars"]),
     row(Fault::TokenLeaked, &["secrets.kept"]),
     row(Fault::AnyTokenTaken, &["handshake/tokens-stay-with-the-host"]),

@@ -19,13 +19,14 @@ mod below;
 mod content;
 mod customizations;
 mod invariants;
+mod origins;
 mod state;
 
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
-    agents.chain(invariants::ROWS).chain(state::ROWS).chain(later)
+    agents.chain(origins::ROWS).chain(invariants::ROWS).chain(state::ROWS).chain(later)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

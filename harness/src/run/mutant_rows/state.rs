@@ -150,6 +150,7 @@ pub(super) const ROWS: &[Row] = &[
             "queue/consumed-while-its-sender-is-away",
             "reconnect/turn-decision-in-flight",
             "reconnect/turn-twice-away",
+            "reconnect/every-channel-comes-back",
         ],
     ),
     row(
@@ -276,7 +277,6 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::SummaryCarriesIdentity, &["identity.kept", "metadata/a-title-is-shared"]),
-    row(Fault::DuplicateSessionAccepted, &["sessions/a-uri-in-use-is-refused"]),
     row(Fault::UnknownProviderAccepted, &["sessions/unknown-providers-are-refused"]),
     row(
         Fault::ForeignActiveClientAccepted,
@@ -295,6 +295,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/what-is-gone-is-missing",
             "sessions/a-session-is-listed-until-disposed",
             "sessions/disposing-ends-everything",
+            "sessions/chats-leave-before-their-session",
         ],
     ),
     row(
@@ -304,6 +305,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/what-is-gone-is-missing",
             "sessions/a-disposed-session-falls-silent",
             "sessions/disposing-ends-everything",
+            "sessions/chats-leave-before-their-session",
         ],
     ),
     row(
@@ -311,7 +313,6 @@ pub(super) const ROWS: &[Row] = &[
         &["sessions/an-unknown-session-cannot-be-disposed", "sessions/disposing-ends-everything"],
     ),
     row(Fault::ChatAddedAfterResponse, &["sessions/further-chats-come-and-go"]),
-    row(Fault::ChatRemovedSilent, &["sessions/further-chats-come-and-go"]),
     row(
         Fault::SummaryDrift,
         &[
@@ -460,6 +461,7 @@ pub(super) const ROWS: &[Row] = &[
             "turns/edited-and-sent-again",
             "turns/truncation-drops-the-running-turn",
             "turns/truncation-removes-what-comes-after",
+            "sessions/a-side-chat-keeps-what-was-selected",
         ],
     ),
     row(
@@ -636,7 +638,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::AcceptsAgentMessages,
-        &["queue/only-users-queue", "turns/only-users-start-turns", "steering/only-users-steer"],
+        &[
+            "queue/only-users-queue",
+            "turns/only-users-start-turns",
+            "steering/only-users-steer",
+            "metadata/a-draft-is-stored-and-cleared",
+        ],
     ),
     row(
         Fault::ClientSeqMustGrow,
@@ -665,7 +672,14 @@ pub(super) const ROWS: &[Row] = &[
         &["reconnect/turn-waits-for-its-only-client", "reconnect/turn-two-come-back"],
     ),
     row(Fault::SessionsMixed, &["fanout.subscribed-only", "subscriptions/sessions-are-kept-apart"]),
-    row(Fault::UnassignedErrorCode, &["jsonrpc.error-code", "sessions/a-uri-in-use-is-refused"]),
+    row(
+        Fault::UnassignedErrorCode,
+        &[
+            "jsonrpc.error-code",
+            "sessions/a-uri-in-use-is-refused",
+            "sessions/of-two-at-once-one-is-created",
+        ],
+    ),
     row(
         Fault::QueueOvertakesTurn,
         &[

@@ -1,0 +1,45 @@
+//! Rows of faults in where chats come from and go, in what is granted, and in what is typed.
+
+use crate::host::fault::Fault;
+use crate::run::mutants::Row;
+
+use super::row;
+
+/// In the order of the faults.
+pub(super) const ROWS: &[Row] = &[
+    row(
+        Fault::DuplicateSessionAccepted,
+        &["sessions/a-uri-in-use-is-refused", "sessions/of-two-at-once-one-is-created"],
+    ),
+    row(
+        Fault::ChatRemovedSilent,
+        &["sessions/further-chats-come-and-go", "sessions/chats-leave-before-their-session"],
+    ),
+    row(Fault::GrantsForAll, &["resources/a-grant-is-for-one-client"]),
+    row(Fault::GrantsGrow, &["resources/a-grant-is-for-one-client"]),
+    row(Fault::ReadGrantsWrite, &["resources/a-grant-is-for-one-client"]),
+    row(Fault::ChatsFromAnywhere, &["sessions/a-chat-comes-from-what-is-there"]),
+    row(Fault::SelectionTrimmed, &["sessions/a-side-chat-keeps-what-was-selected"]),
+    row(Fault::MovesAnything, &["sessions/what-cannot-be-moved-stays"]),
+    row(Fault::AttachesAnything, &["turns/attached-chats-have-to-be-there"]),
+    row(Fault::EmptyChatsRefused, &["turns/a-chat-without-turns-may-be-attached"]),
+    row(Fault::OlderTurnsStay, &["subscriptions/older-turns-come-before-what-names-them"]),
+    row(
+        Fault::ListOldestFirst,
+        &["sessions/the-latest-comes-first", "sessions/the-list-comes-in-pages"],
+    ),
+    row(Fault::ForeignClaims, &["terminals/nobody-acts-in-anothers-name"]),
+    row(Fault::PrimaryReplaced, &["metadata/the-first-directory-stays"]),
+    row(
+        Fault::InputReversed,
+        &[
+            "terminals/what-is-typed-arrives-in-order",
+            "terminals/commands-come-in-pairs",
+            "reconnect/every-channel-comes-back",
+        ],
+    ),
+    row(
+        Fault::TerminalsNotReplayed,
+        &["reconnect.replay-complete", "reconnect/every-channel-comes-back"],
+    ),
+];
