@@ -25,7 +25,6 @@ mod acp;
 mod agent;
 mod annotations;
 mod automations;
-mod base64;
 mod call;
 mod changesets;
 mod chats;

@@ -11,10 +11,11 @@
 //!
 //! Start at [`RefHost::resource_read`].
 
+use data_encoding::BASE64;
+
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
-use super::base64;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
 use super::fault::Fault;
@@ -163,7 +164,7 @@ impl RefHost {
         // What is no text comes in base64, whatever was asked for.
         Ok(match text.filter(|_| call.text("encoding") != "base64") {
             Some(text) => json!({"data": text, "encoding": "utf-8"}),
-            None => json!({"data": base64::encode(&file.bytes), "encoding": "base64"}),
+            None => json!({"data": BASE64.encode(&file.bytes), "encoding": "base64"}),
         })
     }
 
@@ -171,8 +172,9 @@ impl RefHost {
     pub(super) fn resource_write(&mut self, call: &Call) -> Reply {
         let path = self.own_path(call, "uri")?;
         let data = match call.text("encoding") {
-            "base64" => base64::decode(call.text("data"))
-                .ok_or_else(|| Failure::invalid_params("expected base64 at `params.data`"))?,
+            "base64" => BASE64
+                .decode(call.text("data").as_bytes())
+                .map_err(|_| Failure::invalid_params("expected base64 at `params.data`"))?,
             _ => call.text("data").as_bytes().to_vec(),
         };
         let mode = match call.text("mode") {

@@ -302,9 +302,15 @@ fn shown(frame: &Frame) -> (String, usize) {
             return (hex, bytes.len().saturating_sub(FRAME));
         }
     };
-    let mut end = FRAME.min(text.len());
+    let shown = beginning(&text, FRAME);
+    (shown.to_owned(), text.len() - shown.len())
+}
+
+/// The beginning of a text, of so many bytes at most.
+pub(super) fn beginning(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    (text[..end].to_owned(), text.len() - end)
+    &text[..end]
 }

@@ -7,7 +7,7 @@
 
 use super::certificate::{Certificate, Conformity, Evidence, Outcome, Row};
 use super::event::{CaseReport, FindingLine};
-use super::finished::{Case, Finished, Way};
+use super::finished::{Case, Finished, Way, beginning};
 use super::summary::{self, CheckTotal, word};
 use crate::ledger::Ledger;
 use crate::verdict::{Status, Weight};
@@ -204,7 +204,7 @@ fn failure(page: &mut Page, case: &Case) {
         page.text(&format!(": {}", finding.message));
         page.close("p");
         if let Some(diff) = &finding.diff {
-            page.element("pre", &[], cut(diff, DIFF));
+            page.element("pre", &[], beginning(diff, DIFF));
         }
     }
     lanes(page, case);
@@ -238,14 +238,6 @@ fn source(page: &mut Page, case: &Case, file: &str, line: usize) {
     }
     page.close("pre");
     page.close("details");
-}
-
-fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// The transcript, a column for each client.
@@ -341,7 +333,7 @@ fn checks(page: &mut Page, run: &Finished) {
             page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
             page.text(&format!(": {} (line {})", finding.message, numbers(&finding.transcript)));
             if let Some(diff) = &finding.diff {
-                page.element("pre", &[], cut(diff, DIFF));
+                page.element("pre", &[], beginning(diff, DIFF));
             }
             page.close("li");
         }
