@@ -192,3 +192,74 @@ fn puts_certificates_side_by_side() {
     let (code, said) = harness(&["matrix", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
 }
+
+/// What the schema has against a certificate.
+fn mistakes(certificate: &Value) -> Vec<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
+    let schema = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    validator.iter_errors(certificate).map(|error| error.to_string()).collect()
+}
+
+#[test]
+fn certificates_are_what_their_schema_says() {
+    let certificate = |scenarios: &[(&str, &str)]| {
+        let text = run(scenarios, "h");
+        let finished = Finished::read(text.as_bytes()).unwrap();
+        serde_json::to_value(Certificate::of(&finished)).unwrap()
+    };
+    for scenarios in [&[("pass", "x")][..], &[("pass", "x"), ("fail", "y")], &[("untested", "z")]] {
+        assert_eq!(mistakes(&certificate(scenarios)), Vec::<String>::new());
+    }
+    let reports = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../reports/hosts");
+    let mut read = 0;
+    for entry in std::fs::read_dir(reports).unwrap() {
+        let path = entry.unwrap().path().join("certificate.json");
+        if path.exists() {
+            let published = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!(mistakes(&published), Vec::<String>::new(), "{}", path.display());
+            read += 1;
+        }
+    }
+    assert!(read > 1, "{read} certificates are published");
+    let mut vacuous = certificate(&[("pass", "x")]);
+    let passed = vacuous["requirements"].as_array_mut().unwrap();
+    let passed = passed.iter_mut().find(|row| row["outcome"] == "pass").unwrap();
+    passed["observations"] = json!(0);
+    assert_eq!(mistakes(&vacuous).len(), 1);
+    assert!(!mistakes(&json!({"format": 2})).is_empty());
+}
+
+/// Every member that is written stands in the schema, so that nothing is left without its meaning.
+#[test]
+fn the_schema_names_every_member() {
+    fn unnamed(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {
+        let schema = match schema["$ref"].as_str() {
+            Some(name) => &root["$defs"][name.trim_start_matches("#/$defs/")],
+            None => schema,
+        };
+        match value {
+            Value::Object(members) if schema["properties"].is_object() => {
+                for (name, value) in members {
+                    let known = &schema["properties"][name];
+                    if known.is_null() {
+                        found.push(format!("{path}.{name}"));
+                    }
+                    unnamed(value, known, root, &format!("{path}.{name}"), found);
+                }
+            }
+            Value::Array(items) => {
+                items.iter().for_each(|item| unnamed(item, &schema["items"], root, path, found));
+            }
+            _ => {}
+        }
+    }
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let text = run(&[("pass", "x"), ("fail", "y")], "h");
+    let finished = Finished::read(text.as_bytes()).unwrap();
+    let certificate = serde_json::to_value(Certificate::of(&finished)).unwrap();
+    let mut found = Vec::new();
+    unnamed(&certificate, &schema, &schema, "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}

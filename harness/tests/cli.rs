@@ -179,7 +179,9 @@ fn explains_and_lists() {
         0,
         &["proves: dispatch.chat.toolCallConfirmed.twice"],
     );
-    check(&["explain", "sequence-repeats"], 0, &["planted fault"]);
+    check(&["explain", "sequence-repeats"], 0, &["planted fault", "has to trip: "]);
+    check(&["explain", "needs"], 0, &["capability automations: ", "capability terminals: "]);
+    check(&["explain", "sequence.grows"], 0, &["has to catch: ", "sequence-repeats"]);
     check(&["explain", "dispatch.chat.toolCallConfirmed.twice"], 0, &["requirement", "source:"]);
     for what in ["scenarios", "checks", "requirements", "faults", "steps", "versions"] {
         check(&["list", what], 0, &[]);

@@ -9,6 +9,7 @@ use ahp_harness::ledger::Ledger;
 use ahp_harness::report::event::CaseReport;
 use ahp_harness::report::summary::Summary;
 use ahp_harness::run::case::Setup;
+use ahp_harness::run::detect::Detected;
 use ahp_harness::run::plan::{Abilities, plan};
 use ahp_harness::run::play::{Counting, Play};
 use ahp_harness::run::sim;
@@ -113,16 +114,21 @@ fn the_schema_for_editors_is_the_tables() {
 }
 
 #[test]
-fn what_a_host_does_not_declare_is_skipped() {
+fn what_a_host_does_not_offer_is_skipped() {
     let suite = Suite::carried();
     let entries: Vec<_> = suite.entries.iter().collect();
-    let skipped = |declared: Option<Vec<&'static str>>| {
+    let skipped = |without: &[&str]| {
+        let lacks = |name: &&str| Detected {
+            capability: (*name).to_owned(),
+            offered: false,
+            how: "a test".to_owned(),
+        };
         let abilities = Abilities {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
             embedded: true,
             restarts: true,
-            declared,
+            detected: without.iter().map(lacks).collect(),
             agent: Mode::Host,
             aggressive: true,
         };
@@ -130,9 +136,13 @@ fn what_a_host_does_not_declare_is_skipped() {
         let skipped = planned.into_iter().filter(|one| one.skip.is_some());
         skipped.map(|one| one.entry.scenario.id.clone()).collect::<Vec<_>>()
     };
-    let without = skipped(Some(Vec::new()));
-    assert!(without.iter().any(|id| id == "automations/a-request-is-run-once"), "{without:?}");
-    assert!(without.iter().all(|id| id.starts_with("automations/")), "{without:?}");
-    assert_eq!(skipped(Some(vec!["automations"])), Vec::<String>::new());
-    assert_eq!(skipped(None), Vec::<String>::new());
+    let check = |without: &str, example: &str, area: &str| {
+        let skipped = skipped(&[without]);
+        assert!(skipped.iter().any(|id| id == example), "{skipped:?}");
+        assert!(skipped.iter().all(|id| id.starts_with(area)), "{skipped:?}");
+    };
+    check("automations", "automations/a-request-is-run-once", "automations/");
+    check("terminals", "terminals/clients-cannot-speak-for-a-terminal", "");
+    check("agentScripts", "turns/error-ends-the-turn", "");
+    assert_eq!(skipped(&[]), Vec::<String>::new());
 }

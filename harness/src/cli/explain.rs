@@ -9,7 +9,10 @@ use crate::host::fault::FAULTS;
 use crate::ledger::Ledger;
 use crate::oracle::CHECKS;
 use crate::report::summary::word;
+use crate::run::mutant_rows::rows;
+use crate::run::mutants::Row;
 use crate::run::suite::Suite;
+use crate::scenario::capability::{CAPABILITIES, Capability};
 use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
@@ -20,7 +23,7 @@ use super::exit::{Code, Outcome, Stop};
 use super::files;
 
 /// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a step of the
-/// scenario language, or an action or method of the protocol.
+/// scenario language, a capability (all of them: `needs`), or an action or method of the protocol.
 #[derive(Args, Debug)]
 pub struct Explain {
     /// The name
@@ -40,6 +43,7 @@ impl Explain {
             scenario(name, &suite),
             fault(name),
             step(name),
+            capability(name),
             message(name),
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
@@ -78,7 +82,24 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
     for row in CHECKS.iter().filter(|row| row.requirements.contains(&name)) {
         let _ = writeln!(out, "  always-on check {}", row.id);
     }
+    if let Some(reason) = row.excluded {
+        let _ = writeln!(out, "  not testable: {reason}");
+    }
+    let scenarios = suite.entries.iter().map(|entry| &entry.scenario);
+    let scenarios = scenarios.filter(|scenario| scenario.proves.iter().any(|id| id == name));
+    let checks = CHECKS.iter().filter(|row| row.requirements.contains(&name)).map(|row| row.id);
+    let tests: Vec<&str> = scenarios.map(|scenario| scenario.id.as_str()).chain(checks).collect();
+    caught_by(&mut out, &tests);
     Some(out)
+}
+
+/// The planted faults that have to trip one of these, so that it is known to be able to fail.
+fn caught_by(out: &mut String, tests: &[&str]) {
+    let trips = |row: &&Row| row.trips.iter().any(|name| tests.contains(name));
+    let faults: Vec<_> = rows().filter(trips).map(|row| row.fault.name()).collect();
+    if !faults.is_empty() {
+        let _ = writeln!(out, "  planted faults that it has to catch: {}", faults.join(", "));
+    }
 }
 
 fn check(name: &str) -> Option<String> {
@@ -95,6 +116,7 @@ fn check(name: &str) -> Option<String> {
     if !row.requirements.is_empty() {
         let _ = writeln!(out, "  requirements: {}", row.requirements.join(", "));
     }
+    caught_by(&mut out, &[row.id]);
     Some(out)
 }
 
@@ -114,14 +136,18 @@ fn scenario(name: &str, suite: &Suite) -> Option<String> {
     for line in render::text(scenario).lines() {
         let _ = writeln!(out, "  {line}");
     }
+    caught_by(&mut out, &[name]);
     Some(out)
 }
 
 fn fault(name: &str) -> Option<String> {
     let row = FAULTS.iter().find(|row| row.name == name)?;
+    let trips = rows().filter(|planted| planted.fault == row.fault).flat_map(|row| row.trips);
+    let trips: Vec<&str> = trips.copied().collect();
     Some(format!(
-        "planted fault {name}\n  {}\n  try it: ahp-harness serve --fault {name}\n",
-        row.doc
+        "planted fault {name}\n  {}\n  has to trip: {}\n  try it: ahp-harness serve --fault {name}\n",
+        row.doc,
+        trips.join(", ")
     ))
 }
 
@@ -133,6 +159,16 @@ fn step(name: &str) -> Option<String> {
         let _ = writeln!(out, "  {:<14} {}{needed}", field.name, field.doc);
     }
     Some(out)
+}
+
+/// One capability, or all of them for the member of a scenario that asks for some.
+fn capability(name: &str) -> Option<String> {
+    let asked = |row: &&Capability| name == "needs" || row.name == name;
+    let mut out = String::new();
+    for row in CAPABILITIES.iter().filter(asked) {
+        let _ = writeln!(out, "capability {}: {}", row.name, row.shown);
+    }
+    (!out.is_empty()).then_some(out)
 }
 
 fn message(name: &str) -> Option<String> {

@@ -17,6 +17,7 @@ mod diff;
 pub mod exit;
 mod explain;
 mod files;
+mod interrupt;
 mod judge;
 mod list;
 mod matrix;

@@ -29,8 +29,8 @@ use crate::verdict::Finding;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::interrupt::signalled;
 use super::options;
-use super::run::signalled;
 use super::target::shown;
 
 /// Listens between clients and their host: passes everything on, writes it down and judges it.

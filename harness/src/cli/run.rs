@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::agent::mode::Mode;
@@ -17,12 +16,13 @@ use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::case::Setup;
+use crate::run::detect::{self, Detected, Found};
 use crate::run::mint::iso8601;
 use crate::run::plan::{self, Abilities, Planned, Selection, Shard, plan};
-use crate::run::play::{Play, Verdict};
-use crate::run::probe::{Found, probe};
+use crate::run::play::{Counting, Play, Verdict};
+use crate::run::probe::{ProbeError, probe};
 use crate::run::sim;
-use crate::run::suite::Entry;
+use crate::run::suite::{Carried, Entry, Suite};
 use crate::transport::{below, http};
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
@@ -31,6 +31,7 @@ use crate::wire::version::Version;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::interrupt::interrupts;
 use super::options::{self, Report};
 use super::place::{Behind, Place};
 use super::reports::Reports;
@@ -154,7 +155,13 @@ pub struct Run {
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     quiet: bool,
+    /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
+    #[arg(skip)]
+    looks_for_scripts: bool,
 }
+
+/// What the scenario that looks for scripts is called.
+const LOOK: &str = "detect.yaml";
 
 /// After this many scenarios without a single handshake the rest is not played: the target would
 /// only be asked the same again.
@@ -187,6 +194,7 @@ impl Run {
         }
         if self.profile.is_empty() {
             self.profile.push("all".to_owned());
+            self.looks_for_scripts = true;
         }
         // The first transcript has the frames, and has to be the certificate's.
         self.report.splice(0..0, reports);
@@ -320,21 +328,17 @@ impl Run {
         };
         let newest = self.spec.or(Protocol::known().first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let probed = match target {
-            Target::Remote(remote, _) if !self.dry_run => {
-                probe(&remote.endpoint, &remote.shown(), &offers, self.timeout).await
-            }
-            _ => Ok(Found { version: Some(newest), ..Found::default() }),
-        };
+        let probed = self.look(target, newest, &offers).await;
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
-        let planned = plan(entries, &self.abilities(target, version, &found));
         let seed = self.seed.unwrap_or(match target {
             // The embedded host is the same every time; so is the run.
             Target::Embedded | Target::Loopback => 1,
             Target::Remote(..) => context.seed,
         });
-        let header = self.header_of(context, target, &found, version, seed, &offers);
+        let mut header = self.header_of(context, target, &found, version, seed, &offers);
+        header.detected.extend(self.scripted(target, &header).await);
+        let planned = plan(entries, &self.abilities(target, version, &header));
         if self.dry_run {
             context.say(&super::list::dry_run(&header, &planned));
             return Ok(Code::Ok);
@@ -348,6 +352,45 @@ impl Run {
         let began = Instant::now();
         let interrupted = self.rounds(target, &planned, &header, &mut baseline, &mut reports).await;
         reports.close(began.elapsed(), baseline, interrupted)
+    }
+
+    /// The first look at the target.
+    async fn look(
+        &self,
+        target: &Target,
+        newest: Version,
+        offers: &[String],
+    ) -> Result<Found, ProbeError> {
+        let provider = self.provider.as_deref();
+        match target {
+            _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
+            Target::Remote(remote, _) => {
+                probe(&remote.endpoint, &remote.shown(), offers, provider, self.timeout).await
+            }
+            _ => Ok(sim::look(&mut RefHost::new(Config::default()), offers, provider)),
+        }
+    }
+
+    /// Whether the agent behind a host outside plays scripts, where nobody has said that it does.
+    async fn scripted(&self, target: &Target, header: &Header) -> Option<Detected> {
+        let Target::Remote(..) = target else { return None };
+        let unknown = self.looks_for_scripts && self.agent() == Mode::Host && !self.dry_run;
+        if !unknown || header.detected.is_empty() {
+            return None;
+        }
+        let suite = Suite::of([(LOOK.to_owned(), detect::SCRIPTED.to_owned())], &Carried);
+        let entry = suite.entries.first()?;
+        let name = entry.scenario.id.clone();
+        let play = Play::new(
+            self.setup(entry, name.clone(), header),
+            header.shared,
+            Box::new(Counting::default()),
+        );
+        let place = self.place(target, entry, header, name).await.ok()?;
+        let verdict = place.play(play, interrupts()).await;
+        // What else is wrong with the turn is for the scenarios to say.
+        let failure = verdict.failure.map(|_| verdict.reason);
+        Some(detect::scripted(failure.as_deref()))
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
@@ -375,7 +418,7 @@ impl Run {
         }
     }
 
-    fn abilities(&self, target: &Target, version: Version, found: &Found) -> Abilities {
+    fn abilities(&self, target: &Target, version: Version, header: &Header) -> Abilities {
         let embedded = !matches!(target, Target::Remote(..));
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
@@ -391,7 +434,7 @@ impl Run {
                 Target::Remote(remote, _) => remote.restarts(),
                 _ => true,
             },
-            declared: found.declared.clone(),
+            detected: header.detected.clone(),
             agent: self.agent(),
             aggressive: self.aggressive || embedded,
         }
@@ -433,10 +476,9 @@ impl Run {
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
             provider: self.provider.clone(),
-            declared: found
-                .declared
-                .as_ref()
-                .map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            versions: found.versions.clone(),
+            providers: found.providers.clone(),
+            detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(),
@@ -573,35 +615,6 @@ impl Run {
 fn restarts(target: &Target, planned: &Planned) -> bool {
     let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
     shared && plan::restarts(&planned.entry.scenario)
-}
-
-/// Turns true when the user interrupts.
-fn interrupts() -> watch::Receiver<bool> {
-    let (stop, stopped) = watch::channel(false);
-    tokio::spawn(async move {
-        if signalled().await {
-            let _ = stop.send(true);
-        }
-        // Kept until the run ends: a closed channel would look like a signal.
-        stop.closed().await;
-    });
-    stopped
-}
-
-/// Waits for the user's Ctrl-C, or for whoever else wants the run to end.
-pub(super) async fn signalled() -> bool {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            return tokio::select! {
-                pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
-                asked = terminate.recv() => asked.is_some(),
-            };
-        }
-    }
-    tokio::signal::ctrl_c().await.is_ok()
 }
 
 /// Says when it is no use to go on.

@@ -17,8 +17,8 @@ use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::interrupt::signalled;
 use super::options;
-use super::run::signalled;
 
 /// Serves the reference host, to try a client against it or the harness against a broken host.
 ///

@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::agent::mode::Mode;
 use crate::ledger::{Ledger, Party, Requirement};
 use crate::oracle::{CHECKS, CheckRow};
+use crate::run::detect::Detected;
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
@@ -42,6 +43,12 @@ pub struct Certificate {
     pub version: String,
     /// The versions that were offered.
     pub offers: Vec<String>,
+    /// The versions that the host says it speaks; empty where it does not say.
+    pub versions: Vec<String>,
+    /// The providers of its agents.
+    pub providers: Vec<String>,
+    /// What it offers of what scenarios may need, and what showed it.
+    pub detected: Vec<Detected>,
     /// Who played the agent: `host`, `model` or `acp`.
     pub agent: Mode,
     /// The provider that sessions were created with, where one was asked for.
@@ -308,6 +315,9 @@ impl Certificate {
             host: header.host,
             version: version.to_string(),
             offers: header.offers,
+            versions: header.versions,
+            providers: header.providers,
+            detected: header.detected,
             agent: header.agent,
             provider: header.provider,
             seed: header.seed,

@@ -18,6 +18,12 @@ pub struct Console {
     transcript: Option<String>,
 }
 
+/// What the first look at the host found missing.
+fn lacking(header: &Header) -> Vec<&str> {
+    let lacking = header.detected.iter().filter(|detected| !detected.offered);
+    lacking.map(|detected| detected.capability.as_str()).collect()
+}
+
 impl Console {
     /// A console that knows where the transcript is kept.
     pub fn new(style: Style, transcript: Option<String>) -> Console {
@@ -29,10 +35,20 @@ impl Console {
         let host = header.host.as_ref().map(|host| format!(" ({host})")).unwrap_or_default();
         let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
         let shard = shard.unwrap_or_default();
-        format!(
+        let mut text = format!(
             "ahp-harness {}: {scenarios} scenarios{shard}, protocol {}, host {}{host}, seed {}\n",
             header.harness, header.version, header.target, header.seed
-        )
+        );
+        for (words, names) in [
+            ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),
+            ("agents", header.providers.iter().map(String::as_str).collect()),
+            ("not offered", lacking(header)),
+        ] {
+            if !names.is_empty() {
+                let _ = writeln!(text, "{words}: {}", names.join(", "));
+            }
+        }
+        text
     }
 
     /// One line as a scenario ends.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::Mode;
+use crate::run::detect::Detected;
 use crate::run::failure::Failure;
 use crate::run::play::Verdict;
 use crate::run::suite::Entry;
@@ -42,9 +43,16 @@ pub struct Header {
     /// The provider that sessions were created with, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// What the host declared in its answer to `initialize`, of what scenarios may need.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub declared: Option<Vec<String>>,
+    /// The versions that the host says it speaks; empty where it does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<String>,
+    /// The providers of the host's agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub providers: Vec<String>,
+    /// What the host offers of what scenarios may need, and what showed it; nothing where the first look found
+    /// no host that shook hands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detected: Vec<Detected>,
     /// Whether there were secrets that no frame of the host may contain: marks stand for them.
     #[serde(default)]
     pub secrets: bool,

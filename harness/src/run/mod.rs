@@ -16,6 +16,7 @@ mod approve;
 pub mod barrier;
 pub mod case;
 pub mod cleanup;
+pub mod detect;
 #[cfg(feature = "cli")]
 pub mod driver;
 pub mod expand;

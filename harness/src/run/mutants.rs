@@ -133,7 +133,7 @@ fn playable_with(suite: &Suite, version: Version, agent: Mode) -> Vec<Entry> {
         embedded: true,
         restarts: true,
         agent,
-        declared: None,
+        detected: Vec::new(),
         aggressive: true,
     };
     let entries: Vec<&Entry> = suite.entries.iter().collect();

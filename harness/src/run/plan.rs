@@ -5,11 +5,13 @@ use std::str::FromStr;
 
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
-use crate::scenario::parse::Scenario;
+use crate::scenario::capability;
+use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::source::closest;
 use crate::scenario::verbs::Verb;
 use crate::wire::version::Version;
 
+use super::detect::Detected;
 use super::suite::{Entry, Suite};
 
 /// What the user asked for. Empty lists ask for everything.
@@ -87,8 +89,8 @@ pub struct Abilities {
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
-    /// What the host declared; `None` where nobody has asked it.
-    pub declared: Option<Vec<&'static str>>,
+    /// What the host offers and what not; what nobody asked about is taken as offered.
+    pub detected: Vec<Detected>,
     /// Who plays the agent.
     pub agent: Mode,
     /// Whether scenarios that may harm the host are played.
@@ -227,16 +229,26 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
         return Some(format!("needs a host with {}", settings.join(", ")));
     }
-    let missing = |name: &&String| {
-        abilities.declared.as_ref().is_some_and(|declared| !declared.contains(&name.as_str()))
-    };
-    if let Some(name) = scenario.needs.iter().find(missing) {
-        return Some(format!("the host does not declare `{name}` in its answer to `initialize`"));
+    let lacks = |detected: &&Detected| !detected.offered && needs(scenario, &detected.capability);
+    if let Some(Detected { capability, how, .. }) = abilities.detected.iter().find(lacks) {
+        return Some(format!("the host does not offer `{capability}`: {how}"));
     }
     if restarts(scenario) && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
     scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
+}
+
+/// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a
+/// script.
+fn needs(scenario: &Scenario, capability: &str) -> bool {
+    let sends = |step: &Step| {
+        let method = step.text("method").filter(|_| step.verb == Verb::Request);
+        method.and_then(capability::of_method).is_some_and(|row| row.name == capability)
+    };
+    scenario.needs.iter().any(|name| name == capability)
+        || scenario.steps.iter().any(sends)
+        || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
 /// Whether a scenario restarts the host.

@@ -1,4 +1,7 @@
-//! The first look at a target: does it answer, and which version does it choose?
+//! The first look at a target over its socket: does it answer, which version does it choose, what does it
+//! offer?
+//!
+//! Knows: sockets, [`detect`](super::detect). Never knows: what its answers are good for.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -6,22 +9,12 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
-use crate::scenario::capability;
 use crate::transport::websocket::{Endpoint, Link, LinkEvent};
-use crate::wire::channel::ROOT;
-use crate::wire::message::{Decoded, Message, decode};
-use crate::wire::version::Version;
 
-/// What the first look found.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Found {
-    /// The version that the host chose, where its answer was one.
-    pub version: Option<Version>,
-    /// How it calls itself.
-    pub name: Option<String>,
-    /// What it declares; `None` where it has not answered.
-    pub declared: Option<Vec<&'static str>>,
-}
+use super::detect::{Detection, Found, Handshake};
+
+/// The code of `UnsupportedProtocolVersion`.
+const UNSUPPORTED_VERSION: i64 = -32005;
 
 /// Why the target cannot be used at all.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -56,8 +49,8 @@ pub enum ProbeError {
     },
 }
 
-/// Connects, shakes hands and leaves. A host that is silent or answers nonsense is not turned
-/// away here: the scenarios will say what is wrong with it.
+/// Connects, shakes hands, asks what there is and leaves. A host that is silent or answers nonsense is
+/// not turned away here: the scenarios will say what is wrong with it.
 ///
 /// # Errors
 /// Why nothing can be played at all.
@@ -65,76 +58,86 @@ pub async fn probe(
     endpoint: &Endpoint,
     shown: &str,
     offers: &[String],
+    provider: Option<&str>,
     limit: Duration,
 ) -> Result<Found, ProbeError> {
-    let mut link = Link::connect(endpoint);
     let url = || shown.to_owned();
-    let opened = timeout(limit.max(Duration::from_secs(5)), next(&mut link)).await;
-    match opened {
-        Ok(LinkEvent::Opened) => {}
-        Ok(LinkEvent::Ended { reason, .. }) => {
-            return Err(ProbeError::Unreachable { url: url(), reason });
-        }
-        Ok(LinkEvent::Frame(_)) | Err(_) => {
-            let reason = "no WebSocket handshake in time".to_owned();
-            return Err(ProbeError::Unreachable { url: url(), reason });
-        }
-    }
-    let params = json!({
-        "channel": ROOT, "protocolVersions": offers, "clientId": "ahp-harness-probe",
-    });
-    link.send(&Message::request(1, "initialize", params).frame());
-    let answer = timeout(limit, answer(&mut link)).await;
-    let answer = match answer {
-        Err(_) => return Ok(Found::default()),
-        Ok(Err((code, reason))) => {
+    let mut look = Detection::new(offers, provider);
+    match held(endpoint, shown, &mut look, limit).await? {
+        Look::Ended { code, reason } if *look.handshake() == Handshake::Open => {
             let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
             let reason = if reason.is_empty() { code } else { format!("{code}: {reason}") };
             return Err(ProbeError::Closed { url: url(), reason });
         }
-        Ok(Ok(answer)) => answer,
-    };
-    link.close(limit).await;
-    if let Some(error) = answer.error()
-        && answer.error_code() == Some(-32005)
+        _ => {}
+    }
+    if let Handshake::Refused(answer) = look.handshake()
+        && answer.error_code() == Some(UNSUPPORTED_VERSION)
     {
-        let supported = &error["data"]["supportedVersions"];
-        let answer = match supported {
-            Value::Array(versions) if !versions.is_empty() => format!("it supports {supported}"),
-            _ => format!("it said {error}"),
+        let answer = match &look.supported()[..] {
+            [] => format!("it said {}", answer.error().unwrap_or(&Value::Null)),
+            versions => format!("it supports {}", json!(versions)),
         };
         let offered = offers.join(", ");
         return Err(ProbeError::NoCommonVersion { url: url(), offered, answer });
     }
-    let result = answer.result().cloned().unwrap_or_default();
-    let server = &result["serverInfo"];
-    let name = server["name"].as_str().map(|name| {
-        let version = server["version"].as_str().map(|v| format!(" {v}")).unwrap_or_default();
-        format!("{name}{version}")
-    });
-    let version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
-    let declared = answer.result().map(capability::declared);
-    Ok(Found { version, name, declared })
+    let shaken = *look.handshake() == Handshake::Done;
+    let mut found = look.found();
+    if shaken {
+        found.versions = versions(endpoint, shown, limit).await;
+    }
+    Ok(found)
+}
+
+/// The versions that a host says it speaks when it is offered none of them.
+async fn versions(endpoint: &Endpoint, shown: &str, limit: Duration) -> Vec<String> {
+    let mut look = Detection::of_versions();
+    let _ = held(endpoint, shown, &mut look, limit).await;
+    look.supported()
+}
+
+/// How a look went.
+enum Look {
+    /// To its end, or until its time was over.
+    Over,
+    /// The host closed the connection first.
+    Ended { code: Option<u16>, reason: String },
+}
+
+/// Holds a look over a connection of its own.
+async fn held(
+    endpoint: &Endpoint,
+    shown: &str,
+    look: &mut Detection,
+    limit: Duration,
+) -> Result<Look, ProbeError> {
+    let mut link = Link::connect(endpoint);
+    let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
+    match timeout(limit.max(Duration::from_secs(5)), next(&mut link)).await {
+        Ok(LinkEvent::Opened) => {}
+        Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
+        Ok(LinkEvent::Frame(_)) | Err(_) => {
+            return unreachable("no WebSocket handshake in time".to_owned());
+        }
+    }
+    let conversation = async {
+        while !look.is_over() {
+            while let Some(frame) = look.poll_output() {
+                link.send(&frame);
+            }
+            match next(&mut link).await {
+                LinkEvent::Frame(frame) => look.handle_frame(&frame),
+                LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
+                LinkEvent::Opened => {}
+            }
+        }
+        Look::Over
+    };
+    let ended = timeout(limit, conversation).await.unwrap_or(Look::Over);
+    link.close(limit).await;
+    Ok(ended)
 }
 
 async fn next(link: &mut Link) -> LinkEvent {
     poll_fn(|cx| link.poll(cx)).await
-}
-
-/// The response to the handshake; other frames are passed over.
-async fn answer(link: &mut Link) -> Result<Message, (Option<u16>, String)> {
-    loop {
-        match next(link).await {
-            LinkEvent::Frame(frame) => {
-                if let Decoded::Message(message) = decode(&frame)
-                    && message.id() == Some(&json!(1))
-                    && message.method().is_none()
-                {
-                    return Ok(message);
-                }
-            }
-            LinkEvent::Ended { code, reason } => return Err((code, reason)),
-            LinkEvent::Opened => {}
-        }
-    }
 }

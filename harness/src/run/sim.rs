@@ -9,14 +9,18 @@ use crate::agent::mode::Mode;
 use crate::host::engine::Config;
 use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
-use crate::transcript::{Below, Seen};
+use crate::transcript::{Below, ConnId, Seen};
 use crate::wire::frame::Frame;
 
 use super::case::Output;
+use super::detect::{Detection, Found};
 use super::play::{Play, Verdict};
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
+
+/// Exchanges of a first look: a handshake, and what was asked.
+const MAX_LOOKS: u32 = 4;
 
 /// Where agents work that only say what they would do.
 const NOWHERE: &str = "/";
@@ -40,6 +44,33 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
 pub fn settings_with(scenario: &Scenario, seed: u64, epoch: Duration, agent: Mode) -> Config {
     let acp = (agent == Mode::Acp).then(|| NOWHERE.to_owned());
     Config { acp, ..settings(scenario, seed, epoch) }
+}
+
+/// A first look at a host engine.
+pub fn look(host: &mut dyn Host, offers: &[String], provider: Option<&str>) -> Found {
+    let mut found = looked(host, ConnId(0), Detection::new(offers, provider)).found();
+    found.versions = looked(host, ConnId(1), Detection::of_versions()).supported();
+    found
+}
+
+fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
+    let now = Duration::ZERO;
+    host.handle_open(now, conn);
+    for _ in 0..MAX_LOOKS {
+        while let Some(frame) = look.poll_output() {
+            host.handle_frame(now, conn, &frame);
+        }
+        while let Some(output) = host.poll_output() {
+            if let HostOutput::Send { frame, .. } = output {
+                look.handle_frame(&frame);
+            }
+        }
+        if look.is_over() {
+            break;
+        }
+    }
+    host.handle_close(now, conn);
+    look
 }
 
 /// Plays to the end. A host that speaks ACP to its agent is given one.

@@ -1,22 +1,140 @@
-//! What a host may declare, and a scenario may need.
+//! What a host may offer or leave out, and how it shows which.
+//!
+//! Nobody has to declare these things to be asked for them: each row says what a first look at the
+//! host goes by. What is not offered is no failure; what is declared and then refused is one, since the
+//! scenarios that need it are played.
+//!
+//! Knows: the shapes of the answers that show it. Never knows: connections, who asks.
 //!
 //! Start at [`CAPABILITIES`].
 
-use crate::wire::json::Value;
+use std::fmt;
 
-/// One thing that a host declares in its answer to `initialize`.
+use crate::wire::channel::ROOT;
+use crate::wire::json::{Value, json};
+
+/// One thing that a host may offer.
 #[derive(Debug)]
 pub struct Capability {
     /// How a scenario names it.
     pub name: &'static str,
-    /// The member of the result that declares it, an object where it is there.
-    pub member: &'static str,
+    /// How a host shows that it offers it.
+    pub shown: Shown,
 }
+
+/// What shows whether something is offered.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown {
+    /// A member of the answer to `initialize`, an object where it is there.
+    Handshake(&'static str),
+    /// A member of the `capabilities` of the agent that sessions are created with, as the root's state
+    /// lists it: an object, `true`, or a member of one.
+    Agent(&'static [&'static str]),
+    /// Nobody declares it: a host without it answers the first of these requests with -32601, as one that does
+    /// not implement a method has to. A scenario that sends any of them needs it.
+    Methods(&'static [&'static str], fn() -> Value),
+    /// Nobody declares it: a turn that a script fails on purpose fails as the script says.
+    Script,
+}
+
+/// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
+pub const SCRIPTS: &str = "agentScripts";
+
+impl fmt::Display for Shown {
+    /// What a host does that offers it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shown::Handshake(member) => {
+                write!(f, "`{member}` stands in the answer to `initialize`")
+            }
+            Shown::Agent(path) => {
+                write!(f, "the agent lists `capabilities.{}` in the root's state", path.join("."))
+            }
+            Shown::Methods(methods, _) => write!(
+                f,
+                "`{}` is not answered with -32601; wanted by scenarios that send {}",
+                methods[0],
+                methods.join(", ")
+            ),
+            Shown::Script => write!(f, "a turn that a script fails on purpose fails as it says"),
+        }
+    }
+}
+
+/// A channel that nobody has created.
+const NOBODYS: &str = "ahp-harness-probe";
 
 /// Every capability that a scenario may need.
 pub const CAPABILITIES: &[Capability] = &[
-    Capability { name: "automations", member: "automations" },
-    Capability { name: "telemetry", member: "telemetry" },
+    Capability { name: "automations", shown: Shown::Handshake("automations") },
+    Capability { name: "telemetry", shown: Shown::Handshake("telemetry") },
+    Capability { name: "multipleChats", shown: Shown::Agent(&["multipleChats"]) },
+    Capability { name: "multipleChats.fork", shown: Shown::Agent(&["multipleChats", "fork"]) },
+    Capability {
+        name: "multipleChats.sideChat",
+        shown: Shown::Agent(&["multipleChats", "sideChat"]),
+    },
+    Capability {
+        name: "multipleWorkingDirectories",
+        shown: Shown::Agent(&["multipleWorkingDirectories"]),
+    },
+    Capability {
+        name: "multipleWorkingDirectories.primaryReplacement",
+        shown: Shown::Agent(&["multipleWorkingDirectories", "primaryReplacement"]),
+    },
+    Capability {
+        name: "terminals",
+        shown: Shown::Methods(
+            &["disposeTerminal", "createTerminal"],
+            || json!({"channel": (format!("ahp-terminal:/{NOBODYS}"))}),
+        ),
+    },
+    Capability {
+        name: "resources",
+        shown: Shown::Methods(
+            &[
+                "resourceRead",
+                "resourceWrite",
+                "resourceList",
+                "resourceCopy",
+                "resourceDelete",
+                "resourceMove",
+                "resourceResolve",
+                "resourceMkdir",
+                "resourceRequest",
+            ],
+            || json!({"channel": ROOT, "uri": (format!("file:///{NOBODYS}/none"))}),
+        ),
+    },
+    Capability {
+        name: "resourceWatches",
+        shown: Shown::Methods(
+            &["createResourceWatch"],
+            || json!({"channel": ROOT, "uri": (format!("file:///{NOBODYS}/none"))}),
+        ),
+    },
+    Capability {
+        name: "completions",
+        shown: Shown::Methods(
+            &["completions"],
+            || json!({"channel": (format!("ahp-session:/{NOBODYS}")), "kind": "userMessage", "text": "", "offset": 0}),
+        ),
+    },
+    Capability {
+        name: "sessionConfig",
+        shown: Shown::Methods(
+            &["resolveSessionConfig", "sessionConfigCompletions"],
+            || json!({"channel": ROOT}),
+        ),
+    },
+    Capability {
+        name: "changesetOperations",
+        shown: Shown::Methods(
+            &["invokeChangesetOperation"],
+            || json!({"channel": (format!("ahp-changeset:/{NOBODYS}")), "operationId": NOBODYS}),
+        ),
+    },
+    Capability { name: SCRIPTS, shown: Shown::Script },
 ];
 
 /// The capability of a name.
@@ -24,20 +142,29 @@ pub fn named(name: &str) -> Option<&'static Capability> {
     CAPABILITIES.iter().find(|row| row.name == name)
 }
 
-/// What the result of `initialize` declares.
-pub fn declared(result: &Value) -> Vec<&'static str> {
-    let shown = |row: &&Capability| result[row.member].as_object().is_some();
-    CAPABILITIES.iter().filter(shown).map(|row| row.name).collect()
+/// The capability that a request is part of.
+pub fn of_method(method: &str) -> Option<&'static Capability> {
+    CAPABILITIES
+        .iter()
+        .find(|row| matches!(row.shown, Shown::Methods(methods, _) if methods.contains(&method)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::json::json;
+    use crate::wire::protocol::Protocol;
 
     #[test]
-    fn finds_what_is_declared() {
-        assert_eq!(declared(&json!({"automations": {}, "telemetry": null})), ["automations"]);
-        assert_eq!(declared(&Value::Null), Vec::<&str>::new());
+    fn requests_lead_to_their_capability() {
+        let newest = Protocol::known().first().and_then(|version| Protocol::of(*version)).unwrap();
+        for row in CAPABILITIES {
+            assert_eq!(named(row.name).map(|found| found.name), Some(row.name));
+            if let Shown::Methods(methods, _) = row.shown {
+                for method in methods {
+                    assert!(newest.method(method).is_some(), "{method}");
+                    assert_eq!(of_method(method).map(|row| row.name), Some(row.name));
+                }
+            }
+        }
     }
 }

@@ -563,7 +563,7 @@ pub const SCENARIO: &[Field] = &[
     field(
         "needs",
         Form::Texts,
-        "what the host has to declare in `initialize`, such as `automations`; other hosts skip it",
+        "what the host has to offer, such as `automations`; other hosts skip it (`ahp-harness explain needs`)",
     ),
     field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
     field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),

@@ -46,6 +46,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     head(&mut page, host, certificate);
     page.open("main", &[]);
     cards(&mut page, certificate);
+    offered(&mut page, certificate);
     failures(&mut page, run);
     checks(&mut page, run);
     matrix(&mut page, certificate);
@@ -128,6 +129,35 @@ fn cards(page: &mut Page, certificate: &Certificate) {
         page.close("div");
     }
     page.close("div");
+}
+
+/// What the first look found, and how.
+fn offered(page: &mut Page, certificate: &Certificate) {
+    if certificate.detected.is_empty() {
+        return;
+    }
+    page.open("details", &[]);
+    let count = certificate.detected.iter().filter(|detected| detected.offered).count();
+    let of = certificate.detected.len();
+    page.element("summary", &[], &format!("What the host offers: {count} of {of}"));
+    for (words, names) in [
+        ("Versions that it says it speaks", &certificate.versions),
+        ("Agents", &certificate.providers),
+    ] {
+        if !names.is_empty() {
+            page.element("p", &[], &format!("{words}: {}", names.join(", ")));
+        }
+    }
+    page.open("table", &[]);
+    for detected in &certificate.detected {
+        page.open("tr", &[]);
+        page.element("th", &[("scope", "row")], &detected.capability);
+        page.element("td", &[], if detected.offered { "offered" } else { "not offered" });
+        page.element("td", &[], &detected.how);
+        page.close("tr");
+    }
+    page.close("table");
+    page.close("details");
 }
 
 fn tag(page: &mut Page, word: &str) {

@@ -1,0 +1,333 @@
+//! The first look at a host: which versions it speaks, which agents it has, what it offers.
+//!
+//! One connection, one handshake, and then the questions that show a capability, all at once. None of them
+//! creates anything. Whatever the host answers, the look ends by itself: the caller gives it up when its
+//! time is over, and what was not answered by then is not known.
+//!
+//! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
+//!
+//! Start at [`Detection`].
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::capability::{CAPABILITIES, Capability, SCRIPTS, Shown};
+use crate::wire::channel::ROOT;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::version::Version;
+
+/// The client that looks.
+const CLIENT: &str = "ahp-harness-probe";
+/// A version that no host speaks.
+const NO_VERSION: &str = "0.0.0";
+/// JSON-RPC's code for a method that is not implemented.
+const METHOD_NOT_FOUND: i64 = -32601;
+/// The handshake's id; the questions count on from it.
+const HANDSHAKE: u64 = 1;
+
+/// Whether one thing is offered, and what showed it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Detected {
+    /// The name of the capability.
+    pub capability: String,
+    /// Whether the host offers it.
+    pub offered: bool,
+    /// What showed it.
+    pub how: String,
+}
+
+/// What the first look found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Found {
+    /// The version that the host chose, where its answer was one.
+    pub version: Option<Version>,
+    /// How it calls itself.
+    pub name: Option<String>,
+    /// The versions that it says it speaks; empty where it does not say.
+    pub versions: Vec<String>,
+    /// The providers of its agents, in its order.
+    pub providers: Vec<String>,
+    /// What it offers and what it does not; `None` where it did not shake hands.
+    pub detected: Option<Vec<Detected>>,
+}
+
+/// How the handshake ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Handshake {
+    /// Not yet.
+    #[default]
+    Open,
+    /// With a result.
+    Done,
+    /// With an error.
+    Refused(Message),
+}
+
+/// A scenario that shows whether the agent behind a host plays scripts: no other agent fails a turn with this
+/// word.
+pub const SCRIPTED: &str = r#"
+scenario: detect/agent-scripts
+title: A turn fails as its script says
+proves: [chat.turn.error-status]
+agent: [fail ahp-detect]
+clients: [A]
+
+steps:
+  - open: { by: A }
+  - turn: { by: A, id: t1 }
+  - expect: { at: A, within: 20s, type: chat/error, where: { action: { turnId: t1, error: { errorType: ahp-detect } } } }
+"#;
+
+/// What the play of [`SCRIPTED`] showed: nothing against it, or what did not come.
+pub fn scripted(failure: Option<&str>) -> Detected {
+    Detected {
+        capability: SCRIPTS.to_owned(),
+        offered: failure.is_none(),
+        how: match failure {
+            None => "a turn failed as its script said".to_owned(),
+            Some(failure) => format!(
+                "a turn that its script fails did not ({failure}); its agent does not play scripts \
+                 (hint: `--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same)"
+            ),
+        },
+    }
+}
+
+/// One look, as a conversation without a socket.
+#[derive(Debug)]
+pub struct Detection {
+    provider: Option<String>,
+    handshake: Handshake,
+    /// The questions that wait for an answer, by their ids.
+    asked: Vec<(u64, &'static Capability)>,
+    output: VecDeque<Frame>,
+    found: Found,
+}
+
+impl Detection {
+    /// A look that offers these versions. Agents are asked about by the provider of the sessions, or the first
+    /// there is.
+    pub fn new(offers: &[String], provider: Option<&str>) -> Detection {
+        let params = json!({
+            "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
+            "initialSubscriptions": [ROOT],
+        });
+        let first = Message::request(HANDSHAKE, "initialize", params).frame();
+        Detection {
+            provider: provider.map(str::to_owned),
+            handshake: Handshake::Open,
+            asked: Vec::new(),
+            output: VecDeque::from([first]),
+            found: Found::default(),
+        }
+    }
+
+    /// A look that offers what no host speaks: one that refuses it says what it does speak.
+    pub fn of_versions() -> Detection {
+        Detection::new(&[NO_VERSION.to_owned()], None)
+    }
+
+    /// The next frame to send.
+    pub fn poll_output(&mut self) -> Option<Frame> {
+        self.output.pop_front()
+    }
+
+    /// Takes a frame of the host; what is no answer to a question is passed over.
+    pub fn handle_frame(&mut self, frame: &Frame) {
+        let Decoded::Message(message) = decode(frame) else { return };
+        let Some(id) = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64)
+        else {
+            return;
+        };
+        if id == HANDSHAKE && self.handshake == Handshake::Open {
+            self.shaken(message);
+        } else if let Some(at) = self.asked.iter().position(|(asked, _)| *asked == id) {
+            let (_, capability) = self.asked.remove(at);
+            self.answered(capability, &message);
+        }
+    }
+
+    /// How the handshake stands.
+    pub fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    /// The versions that the host named when it refused those that were offered.
+    pub fn supported(&self) -> Vec<String> {
+        let Handshake::Refused(answer) = &self.handshake else { return Vec::new() };
+        let versions = answer.error().map(|error| &error["data"]["supportedVersions"]);
+        let versions = versions.and_then(Value::as_array).into_iter().flatten();
+        versions.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Whether there is nothing left to wait for.
+    pub fn is_over(&self) -> bool {
+        self.handshake != Handshake::Open && self.asked.is_empty() && self.output.is_empty()
+    }
+
+    /// What was found; what was asked and not answered counts as offered, so that the scenarios say what is
+    /// wrong with it.
+    pub fn found(mut self) -> Found {
+        if let Some(detected) = &mut self.found.detected {
+            detected.extend(self.asked.iter().map(|(_, capability)| Detected {
+                capability: capability.name.to_owned(),
+                offered: true,
+                how: "was asked for and not answered in time".to_owned(),
+            }));
+            let place =
+                |found: &Detected| CAPABILITIES.iter().position(|row| row.name == found.capability);
+            detected.sort_by_key(place);
+        }
+        self.found
+    }
+
+    fn shaken(&mut self, answer: Message) {
+        let Some(result) = answer.result() else {
+            self.handshake = Handshake::Refused(answer);
+            return;
+        };
+        self.handshake = Handshake::Done;
+        self.found.name = name(&result["serverInfo"]);
+        self.found.version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
+        let agents = agents(result);
+        let provider = |agent: &Value| agent["provider"].as_str().map(str::to_owned);
+        self.found.providers = agents.iter().filter_map(provider).collect();
+        let agent = match &self.provider {
+            Some(wanted) => agents.iter().find(|agent| agent["provider"] == wanted.as_str()),
+            None => agents.first(),
+        };
+        let mut detected = Vec::new();
+        for (number, row) in CAPABILITIES.iter().enumerate() {
+            match row.shown {
+                Shown::Handshake(member) => detected.push(Detected {
+                    capability: row.name.to_owned(),
+                    offered: result[member].as_object().is_some(),
+                    how: format!("`{member}` in the answer to `initialize`"),
+                }),
+                Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
+                // A conversation of its own: see `SCRIPTED`.
+                Shown::Script => {}
+                Shown::Methods(methods, params) => {
+                    let id = HANDSHAKE + 1 + number as u64;
+                    self.asked.push((id, row));
+                    self.output.push_back(Message::request(id, methods[0], params()).frame());
+                }
+            }
+        }
+        self.found.detected = Some(detected);
+    }
+
+    fn answered(&mut self, row: &'static Capability, answer: &Message) {
+        let Shown::Methods([method, ..], _) = row.shown else { return };
+        let missing = answer.error_code() == Some(METHOD_NOT_FOUND);
+        let detected = Detected {
+            capability: row.name.to_owned(),
+            offered: !missing,
+            how: match missing {
+                true => format!("`{method}` is answered with {METHOD_NOT_FOUND}"),
+                false => format!("`{method}` is answered"),
+            },
+        };
+        self.found.detected.get_or_insert_default().push(detected);
+    }
+}
+
+fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected {
+    let declared =
+        agent.map(|agent| path.iter().fold(&agent["capabilities"], |at, part| &at[*part]));
+    let offered = declared.is_some_and(|value| match value {
+        Value::Bool(flag) => *flag,
+        value => value.as_object().is_some(),
+    });
+    let how = match agent.and_then(|agent| agent["provider"].as_str()) {
+        Some(provider) => {
+            format!("`capabilities.{}` of the agent `{provider}`", path.join("."))
+        }
+        None => "the root's state lists no such agent".to_owned(),
+    };
+    Detected { capability: row.name.to_owned(), offered, how }
+}
+
+/// The agents that the root's snapshot lists.
+fn agents(result: &Value) -> &[Value] {
+    let snapshots = result["snapshots"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let root = snapshots.iter().find(|snapshot| snapshot["resource"] == ROOT);
+    root.and_then(|snapshot| snapshot["state"]["agents"].as_array())
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn name(server: &Value) -> Option<String> {
+    let version = server["version"].as_str().map(|v| format!(" {v}")).unwrap_or_default();
+    server["name"].as_str().map(|name| format!("{name}{version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is not offered, after this answer to the handshake and this code for every question.
+    fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
+        let mut look = Detection::new(&["1.0.0".to_owned()], provider);
+        let answer = |look: &mut Detection, frame: &Frame| {
+            let Decoded::Message(message) = decode(frame) else { panic!("{frame:?}") };
+            let mut answer = json!({"jsonrpc": "2.0", "id": (message.id())});
+            match (message.method(), code) {
+                (Some("initialize"), _) => answer["result"] = result.clone(),
+                (_, Some(code)) => answer["error"] = json!({"code": code, "message": "no"}),
+                (_, None) => return,
+            }
+            look.handle_frame(&Frame::json(&answer));
+        };
+        while let Some(frame) = look.poll_output() {
+            answer(&mut look, &frame);
+        }
+        assert_eq!(look.is_over(), code.is_some());
+        let detected = look.found().detected.unwrap_or_default();
+        let missing = detected.into_iter().filter(|detected| !detected.offered);
+        missing.map(|detected| detected.capability).collect()
+    }
+
+    #[test]
+    fn finds_what_is_not_offered() {
+        let agents = json!([
+            {"provider": "a", "capabilities": {"multipleChats": {"fork": true, "sideChat": false}}},
+            {"provider": "b"},
+        ]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let result = json!({
+            "protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": [root],
+            "automations": {}, "telemetry": null,
+        });
+        let declared = ["telemetry", "multipleChats.sideChat", "multipleWorkingDirectories"];
+        let declares = |provider| {
+            let missing = missing(&result, provider, Some(-32602));
+            missing.into_iter().filter(|name| !name.contains(".primary")).collect::<Vec<_>>()
+        };
+        assert_eq!(declares(None), declared);
+        assert_eq!(declares(Some("a")), declared);
+        assert_eq!(declares(Some("b")).len(), 5);
+        assert_eq!(declares(Some("nobody")).len(), 5);
+
+        let unimplemented = missing(&result, None, Some(METHOD_NOT_FOUND));
+        for name in ["terminals", "resources", "resourceWatches", "completions"] {
+            assert!(unimplemented.iter().any(|missing| missing == name), "{unimplemented:?}");
+        }
+        let silent = missing(&result, None, None);
+        assert!(!silent.iter().any(|name| name == "terminals"), "{silent:?}");
+    }
+
+    #[test]
+    fn nobody_is_asked_who_does_not_shake_hands() {
+        let mut look = Detection::new(&["1.0.0".to_owned()], None);
+        look.poll_output();
+        let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});
+        look.handle_frame(&Frame::json(&refusal));
+        assert!(look.is_over());
+        assert!(matches!(look.handshake(), Handshake::Refused(_)));
+        assert_eq!(look.found(), Found::default());
+    }
+}
