@@ -107,9 +107,11 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "shape.host",
             "shape.null-optional",
             "state.snapshot-agrees",
+            "telemetry.payload",
         ],
         // It answers everything, if always with the same error, and speaks on its channels only.
         Liar::RefuseEverything => &[
+            "errors.no-internals",
             "fanout.subscribed-only",
             "handshake/client-id-is-needed",
             "handshake/empty-offer-is-refused",
@@ -124,6 +126,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "shape.host",
             "shape.null-optional",
             "state.snapshot-agrees",
+            "secrets.kept",
+            "telemetry.payload",
         ],
         // Its requests, its list of sessions, the states that it begins with and the way its echoes
         // travel are honest; whatever needs an action to be refused or to have an effect is not.
@@ -144,6 +148,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "dispatch/origins-cannot-be-forged",
             "dispatch/unknown-actions-do-no-harm",
             "dispatch/unknown-channels-are-ignored",
+            "errors.no-internals",
             "fanout.after-removal",
             "fanout.after-snapshot",
             "fanout.complete",
@@ -198,6 +203,10 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "watch.descriptor",
             "watches/filters-hold",
             "watches/released-with-the-last-to-listen",
+            "auth/*",
+            "telemetry.level",
+            "telemetry.payload",
+            "telemetry/channels-have-no-state",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
@@ -215,6 +224,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "dispatch/origins-cannot-be-forged",
             "dispatch/unknown-actions-do-no-harm",
             "dispatch/unknown-channels-are-ignored",
+            "errors.no-internals",
             "fanout.after-removal",
             "fanout.after-snapshot",
             "fanout.family",
@@ -284,11 +294,15 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "terminals/nobody-acts-in-anothers-name",
             "watch.batch",
             "watch.below-root",
+            "auth/*",
+            "telemetry.*",
+            "telemetry/*",
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
             "annotations.*",
             "annotations/*",
+            "auth/*",
             "automation.*",
             "automations/*",
             "below/*",
@@ -301,6 +315,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "directories.*",
             "dispatch.*",
             "dispatch/*",
+            "errors.*",
             "fanout.*",
             "handshake/*",
             "history.*",
@@ -331,6 +346,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "steering.*",
             "steering/*",
             "subscriptions/*",
+            "telemetry.*",
+            "telemetry/*",
             "terminal.*",
             "terminals/*",
             "tools.*",

@@ -30,7 +30,11 @@ fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String
     let config = Config { faults, ..sim::settings(&scenario, 1, EPOCH) };
     let version = config.versions[0];
     let limit = Duration::from_secs(2);
-    let setup = Setup { observe, ..Setup::of(&scenario, version, 1, EPOCH, limit) };
+    let setup = Setup {
+        observe,
+        facts: sim::facts(&scenario, version),
+        ..Setup::of(&scenario, version, 1, EPOCH, limit)
+    };
     let sheet = Sheet::default();
     let play = Play::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));

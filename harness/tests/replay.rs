@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use ahp_harness::host::auth;
 use ahp_harness::host::engine::{Config, RefHost};
 use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, Header, SourceText};
 use ahp_harness::report::jsonl::RunWriter;
@@ -48,7 +49,8 @@ struct Played {
 
 fn played(entry: &Entry, version: &str) -> Played {
     let sheet = Sheet::default();
-    let writer = RunWriter::new(Box::new(sheet.clone()), Redactor::default());
+    let redactor = Redactor::new([auth::TOKEN.1.to_owned()], Vec::new());
+    let writer = RunWriter::new(Box::new(sheet.clone()), redactor);
     let header = Header {
         format: FORMAT,
         harness: "test".to_owned(),
@@ -59,6 +61,9 @@ fn played(entry: &Entry, version: &str) -> Played {
         started: "2026-01-01T00:00:00Z".to_owned(),
         epoch_us: u64::try_from(EPOCH.as_micros()).unwrap(),
         limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
+        detected: sim::look(&mut RefHost::new(Config::default()), &[version.to_owned()], None)
+            .detected
+            .unwrap(),
         ..Header::default()
     };
     writer.about("header", &header);
@@ -78,7 +83,9 @@ fn played(entry: &Entry, version: &str) -> Played {
             ..CaseStart::default()
         },
     );
-    let setup = Setup::of(&entry.scenario, version.parse().unwrap(), 1, EPOCH, LIMIT);
+    let version = version.parse().unwrap();
+    let facts = sim::facts(&entry.scenario, version);
+    let setup = Setup { facts, ..Setup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
     let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");
     let config = Config {
         replay_capacity: asked.map_or(10_000, |(_, value)| usize::try_from(*value).unwrap()),

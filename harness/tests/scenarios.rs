@@ -21,7 +21,10 @@ use ahp_harness::wire::version::Version;
 
 fn play(entry: &Entry, version: Version) -> CaseReport {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
-    let setup = Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2));
+    let setup = Setup {
+        facts: sim::facts(&entry.scenario, version),
+        ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
+    };
     let mut config = Config::default();
     for (name, value) in &entry.scenario.host {
         assert_eq!(name, "replayCapacity");
@@ -118,11 +121,7 @@ fn what_a_host_does_not_offer_is_skipped() {
     let suite = Suite::carried();
     let entries: Vec<_> = suite.entries.iter().collect();
     let skipped = |without: &[&str]| {
-        let lacks = |name: &&str| Detected {
-            capability: (*name).to_owned(),
-            offered: false,
-            how: "a test".to_owned(),
-        };
+        let lacks = |name: &&str| Detected::new(name, false, "a test");
         let abilities = Abilities {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
@@ -142,6 +141,9 @@ fn what_a_host_does_not_offer_is_skipped() {
         assert!(skipped.iter().all(|id| id.starts_with(area)), "{skipped:?}");
     };
     check("automations", "automations/a-request-is-run-once", "automations/");
+    check("telemetry.logs", "telemetry/channels-have-no-state", "telemetry/");
+    check("protectedAgent", "auth/a-protected-agent-asks-for-a-token", "auth/");
+    check("token", "auth/a-token-opens-the-agent", "auth/");
     check("terminals", "terminals/clients-cannot-speak-for-a-terminal", "");
     check("agentScripts", "turns/error-ends-the-turn", "");
     assert_eq!(skipped(&[]), Vec::<String>::new());

@@ -10,6 +10,7 @@ use clap::Args;
 use tokio::task::JoinSet;
 
 use crate::agent::mode::Mode;
+use crate::host::auth;
 use crate::host::engine::{Config, RefHost};
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
@@ -259,13 +260,18 @@ impl Run {
         outcome
     }
 
+    /// Whether the host is not the reference host of this program.
+    fn is_outside(&self) -> bool {
+        self.url.is_some() || self.command.is_some()
+    }
+
     async fn target(&self) -> Result<Target, Stop> {
         let mut headers = self.header.clone();
         if let Some(token) = &self.token {
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
         let restart = self.restart_command.clone();
-        let outside = self.url.is_some() || self.command.is_some();
+        let outside = self.is_outside();
         if self.agent_model.is_some() && !outside {
             return Err(Stop::usage(
                 "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
@@ -338,6 +344,9 @@ impl Run {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         header.detected.extend(self.scripted(target, &header).await);
+        if !header.detected.is_empty() {
+            header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
+        }
         let planned = plan(entries, &self.abilities(target, version, &header));
         if self.dry_run {
             context.say(&super::list::dry_run(&header, &planned));
@@ -406,7 +415,9 @@ impl Run {
         let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
         let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         let target = self.url.iter().flat_map(|url| secrets_of_target(url));
-        pushed.chain(self.token.clone()).chain(headers).chain(target).chain(self.secret.clone())
+        let own = (!self.is_outside()).then(|| auth::TOKEN.1.to_owned());
+        let given = pushed.chain(self.token.clone()).chain(headers).chain(target);
+        given.chain(self.secret.clone()).chain(own)
     }
 
     /// Who plays the agent.
@@ -574,6 +585,15 @@ impl Run {
         Some(format!("not played: `{first}` did not hold (--fail-fast)"))
     }
 
+    /// The token for the protected agent.
+    fn token_of(&self, header: &Header) -> Option<String> {
+        let mut given = self.authenticate.clone();
+        if !self.is_outside() {
+            given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));
+        }
+        detect::token(&header.detected, &given).map(str::to_owned)
+    }
+
     fn setup(&self, entry: &Entry, name: String, header: &Header) -> Setup {
         Setup {
             scenario: Arc::clone(&entry.scenario),
@@ -584,6 +604,7 @@ impl Run {
             epoch: Duration::from_micros(header.epoch_us),
             limit: self.timeout,
             authenticate: self.authenticate.clone(),
+            facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
             provider: self.provider.clone(),
             observe: self.observe,

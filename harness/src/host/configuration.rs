@@ -1,4 +1,4 @@
-//! What the reference host offers: its agent, and the configuration of host and sessions.
+//! What the reference host offers: its agents, and the configuration of host and sessions.
 //!
 //! Knows: the shape of configuration schemas. Never knows: who changes a value, or when.
 //!
@@ -6,24 +6,48 @@
 
 use crate::wire::json::{Map, Text, Value, json};
 
-/// The one provider of this host.
+use super::auth;
+
+/// The provider of sessions that name none.
 pub(super) const PROVIDER: &str = "scripted";
-/// The one model of its agent.
+/// The one model of every agent.
 const MODEL: &str = "script-1";
+
+/// The providers, the one that sessions have by themselves first; all of them play scripts.
+const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging"];
+
+/// Whether there is an agent of this provider.
+pub(super) fn has_provider(name: &str) -> bool {
+    PROVIDERS.contains(&name)
+}
+
+fn agent(provider: &str) -> Value {
+    let (name, protected) = match provider {
+        "guarded" => ("Guarded agent", Some(auth::metadata(auth::TOKEN.0, true))),
+        "obliging" => ("Obliging agent", Some(auth::metadata(auth::EXTRAS, false))),
+        _ => ("Scripted agent", None),
+    };
+    let mut agent = json!({
+        "provider": provider,
+        "displayName": name,
+        "description": "Plays the script that the prompt holds, or says the prompt back.",
+        "models": [{"id": MODEL, "provider": provider, "name": "Script 1"}],
+        "capabilities": {
+            "multipleChats": {"fork": true, "sideChat": true},
+            "multipleWorkingDirectories": {},
+        },
+    });
+    if let Some(resource) = protected {
+        agent["protectedResources"] = json!([resource]);
+    }
+    agent
+}
 
 /// The first state of the root channel.
 pub(super) fn root_state() -> Value {
+    let agents: Vec<Value> = PROVIDERS.iter().map(|provider| agent(provider)).collect();
     json!({
-        "agents": [{
-            "provider": PROVIDER,
-            "displayName": "Scripted agent",
-            "description": "Plays the script that the prompt holds, or says the prompt back.",
-            "models": [{"id": MODEL, "provider": PROVIDER, "name": "Script 1"}],
-            "capabilities": {
-                "multipleChats": {"fork": true, "sideChat": true},
-                "multipleWorkingDirectories": {},
-            },
-        }],
+        "agents": agents,
         "activeSessions": 0,
         "terminals": [],
         "config": {"schema": root_schema(), "values": defaults(&root_schema())},

@@ -133,18 +133,6 @@ const REQUESTS: &[Row] = &[
 ];
 
 impl RefHost {
-    /// Serves `authenticate`: nothing here has asked for a token.
-    fn authenticate(&mut self, call: &Call) -> Reply {
-        if self.has(Fault::AnyTokenTaken) {
-            return Ok(json!({}));
-        }
-        let message = match self.has(Fault::TokenLeaked) {
-            true => format!("nothing here asks for `{}`", call.text("token")),
-            false => "nothing here asks for a token".to_owned(),
-        };
-        Err(Failure::invalid_params(message))
-    }
-
     /// Takes one frame of an open connection.
     pub(super) fn read(&mut self, conn: ConnId, frame: &Frame) {
         let message = match decode(frame) {

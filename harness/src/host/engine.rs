@@ -132,6 +132,8 @@ pub(super) struct Connection {
     pub(super) requests: u64,
     /// How long deliveries of a channel may be held back.
     pub(super) latencies: LiteMap<String, Duration>,
+    /// The resources that it has brought a token for, and when that ends.
+    pub(super) tokens: LiteMap<String, Option<Duration>>,
     /// An echo that a fault holds back.
     pub(super) held: Option<Frame>,
 }
@@ -195,6 +197,10 @@ pub struct RefHost {
     pub(super) told: Vec<Value>,
     /// Whose an id is, which only a fault keeps.
     pub(super) asked: LiteMap<u64, ConnId>,
+    /// Whether anybody ever subscribed to telemetry.
+    pub(super) telemetered: bool,
+    /// The latest batch of telemetry, which only a fault keeps.
+    pub(super) latest_record: Option<Value>,
     /// The highest number that each client dispatched, which only a fault looks at.
     pub(super) dispatched: LiteMap<String, i64>,
 }
@@ -242,6 +248,8 @@ impl RefHost {
             told: Vec::new(),
             asked: LiteMap::new(),
             dispatched: LiteMap::new(),
+            telemetered: false,
+            latest_record: None,
             ids: 0,
             frozen: None,
         };
@@ -377,6 +385,10 @@ impl RefHost {
         if self.has(Fault::ErrorWithoutMessage) {
             error = json!({"code": code});
         }
+        if self.has(Fault::StacksTold) {
+            let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
+            error["message"] = json!(format!("{}{at}", failure.message));
+        }
         if !failure.data.is_null() {
             error["data"] = failure.data;
         }
@@ -484,6 +496,7 @@ impl Host for RefHost {
         self.remove_gone_clients();
         self.release_watches();
         self.end_computing();
+        self.expire_tokens();
         self.play();
         self.send_due();
     }
@@ -498,6 +511,7 @@ impl Host for RefHost {
             self.next_release(),
             self.next_computed(),
             self.next_held(),
+            self.next_expiry(),
         ];
         runs.chain(rest.into_iter().flatten()).min()
     }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::automations;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
+use super::{automations, telemetry};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::frame::Frame;
@@ -50,6 +50,7 @@ impl RefHost {
             connection.protocol = Some(protocol);
             connection.subscriptions = wanted.iter().cloned().collect();
         }
+        self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
         let snapshots: Vec<Value> = wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
         Ok(json!({
             "protocolVersion": version,
@@ -60,6 +61,7 @@ impl RefHost {
             },
             "snapshots": snapshots,
             "automations": automations::capabilities(),
+            "telemetry": telemetry::capabilities(),
         }))
     }
 
@@ -161,6 +163,7 @@ impl RefHost {
         if self.has(Fault::NotificationsReplayed) {
             self.announce_again(call.conn);
         }
+        self.repeat_record(call.conn);
         Ok(result)
     }
 

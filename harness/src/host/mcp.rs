@@ -84,7 +84,9 @@ fn call_tool(params: &Value) -> Reply {
 impl RefHost {
     /// Whether a URI is one that can be subscribed to.
     pub(super) fn exists(&self, uri: &str) -> bool {
-        self.channels.contains_key(uri) || self.side_channels.contains_key(uri)
+        self.channels.contains_key(uri)
+            || self.side_channels.contains_key(uri)
+            || self.is_telemetry(uri)
     }
 
     /// The state that a server begins with, whatever its client says of it.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
+pub mod auth;
 pub mod engine;
 pub mod fault;
 pub mod liar;
@@ -48,6 +49,7 @@ mod rollup;
 mod rules;
 mod sessions;
 mod tamper;
+mod telemetry;
 mod terminals;
 mod timestamp;
 mod watches;

@@ -176,6 +176,7 @@ impl RefHost {
 
     /// What follows from an action: roll-ups of chats into sessions, of sessions into summaries.
     fn follow(&mut self, uri: &str, action_type: &str) {
+        self.telemeter(uri, action_type);
         match self.channels.get(uri).map(|channel| channel.kind) {
             Some(ChannelKind::Chat) => {
                 self.chat_changed(uri, action_type);
@@ -256,7 +257,11 @@ impl RefHost {
                 self.late.push((call.conn, frame));
             }
         }
-        // A side channel to an MCP server has no state.
+        self.telemetered |= self.is_telemetry(uri);
+        if self.has(Fault::TelemetryWithState) && self.is_telemetry(uri) {
+            return Ok(json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}}));
+        }
+        // A side channel to an MCP server has no state, and neither has telemetry.
         let Some(mut snapshot) = self.snapshot(uri) else {
             return Ok(json!({}));
         };

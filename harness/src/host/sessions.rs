@@ -12,7 +12,8 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use super::agent::Op;
-use super::configuration::{self, PROVIDER};
+use super::auth;
+use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
@@ -174,10 +175,10 @@ impl RefHost {
     }
 
     fn first_state(&self, call: &Call) -> Reply {
-        let provider = call.params.get("provider").and_then(Value::as_str).unwrap_or(PROVIDER);
-        if provider != PROVIDER && !self.has(Fault::UnknownProviderAccepted) {
-            return Err(Failure::named("ProviderNotFound", "no such provider"));
-        }
+        let asked = call.params.get("provider").and_then(Value::as_str);
+        let any = asked.filter(|_| self.has(Fault::UnknownProviderAccepted));
+        let provider = auth::provider(call).or(any).ok_or_else(unknown_provider)?;
+        self.require_tokens(call.conn, provider)?;
         let mut state = empty_state(provider);
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
@@ -329,10 +330,8 @@ impl RefHost {
 
     /// Serves `resolveSessionConfig`: what a session would get.
     pub(super) fn resolve_session_config(&mut self, call: &Call) -> Reply {
-        let provider = call.params.get("provider").and_then(Value::as_str).unwrap_or(PROVIDER);
-        if provider != PROVIDER {
-            return Err(Failure::named("ProviderNotFound", "no such provider"));
-        }
+        let provider = auth::provider(call).ok_or_else(unknown_provider)?;
+        self.require_tokens(call.conn, provider)?;
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
         Ok(json!({"schema": configuration::session_schema(), "values": values}))
@@ -342,6 +341,10 @@ impl RefHost {
     pub(super) fn session_config_completions(&mut self, _call: &Call) -> Reply {
         Ok(json!({"items": []}))
     }
+}
+
+fn unknown_provider() -> Failure {
+    Failure::named("ProviderNotFound", "no such provider")
 }
 
 /// The working directories of a request, each once, in order.

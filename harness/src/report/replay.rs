@@ -13,6 +13,7 @@ use litemap::LiteMap;
 
 use crate::oracle::{Options, Oracle};
 use crate::run::case::{Output, Setup};
+use crate::run::detect;
 use crate::run::play::{Play, Recorder};
 use crate::run::suite;
 use crate::scenario::load::{Files, load};
@@ -332,6 +333,7 @@ impl Replayed {
             epoch: Duration::from_micros(start.epoch_us.unwrap_or(header.epoch_us)),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
+            facts: detect::facts(&header.detected, Some(REDACTED)),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
             provider: header.provider.clone(),
             observe: header.observe,

@@ -46,6 +46,8 @@ pub struct Setup {
     pub limit: Duration,
     /// Resources and tokens that each client pushes after its handshake.
     pub authenticate: Vec<(String, String)>,
+    /// What is known of the target, by the names that scenarios use: `protected-agent.provider`.
+    pub facts: Vec<(String, String)>,
     /// What no frame of the host may contain, besides what clients push.
     pub secrets: Vec<String>,
     /// The provider of the sessions that `open` creates; the host's own choice where it is `None`.
@@ -74,6 +76,7 @@ impl Setup {
             epoch,
             limit,
             authenticate: Vec::new(),
+            facts: Vec::new(),
             secrets: Vec::new(),
             provider: None,
             observe: false,
@@ -246,6 +249,9 @@ impl Case {
             last_line: 0,
         };
         case.bindings.set("version", json!(case.setup.version.to_string()));
+        for (name, value) in case.setup.facts.clone() {
+            case.bindings.set(&name, json!(value));
+        }
         for name in names {
             let client_id = format!("ahp-harness-{tag:08x}-{name}");
             case.bindings.set(&format!("{name}.id"), json!(client_id));

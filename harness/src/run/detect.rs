@@ -12,7 +12,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::capability::{CAPABILITIES, Capability, SCRIPTS, Shown};
+use crate::scenario::capability::{
+    CAPABILITIES, Capability, PROTECTED, SCRIPTS, Shown, TOKEN, agents,
+};
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -37,6 +39,40 @@ pub struct Detected {
     pub offered: bool,
     /// What showed it.
     pub how: String,
+    /// What scenarios can use of it, by name; nothing that is secret.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<(String, String)>,
+}
+
+impl Detected {
+    /// A thing that is there or not, and has nothing to use.
+    pub fn new(capability: &str, offered: bool, how: impl Into<String>) -> Detected {
+        let (capability, how) = (capability.to_owned(), how.into());
+        Detected { capability, offered, how, facts: Vec::new() }
+    }
+}
+
+/// Everything that scenarios can use, with the token that the run has.
+pub fn facts(detected: &[Detected], token: Option<&str>) -> Vec<(String, String)> {
+    let own = token.map(|token| (TOKEN.to_owned(), token.to_owned()));
+    detected.iter().flat_map(|it| it.facts.iter().cloned()).chain(own).collect()
+}
+
+/// The token that the run was given for the protected agent.
+pub fn token<'a>(detected: &[Detected], given: &'a [(String, String)]) -> Option<&'a str> {
+    let wanted = format!("{PROTECTED}.resource");
+    let mut facts = detected.iter().flat_map(|it| &it.facts);
+    let (_, resource) = facts.find(|(name, _)| *name == wanted)?;
+    given.iter().find(|(known, _)| known == resource).map(|(_, token)| token.as_str())
+}
+
+/// Whether there is one.
+pub fn tokened(token: Option<&str>) -> Detected {
+    let how = match token {
+        Some(_) => "`--authenticate` names one for the protected agent",
+        None => "nobody named one for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
+    };
+    Detected::new(TOKEN, token.is_some(), how)
 }
 
 /// What the first look found.
@@ -83,17 +119,14 @@ steps:
 
 /// What the play of [`SCRIPTED`] showed: nothing against it, or what did not come.
 pub fn scripted(failure: Option<&str>) -> Detected {
-    Detected {
-        capability: SCRIPTS.to_owned(),
-        offered: failure.is_none(),
-        how: match failure {
-            None => "a turn failed as its script said".to_owned(),
-            Some(failure) => format!(
-                "a turn that its script fails did not ({failure}); its agent does not play scripts \
-                 (hint: `--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same)"
-            ),
-        },
-    }
+    let how = match failure {
+        None => "a turn failed as its script said".to_owned(),
+        Some(failure) => format!(
+            "a turn that its script fails did not ({failure}); its agent does not play scripts \
+             (hint: `--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same)"
+        ),
+    };
+    Detected::new(SCRIPTS, failure.is_none(), how)
 }
 
 /// One look, as a conversation without a socket.
@@ -172,10 +205,8 @@ impl Detection {
     /// wrong with it.
     pub fn found(mut self) -> Found {
         if let Some(detected) = &mut self.found.detected {
-            detected.extend(self.asked.iter().map(|(_, capability)| Detected {
-                capability: capability.name.to_owned(),
-                offered: true,
-                how: "was asked for and not answered in time".to_owned(),
+            detected.extend(self.asked.iter().map(|(_, capability)| {
+                Detected::new(capability.name, true, "was asked for and not answered in time")
             }));
             let place =
                 |found: &Detected| CAPABILITIES.iter().position(|row| row.name == found.capability);
@@ -202,11 +233,16 @@ impl Detection {
         let mut detected = Vec::new();
         for (number, row) in CAPABILITIES.iter().enumerate() {
             match row.shown {
-                Shown::Handshake(member) => detected.push(Detected {
-                    capability: row.name.to_owned(),
-                    offered: result[member].as_object().is_some(),
-                    how: format!("`{member}` in the answer to `initialize`"),
-                }),
+                Shown::Handshake(member) => detected.push(Detected::new(
+                    row.name,
+                    result[member].as_object().is_some(),
+                    format!("`{member}` in the answer to `initialize`"),
+                )),
+                Shown::Thing(members, find) => {
+                    detected.push(of_thing(row, members, find(result)));
+                }
+                // The run knows it, and not the host.
+                Shown::Token => {}
                 Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
                 // A conversation of its own: see `SCRIPTED`.
                 Shown::Script => {}
@@ -223,14 +259,11 @@ impl Detection {
     fn answered(&mut self, row: &'static Capability, answer: &Message) {
         let Shown::Methods([method, ..], _) = row.shown else { return };
         let missing = answer.error_code() == Some(METHOD_NOT_FOUND);
-        let detected = Detected {
-            capability: row.name.to_owned(),
-            offered: !missing,
-            how: match missing {
-                true => format!("`{method}` is answered with {METHOD_NOT_FOUND}"),
-                false => format!("`{method}` is answered"),
-            },
+        let how = match missing {
+            true => format!("`{method}` is answered with {METHOD_NOT_FOUND}"),
+            false => format!("`{method}` is answered"),
         };
+        let detected = Detected::new(row.name, !missing, how);
         self.found.detected.get_or_insert_default().push(detected);
     }
 }
@@ -248,16 +281,23 @@ fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected 
         }
         None => "the root's state lists no such agent".to_owned(),
     };
-    Detected { capability: row.name.to_owned(), offered, how }
+    Detected::new(row.name, offered, how)
 }
 
-/// The agents that the root's snapshot lists.
-fn agents(result: &Value) -> &[Value] {
-    let snapshots = result["snapshots"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let root = snapshots.iter().find(|snapshot| snapshot["resource"] == ROOT);
-    root.and_then(|snapshot| snapshot["state"]["agents"].as_array())
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+fn of_thing(row: &Capability, members: &[&str], thing: Option<Value>) -> Detected {
+    let how = match &thing {
+        Some(_) => "is in the answer to `initialize`, or in the root's state",
+        None => "neither the answer to `initialize` nor the root's state has it",
+    };
+    let fact = |thing: &Value, member: &&str| {
+        let value = thing[*member].as_str().unwrap_or_default();
+        (format!("{}.{member}", row.name), value.to_owned())
+    };
+    let facts = |thing: &Value| members.iter().map(|member| fact(thing, member)).collect();
+    Detected {
+        facts: thing.as_ref().map(facts).unwrap_or_default(),
+        ..Detected::new(row.name, thing.is_some(), how)
+    }
 }
 
 fn name(server: &Value) -> Option<String> {
@@ -303,14 +343,45 @@ mod tests {
             "automations": {}, "telemetry": null,
         });
         let declared = ["telemetry", "multipleChats.sideChat", "multipleWorkingDirectories"];
+        let things = ["telemetry.", "protected", "optional"];
         let declares = |provider| {
             let missing = missing(&result, provider, Some(-32602));
-            missing.into_iter().filter(|name| !name.contains(".primary")).collect::<Vec<_>>()
+            let other = |name: &String| things.iter().all(|thing| !name.starts_with(thing));
+            let other = missing.into_iter().filter(other);
+            other.filter(|name| !name.contains(".primary")).collect::<Vec<_>>()
         };
         assert_eq!(declares(None), declared);
         assert_eq!(declares(Some("a")), declared);
         assert_eq!(declares(Some("b")).len(), 5);
         assert_eq!(declares(Some("nobody")).len(), 5);
+
+        let agent = |name: &str, required: Value| {
+            json!({"provider": name, "protectedResources": [
+                {"resource": (format!("https://{name}.example")), "required": required},
+            ]})
+        };
+        let agents = json!([(agent("a", json!(false))), (agent("b", Value::Null))]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let telemetry = json!({"logs": "ahp-otlp:/l{?level}"});
+        let offer =
+            json!({"protocolVersion": "1.0.0", "snapshots": [root], "telemetry": telemetry});
+        let mut look = Detection::new(&["1.0.0".to_owned()], None);
+        look.shaken(Message::success(json!(1), offer));
+        let detected = look.found().detected.unwrap_or_default();
+        let resource = "https://b.example".to_owned();
+        let given = [(resource.clone(), "t".to_owned())];
+        let facts = facts(&detected, token(&detected, &given));
+        let facts: Vec<_> = facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let expected = [
+            "telemetry.logs.uri ahp-otlp:/l{?level}",
+            "telemetry.levels.uri ahp-otlp:/l{?level}",
+            "protectedAgent.provider b",
+            &format!("protectedAgent.resource {resource}"),
+            "optionalAgent.provider a",
+            "optionalAgent.resource https://a.example",
+            "token t",
+        ];
+        assert_eq!(facts, expected);
 
         let unimplemented = missing(&result, None, Some(METHOD_NOT_FOUND));
         for name in ["terminals", "resources", "resourceWatches", "completions"] {

@@ -218,7 +218,7 @@ fn initialize(case: &Case, step: &Step, peer: PeerId) -> Vec<Act> {
     };
     let succeeds = matches!(&asks, Act::Request { want: Want::Result(_), .. });
     let mut acts = vec![asks];
-    if succeeds {
+    if succeeds && !step.denies("tokens") {
         acts.extend(case.setup.authenticate.iter().map(|(resource, token)| Act::Request {
             peer,
             method: "authenticate".to_owned(),

@@ -117,7 +117,8 @@ pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict 
 }
 
 fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) -> Verdict {
-    let setup = Setup { agent, ..Setup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
+    let facts = sim::facts(&entry.scenario, version);
+    let setup = Setup { agent, facts, ..Setup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
     sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
 }
 

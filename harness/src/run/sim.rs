@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use crate::agent::acp::{self, Agent, Output as Said};
 use crate::agent::mode::Mode;
-use crate::host::engine::Config;
+use crate::host::auth;
+use crate::host::engine::{Config, RefHost};
 use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
 use crate::transcript::{Below, ConnId, Seen};
 use crate::wire::frame::Frame;
+use crate::wire::version::Version;
 
 use super::case::Output;
-use super::detect::{Detection, Found};
+use super::detect::{self, Detection, Found};
 use super::play::{Play, Verdict};
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
@@ -51,6 +53,16 @@ pub fn look(host: &mut dyn Host, offers: &[String], provider: Option<&str>) -> F
     let mut found = looked(host, ConnId(0), Detection::new(offers, provider)).found();
     found.versions = looked(host, ConnId(1), Detection::of_versions()).supported();
     found
+}
+
+/// What a scenario can use of a reference host.
+pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
+    if scenario.needs.is_empty() {
+        return Vec::new();
+    }
+    let mut host = RefHost::new(Config::default());
+    let found = look(&mut host, &[version.to_string()], None);
+    detect::facts(&found.detected.unwrap_or_default(), Some(auth::TOKEN.1))
 }
 
 fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {

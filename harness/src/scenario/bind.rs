@@ -9,6 +9,7 @@ use std::sync::Arc;
 use litemap::LiteMap;
 
 use crate::wire::json::{Map, Text, Value};
+use crate::wire::template::expand;
 
 use super::node::{Content, Node};
 use super::source::Span;
@@ -42,6 +43,8 @@ pub enum Piece {
     New(String),
     /// `${now}`: the driver's clock as an ISO 8601 text.
     Now,
+    /// `${name with a=b}`: the URI template that the name is bound to, with its variables filled in.
+    Expand(String, Vec<(String, String)>),
 }
 
 /// What fills holes that no step bound.
@@ -234,6 +237,10 @@ impl Piece {
             Piece::Use(name) => format!("${{{name}}}"),
             Piece::New(name) => format!("${{new {name}}}"),
             Piece::Now => "${now}".to_owned(),
+            Piece::Expand(name, values) => {
+                let values: Vec<_> = values.iter().map(|(key, to)| format!("{key}={to}")).collect();
+                format!("${{{name} with {}}}", values.join(" "))
+            }
         }
     }
 }
@@ -272,6 +279,11 @@ fn hole(name: &str) -> Piece {
     match name.strip_prefix("new ") {
         Some(fresh) => Piece::New(fresh.trim().to_owned()),
         None if name == "now" => Piece::Now,
+        None if name.contains(" with ") => {
+            let (name, values) = name.split_once(" with ").unwrap_or((name, ""));
+            let pair = |word: &str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+            Piece::Expand(name.to_owned(), values.split_whitespace().filter_map(pair).collect())
+        }
         None => Piece::Use(name.to_owned()),
     }
 }
@@ -322,6 +334,14 @@ fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> V
             Some(value) => value.clone(),
             None => Value::from(piece.spelled()),
         },
+        Piece::Expand(name, values) => {
+            let values: Vec<(&str, &str)> =
+                values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            match bindings.get(name).and_then(Value::as_str) {
+                Some(template) => Value::from(expand(template, &values)),
+                None => Value::from(piece.spelled()),
+            }
+        }
         Piece::New(name) => {
             let value = Value::from(mint.fresh());
             bindings.set(name, value.clone());
@@ -356,6 +376,7 @@ mod tests {
         let mut bindings = Bindings::default();
         bindings.set("n", json!(7));
         bindings.set("s", json!("x"));
+        bindings.set("t", json!("ahp-otlp://logs{?level}"));
         let filled = Template::of(&node.unwrap()).fill(&mut bindings, &mut Counter(0));
         assert_eq!(filled, expected, "{text}");
     }
@@ -368,5 +389,7 @@ mod tests {
         check("a: '$$literal ${now}'", json!({"a": "$literal 2026-01-01T00:00:00Z"}));
         check("a: 'half ${ open'", json!({"a": "half ${ open"}));
         check("'${s}': {'${n}-k': 1}", json!({"x": {"7-k": 1}}));
+        check("a: '${t with level=warn}'", json!({"a": "ahp-otlp://logs?level=warn"}));
+        check("a: '${u with level=warn}'", json!({"a": "${u with level=warn}"}));
     }
 }

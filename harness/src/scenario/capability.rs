@@ -12,6 +12,7 @@ use std::fmt;
 
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
+use crate::wire::template::uses;
 
 /// One thing that a host may offer.
 #[derive(Debug)]
@@ -33,9 +34,20 @@ pub enum Shown {
     /// Nobody declares it: a host without it answers the first of these requests with -32601, as one that does
     /// not implement a method has to. A scenario that sends any of them needs it.
     Methods(&'static [&'static str], fn() -> Value),
+    /// Something in the answer to `initialize`, the root channel among its snapshots, that has members of its
+    /// own, which a scenario can use: `${protectedAgent.provider}`.
+    Thing(&'static [&'static str], fn(&Value) -> Option<Value>),
     /// Nobody declares it: a turn that a script fails on purpose fails as the script says.
     Script,
+    /// Nobody declares it: the run was given a token for the resource of the protected agent.
+    Token,
 }
+
+/// The capability of a run that has a token, which is bound to `${token}`.
+pub const TOKEN: &str = "token";
+
+/// The agent that a token is for.
+pub const PROTECTED: &str = "protectedAgent";
 
 /// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
@@ -55,6 +67,15 @@ impl fmt::Display for Shown {
                 "`{}` is not answered with -32601; wanted by scenarios that send {}",
                 methods[0],
                 methods.join(", ")
+            ),
+            Shown::Thing(members, _) => write!(
+                f,
+                "the answer to `initialize`, or the root's state, has it; bound are {}",
+                members.join(", ")
+            ),
+            Shown::Token => write!(
+                f,
+                "`--authenticate` names a token for `${{{PROTECTED}.resource}}`; bound to `${{{TOKEN}}}`"
             ),
             Shown::Script => write!(f, "a turn that a script fails on purpose fails as it says"),
         }
@@ -135,7 +156,80 @@ pub const CAPABILITIES: &[Capability] = &[
         ),
     },
     Capability { name: SCRIPTS, shown: Shown::Script },
+    Capability {
+        name: "telemetry.logs",
+        shown: Shown::Thing(&["uri"], |result| signal(result, "logs")),
+    },
+    Capability {
+        name: "telemetry.levels",
+        shown: Shown::Thing(&["uri"], |result| {
+            let levels = |it: &Value| it["uri"].as_str().is_some_and(|it| uses(it, "level"));
+            signal(result, "logs").filter(levels)
+        }),
+    },
+    Capability {
+        name: "telemetry.traces",
+        shown: Shown::Thing(&["uri"], |result| signal(result, "traces")),
+    },
+    Capability {
+        name: "telemetry.metrics",
+        shown: Shown::Thing(&["uri"], |result| signal(result, "metrics")),
+    },
+    Capability {
+        name: PROTECTED,
+        shown: Shown::Thing(&["provider", "resource"], |result| {
+            guarded(result, |resources| resources.iter().find(|it| is_required(it)))
+        }),
+    },
+    Capability {
+        name: "optionalAgent",
+        shown: Shown::Thing(&["provider", "resource"], |result| {
+            guarded(result, |resources| {
+                resources.first().filter(|_| !resources.iter().any(is_required))
+            })
+        }),
+    },
+    Capability { name: TOKEN, shown: Shown::Token },
 ];
+
+/// A signal's channel, or a template of it.
+fn signal(result: &Value, name: &str) -> Option<Value> {
+    let uri = result["telemetry"][name].as_str()?;
+    Some(json!({"uri": uri}))
+}
+
+/// The agents that the root's snapshot lists.
+pub fn agents(result: &Value) -> &[Value] {
+    let snapshots = result["snapshots"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let root = snapshots.iter().find(|snapshot| snapshot["resource"] == ROOT);
+    root.and_then(|snapshot| snapshot["state"]["agents"].as_array())
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+/// An absent flag is to be treated as `true`. Source: ProtectedResourceMetadata.required.
+fn is_required(resource: &Value) -> bool {
+    resource["required"] != false
+}
+
+/// The first agent that protects a resource of a kind.
+fn guarded(result: &Value, pick: fn(&[Value]) -> Option<&Value>) -> Option<Value> {
+    agents(result).iter().find_map(|agent| {
+        let resource = pick(agent["protectedResources"].as_array()?)?;
+        Some(json!({"provider": (&agent["provider"]), "resource": (&resource["resource"])}))
+    })
+}
+
+/// The names that a scenario can use which needs a capability.
+pub fn bound(name: &str) -> Vec<String> {
+    match named(name).map(|row| row.shown) {
+        Some(Shown::Thing(members, _)) => {
+            members.iter().map(|member| format!("{name}.{member}")).collect()
+        }
+        Some(Shown::Token) => vec![TOKEN.to_owned()],
+        _ => Vec::new(),
+    }
+}
 
 /// The capability of a name.
 pub fn named(name: &str) -> Option<&'static Capability> {

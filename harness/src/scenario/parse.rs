@@ -1,18 +1,17 @@
 //! A tree held against the tables of the language: a scenario, and every mistake in it at once.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::wire::version::Version;
 
-use super::bind::{Piece, Template};
+use super::bind::Template;
 use super::capability::{self, CAPABILITIES};
-use super::given;
 use super::node::{Content, Member, Node};
-use super::pattern::{Name, Pattern};
+use super::pattern::Pattern;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
 use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, Verb};
+use super::{given, names};
 
 /// A scenario, ready to be planned.
 #[derive(Clone, Debug)]
@@ -158,6 +157,11 @@ impl Step {
         matches!(self.given(name), Some(Given::Flag(true)))
     }
 
+    /// Whether a flag is given and false.
+    pub fn denies(&self, name: &str) -> bool {
+        matches!(self.given(name), Some(Given::Flag(false)))
+    }
+
     /// The duration of a member.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.given(name)? {
@@ -278,7 +282,7 @@ impl Parser<'_> {
         self.requirements(root.get("proves"));
         if let Some(steps) = root.get("steps") {
             scenario.steps = self.steps(steps);
-            self.names(&scenario);
+            names::check(&scenario, self.errors);
             self.expectations(&scenario, steps.span);
         }
         scenario
@@ -551,61 +555,6 @@ impl Parser<'_> {
         let known: Vec<_> = self.clients.iter().map(String::as_str).collect();
         let kind = ScenarioErrorKind::UnknownClient { name: name.to_owned(), known: list(&known) };
         self.fail(span, kind);
-    }
-
-    /// Walks the steps in order and reports names that are used before they are bound.
-    fn names(&mut self, scenario: &Scenario) {
-        let mut bound: HashSet<String> = ["version".to_owned()].into();
-        for client in &scenario.clients {
-            bound.insert(format!("{client}.id"));
-            bound.insert(format!("{client}.seq"));
-        }
-        let mut unbound = Vec::new();
-        let mut unminted = Vec::new();
-        for step in &scenario.steps {
-            let mut visit = |span: Span, name: Name<'_>| match name {
-                Name::Hole(Piece::Use(name)) if !bound.contains(name) => {
-                    unbound.push((span, name.clone(), bound.iter().cloned().collect::<Vec<_>>()));
-                }
-                Name::Hole(Piece::New(name)) => {
-                    bound.insert(name.clone());
-                }
-                Name::Bound(name) => {
-                    bound.insert(name.to_owned());
-                }
-                Name::Hole(_) => {}
-            };
-            for (_, _, given) in &step.members {
-                match given {
-                    Given::Template(template) => {
-                        template.holes(&mut |span, piece| visit(span, Name::Hole(piece)));
-                    }
-                    // A pattern is held against what came: there is nothing to mint an id for.
-                    Given::Pattern(pattern) => pattern.names(&mut |span, name| match name {
-                        Name::Hole(Piece::New(name)) => {
-                            unminted.push((span, name.clone()));
-                        }
-                        name => visit(span, name),
-                    }),
-                    _ => {}
-                }
-            }
-            if step.verb == Verb::Open {
-                bound.insert(step.text("session").unwrap_or("session").to_owned());
-                bound.insert(step.text("chat").unwrap_or("chat").to_owned());
-            }
-            if let Some(name) = step.text("as") {
-                bound.insert(name.to_owned());
-            }
-        }
-        for (span, name) in unminted {
-            self.fail(span, ScenarioErrorKind::MintedInPattern { name });
-        }
-        for (span, name, bound) in unbound {
-            let mut names: Vec<_> = bound.iter().map(String::as_str).collect();
-            names.sort_unstable();
-            self.fail(span, ScenarioErrorKind::Unbound { name, bound: list(&names) });
-        }
     }
 
     fn expectations(&mut self, scenario: &Scenario, span: Span) {

@@ -146,6 +146,11 @@ const RESULT: Field = wanted(
 const ERROR: Field =
     wanted("error", Form::Pattern, "that it fails, and what the error has to look like");
 const CLOSED: Field = wanted("closed", Form::Flag, "that the host closes the connection instead");
+const TOKENS: Field = field(
+    "tokens",
+    Form::Flag,
+    "`false`: the tokens of the run are not pushed after the handshake, as they are otherwise",
+);
 const AS: Field = field("as", Form::Binds, "the name to bind the result to");
 const TYPE: Field = field("type", Form::Text, "the type of an action, such as `chat/delta`");
 const METHOD: Field =
@@ -182,6 +187,7 @@ pub const VERBS: &[VerbRow] = &[
                 Form::Template,
                 "further members of the params; they win over the usual ones",
             ),
+            TOKENS,
             RESULT,
             ERROR,
             CLOSED,
@@ -206,6 +212,7 @@ pub const VERBS: &[VerbRow] = &[
             field("chat", Form::Binds, "the name of its default chat, `chat` unless given"),
             field("config", Form::Template, "further members of `createSession`"),
             field("root", Form::Flag, "subscribe to the root channel too, in the handshake"),
+            TOKENS,
             WITHIN,
             RULE,
         ],
@@ -563,7 +570,7 @@ pub const SCENARIO: &[Field] = &[
     field(
         "needs",
         Form::Texts,
-        "what the host has to offer, such as `automations`; other hosts skip it (`ahp-harness explain needs`)",
+        "what the host has to offer, or the run to bring, such as `automations` or `token`; others skip it (`ahp-harness explain needs`)",
     ),
     field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
     field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),

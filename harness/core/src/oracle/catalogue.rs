@@ -535,12 +535,25 @@ catalogue! {
          whoever is connected could act for its owner. Source: authentication.md, the threat model."
         open "A client secret may stand in the challenge that tells it. Secrets of fewer than 12 \
               bytes, and texts with spaces, are not looked for.";
+    NoInternals "errors.no-internals" Should "L9"
+        ["security.error-leak"]
+        "Errors and rejections say nothing of the inside of the host: no traces of its stack, no paths \
+         of somebody's home. Source: the threat model, minimum requirements."
+        open "What the client named itself may be said back to it.";
     NotificationsSubscribed "fanout.notifications-subscribed" Must "L10"
         ["notify.only-to-subscribers", "root.notifications.only-root-subscribers",
          "unsubscribe.root-notifications-stop"]
         "Notifications of the root channel and of telemetry come only to those that are subscribed to \
          the channel that they name. After an `unsubscribe` a MUST; without any subscription \
          essential, as with actions. Source: subscriptions.md.";
+    TelemetryLevel "telemetry.level" Should "L10"
+        ["telemetry.level-filter"]
+        "Log records on a channel with a level are of that severity or above. Source: \
+         telemetry-channel.md, filtering.";
+    TelemetryPayload "telemetry.payload" Note "L10"
+        ["telemetry.payload", "telemetry.scheme"]
+        "Each signal has a payload of its kind, on a channel whose URI begins with `ahp-otlp:`. \
+         Implied by the types, so only noted. Source: telemetry-channel.md, wire format.";
     SideChannel "mcp.side-channel" Essential "L11"
         ["session.customizations.mcp.channel-cleared"]
         "An MCP server has a side channel only with a capability that may be used on it, and loses it \

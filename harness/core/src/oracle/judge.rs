@@ -14,12 +14,13 @@ use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
 use super::{
-    annotations, automations, catalog, changesets, customizations, identity, merging, owners,
-    pending, progress, rollup, scalars, secrets, sessions, status,
+    annotations, automations, catalog, changesets, customizations, identity, internals, merging,
+    owners, pending, progress, rollup, scalars, secrets, sessions, status,
 };
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
-    side_channels, terminals, tools, translation, turn_ids, turn_starts, turns, watches, windows,
+    side_channels, telemetry, terminals, tools, translation, turn_ids, turn_starts, turns, watches,
+    windows,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -88,6 +89,8 @@ impl Oracle {
                 (FOLDING, Box::new(windows::Windows)),
                 (ENVELOPE, Box::new(scalars::Scalars)),
                 (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),
+                (ENVELOPE, Box::new(internals::Internals)),
+                (RARE, Box::new(telemetry::Telemetry::default())),
                 (ENVELOPE, Box::new(reconnect::Reconnect::default())),
                 (FOLDING, Box::new(translation::Translation::default())),
             ],

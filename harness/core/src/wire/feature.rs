@@ -104,6 +104,8 @@ features! {
     Automations (0, 9, 0), "InitializeResult.automations";
     /// The host picks the highest offered version inside a caret range it supports, and no other.
     ExactNegotiation (1, 0, 0), "versioning.md, negotiation";
+    /// A token that is pushed may have a lifetime (`authenticate.expiresIn`).
+    TokenLifetimes (1, 0, 0), "AuthenticateParams.expiresIn";
     /// A session summary has a compact catalogue of chats.
     SummaryChats (1, 0, 0), "SessionSummary.chats";
     /// Chats can be moved and reordered (`moveChat`, `session/chatsReordered`).

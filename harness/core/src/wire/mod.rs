@@ -16,6 +16,7 @@ pub mod message;
 pub mod protocol;
 pub mod sample;
 mod shape;
+pub mod template;
 pub mod timestamp;
 pub mod validate;
 pub mod version;

@@ -543,4 +543,44 @@ faults! {
         "The session of a run does not say where it comes from.";
     AutomationsForgotten = "automations-forgotten",
         "After a restart there are no automations.";
+    AgentsUnprotected = "agents-unprotected",
+        "Agents that ask for a token can be used without one.";
+    AdvertisedUnknown = "advertised-unknown",
+        "`authenticate` knows none of the resources that agents name.";
+    InvalidTokenTaken = "invalid-token-taken",
+        "Every token is taken for a resource that an agent names.";
+    TokensShared = "tokens-shared",
+        "The token of one connection is good for all of them.";
+    TokensNotTakenBack = "tokens-not-taken-back",
+        "An empty token leaves the one before it in force.";
+    LifetimeIgnored = "lifetime-ignored",
+        "Tokens are kept for ever, whatever their lifetime is.";
+    OptionalDemanded = "optional-demanded",
+        "An agent whose resource is optional asks for a token all the same.";
+    AuthWithoutResources = "auth-without-resources",
+        "The error for a missing token does not say what it has to be for.";
+    AuthCodeWrong = "auth-code-wrong",
+        "A missing token is told by the code of an invalid request.";
+    ExpiryToldToAll = "expiry-told-to-all",
+        "Everybody who listens to the root channel hears that one client's token has expired.";
+    ExpiryMisshapen = "expiry-misshapen",
+        "That a token has expired is told without the resource that it was for.";
+    TelemetryForAll = "telemetry-for-all",
+        "Log records come to everybody, subscribed or not.";
+    LevelIgnored = "level-ignored",
+        "Log records come at every level, whatever was asked for.";
+    TelemetryUncorrelated = "telemetry-uncorrelated",
+        "Log records do not say which session they are about, nor who wrote them.";
+    TelemetryMisplaced = "telemetry-misplaced",
+        "Spans come under the method of measurements.";
+    TelemetryUnfolded = "telemetry-unfolded",
+        "A log record is its payload, outside of `resourceLogs`.";
+    TelemetryReplayed = "telemetry-replayed",
+        "Who reconnects gets the latest log records once more.";
+    TelemetryWithState = "telemetry-with-state",
+        "A subscription to log records comes with a snapshot.";
+    TelemetryRenamed = "telemetry-renamed",
+        "Log records name the channel as it is advertised, not as it was subscribed to.";
+    StacksTold = "stacks-told",
+        "Errors come with a trace of the stack.";
 }

@@ -90,6 +90,14 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(Fault::TimesInWords, &["shape.scalars"]),
     row(Fault::TokenLeaked, &["secrets.kept"]),
-    row(Fault::AnyTokenTaken, &["handshake/tokens-stay-with-the-host"]),
+    row(
+        Fault::AnyTokenTaken,
+        &[
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/a-token-opens-the-agent",
+            "auth/an-invalid-token-is-refused",
+            "handshake/tokens-stay-with-the-host",
+        ],
+    ),
     row(Fault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),
 ];

@@ -14,6 +14,7 @@ use super::mutants::Row;
 
 mod actions;
 mod agent;
+mod auth;
 mod automations;
 mod below;
 mod content;
@@ -26,6 +27,7 @@ mod state;
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
+    let later = later.chain(auth::ROWS);
     agents.chain(origins::ROWS).chain(invariants::ROWS).chain(state::ROWS).chain(later)
 }
 

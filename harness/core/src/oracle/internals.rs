@@ -1,0 +1,81 @@
+//! What errors say: nothing of the inside of the host that a client did not tell it.
+//!
+//! Traces of a stack and paths of somebody's home tell an attacker what to aim at, and a user nothing.
+//!
+//! Knows: how such texts look. Never knows: what went wrong.
+//!
+//! Start at [`Internals`].
+
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::text;
+use super::step::{Delivery, Step};
+
+/// Parts of texts that only the inside of a program has, in any of the usual languages.
+const MARKS: &[&str] = &[
+    "panicked at ",
+    "Traceback (most recent call last)",
+    "goroutine ",
+    "node_modules/",
+    "node:internal/",
+    "\n    at ",
+    "\n\tat ",
+    "stack backtrace:",
+    "C:\\Users\\",
+    ".cargo/registry/",
+    "site-packages/",
+];
+
+/// Where homes are, on systems whose paths begin with `/`.
+const HOMES: &[&str] = &["home", "root", "Users"];
+
+/// Looks at what errors and rejections say.
+#[derive(Default)]
+pub(super) struct Internals;
+
+impl Check for Internals {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Answered { request, message } => {
+                if let Some(error) = message.error() {
+                    look(cx, error, request.params(), out);
+                }
+            }
+            Step::Envelope(Delivery { envelope, value, .. }) if envelope.rejected => {
+                if let Some(reason) = text(value, "rejectionReason") {
+                    told(cx, reason, envelope.action, out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The message of an error, and the texts of its data.
+fn look(cx: &Context, error: &Value, asked: &Value, out: &mut Sink) {
+    let data = error.get("data");
+    let stack = data.and_then(|data| text(data, "stack"));
+    let whole = data.and_then(Value::as_str);
+    for said in [text(error, "message"), stack, whole].into_iter().flatten() {
+        told(cx, said, asked, out);
+    }
+}
+
+/// What the client said itself is no news to it.
+fn told(cx: &Context, said: &str, asked: &Value, out: &mut Sink) {
+    out.seen(Rule::NoInternals);
+    let homes = HOMES.iter().map(|home| format!("/{home}/"));
+    let mut marks = MARKS.iter().map(|mark| (*mark).to_owned()).chain(homes);
+    let Some(mark) = marks.find(|mark| said.contains(mark)) else {
+        return;
+    };
+    if asked.to_string().contains(&mark) {
+        return;
+    }
+    let message =
+        format!("expected nothing of the inside of the host in an error, found `{}`", mark.trim());
+    out.broken(Rule::NoInternals, message, &[cx.now.line]);
+}

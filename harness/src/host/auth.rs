@@ -1,0 +1,193 @@
+//! Tokens: which agents ask for one, which client has brought one, and until when.
+//!
+//! A token belongs to the connection that brought it, and goes with it. There is one token that this
+//! host takes for its protected agent, [`TOKEN`]; what the optional resource of another agent is given
+//! is not looked at, since nothing depends on it.
+//!
+//! Readings taken where the specification is silent:
+//! - A reconnect begins without tokens: what is asked for then is told by an error.
+//! - That a token has expired is told to the connection that brought it, where it listens to the root
+//!   channel, and to nobody else.
+//! - A session that exists can be used by everybody who may see it; a token is for making one.
+//!
+//! Knows: agents, connections. Never knows: sessions.
+//!
+//! Start at [`RefHost::authenticate`].
+
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+use super::configuration;
+use super::connection::{Call, Failure, Reply};
+use super::engine::{Connection, RefHost};
+use super::fault::Fault;
+use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
+use crate::wire::feature::Feature;
+
+/// The resource of the protected agent, and the one token that is taken for it.
+pub const TOKEN: (&str, &str) =
+    ("https://agent.ahp-harness.example/api", "reference-host-token-3f1c9a7e");
+
+/// The resource that nothing depends on.
+pub(super) const EXTRAS: &str = "https://extras.ahp-harness.example";
+
+/// What is said of a resource to whoever has to get a token for it. Source: RFC 9728.
+pub(super) fn metadata(resource: &str, required: bool) -> Value {
+    json!({
+        "resource": resource,
+        "resource_name": "Agent of the reference host",
+        "authorization_servers": ["https://login.ahp-harness.example"],
+        "scopes_supported": ["agent"],
+        "bearer_methods_supported": ["header"],
+        "required": required,
+    })
+}
+
+fn is_required(resource: &Value) -> bool {
+    resource["required"] != false
+}
+
+/// The longest lifetime that is counted; longer ones never end here.
+const MAX_LIFETIME: u64 = 366 * 24 * 3600;
+
+impl RefHost {
+    /// What agents say of the resources that they protect.
+    fn advertised(&self) -> impl Iterator<Item = &Value> {
+        let agents = self.state(ROOT)["agents"].as_array().into_iter().flatten();
+        agents.filter_map(|agent| agent["protectedResources"].as_array()).flatten()
+    }
+
+    /// Serves `authenticate`. Source: authentication.md, token delivery.
+    pub(super) fn authenticate(&mut self, call: &Call) -> Reply {
+        if self.has(Fault::AnyTokenTaken) {
+            return Ok(json!({}));
+        }
+        let (resource, token) = (call.text("resource"), call.text("token"));
+        let known = self.advertised().find(|it| it["resource"] == resource).cloned();
+        let Some(known) = known.filter(|_| !self.has(Fault::AdvertisedUnknown)) else {
+            let message = match self.has(Fault::TokenLeaked) {
+                true => format!("nothing here asks for `{token}`"),
+                false => "nothing here asks for a token for this".to_owned(),
+            };
+            return Err(Failure::invalid_params(message));
+        };
+        let until = self.lifetime(call)?;
+        if token.is_empty() {
+            if let Some(connection) = self.connections.get_mut(&call.conn)
+                && !self.faults.has(Fault::TokensNotTakenBack)
+            {
+                connection.tokens.remove(resource);
+            }
+            return Ok(json!({}));
+        }
+        let sound = !is_required(&known) || token == TOKEN.1;
+        if !sound && !self.has(Fault::InvalidTokenTaken) {
+            return Err(required(vec![known]));
+        }
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
+            connection.tokens.insert(resource.to_owned(), until);
+        }
+        Ok(json!({}))
+    }
+
+    /// When a token ends, where the client says so. Source: `auth.authenticate.expiresIn`.
+    fn lifetime(&self, call: &Call) -> Result<Option<Duration>, Failure> {
+        let knows = self.protocol_of(call.conn).has(Feature::TokenLifetimes);
+        let Some(given) = call.params.get("expiresIn").filter(|it| knows && !it.is_null()) else {
+            return Ok(None);
+        };
+        match given.as_u64() {
+            _ if self.has(Fault::LifetimeIgnored) => Ok(None),
+            Some(seconds @ 1..=MAX_LIFETIME) => Ok(Some(self.now + Duration::from_secs(seconds))),
+            Some(1..) => Ok(None),
+            _ => Err(Failure::invalid_params("expected seconds above 0 at `params.expiresIn`")),
+        }
+    }
+
+    /// Refuses a connection that has not brought what an agent asks for.
+    /// Source: authentication.md, AuthRequired.
+    pub(super) fn require_tokens(&self, conn: ConnId, provider: &str) -> Result<(), Failure> {
+        if self.has(Fault::AgentsUnprotected) {
+            return Ok(());
+        }
+        let agents = self.state(ROOT)["agents"].as_array().into_iter().flatten();
+        let mut agents = agents.filter(|agent| agent["provider"] == provider);
+        let resources = agents.next().and_then(|agent| agent["protectedResources"].as_array());
+        let all = self.has(Fault::OptionalDemanded);
+        let missing = resources.into_iter().flatten().filter(|it| {
+            (all || is_required(it)) && !self.has_token(conn, it["resource"].as_str().unwrap_or(""))
+        });
+        let missing: Vec<Value> = missing.cloned().collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false if self.has(Fault::AuthWithoutResources) => {
+                Err(Failure { data: Value::Null, ..required(missing) })
+            }
+            false if self.has(Fault::AuthCodeWrong) => {
+                Err(Failure::invalid_request("this agent asks for a token"))
+            }
+            false => Err(required(missing)),
+        }
+    }
+
+    fn has_token(&self, conn: ConnId, resource: &str) -> bool {
+        let brought = |it: &Connection| {
+            let until = it.tokens.get(resource);
+            until.is_some_and(|until| until.is_none_or(|until| until > self.now))
+        };
+        match self.has(Fault::TokensShared) {
+            true => self.connections.values().any(brought),
+            false => self.connections.get(&conn).is_some_and(brought),
+        }
+    }
+
+    /// When the next token ends.
+    pub(super) fn next_expiry(&self) -> Option<Duration> {
+        let ends = self.connections.values().flat_map(|it| it.tokens.values());
+        ends.filter_map(|until| *until).min()
+    }
+
+    /// Forgets tokens whose time is over, and says so. Source: authentication.md, auth expiry.
+    pub(super) fn expire_tokens(&mut self) {
+        let now = self.now;
+        let due = |until: &Option<Duration>| until.is_some_and(|until| until <= now);
+        let mut ended = Vec::new();
+        for (conn, connection) in &mut self.connections {
+            let over = connection.tokens.iter().filter(|(_, until)| due(until));
+            let over: Vec<String> = over.map(|(resource, _)| resource.clone()).collect();
+            for resource in over {
+                connection.tokens.remove(&resource);
+                ended.push((*conn, resource));
+            }
+        }
+        for (conn, resource) in ended {
+            let known = self.advertised().find(|it| it["resource"] == resource.as_str());
+            let resource = match self.has(Fault::ExpiryMisshapen) {
+                true => json!({"resource_name": "an agent"}),
+                false => known.cloned().unwrap_or_else(|| metadata(&resource, true)),
+            };
+            let params = json!({"channel": ROOT, "resource": resource, "reason": "expired"});
+            match self.has(Fault::ExpiryToldToAll) {
+                true => self.notify("auth/required", params),
+                false => self.notify_one(conn, "auth/required", params),
+            }
+        }
+    }
+}
+
+fn required(resources: Vec<Value>) -> Failure {
+    let mut failure = Failure::named("AuthRequired", "this agent asks for a token");
+    failure.data = json!({"resources": resources});
+    failure
+}
+
+/// The provider of a request: one that this host has, the first of them unless it says another.
+/// Source: `session.create.provider-unknown`.
+pub(super) fn provider<'a>(call: &'a Call<'_>) -> Option<&'a str> {
+    match call.params.get("provider").and_then(Value::as_str) {
+        Some(named) => Some(named).filter(|it| configuration::has_provider(it)),
+        None => Some(configuration::PROVIDER),
+    }
+}

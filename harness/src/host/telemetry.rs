@@ -1,0 +1,225 @@
+//! Telemetry: log records, spans and measurements of what goes on, for whoever subscribes to them.
+//!
+//! The channels have no state and nothing of them is kept: what happens while nobody listens is told
+//! to nobody. A record names the session, the chat and the turn that it is about, and nothing of what
+//! was said there. Log records can be had from a level on, as the template of their channel says.
+//!
+//! Knows: what was published. Never knows: why.
+//!
+//! Start at [`RefHost::telemeter`].
+
+use crate::wire::json::{Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+use crate::transcript::ConnId;
+
+const LOGS: &str = "ahp-otlp://logs";
+const TRACES: &str = "ahp-otlp://traces";
+const METRICS: &str = "ahp-otlp://metrics";
+
+/// What tells of the channels in the handshake. Source: `InitializeResult.telemetry`.
+pub(super) fn capabilities() -> Value {
+    json!({"logs": format!("{LOGS}{{?level}}"), "traces": TRACES, "metrics": METRICS})
+}
+
+/// Names of levels and the severity that each one begins with. Source: OpenTelemetry, log data model.
+const LEVELS: &[(&str, u64)] =
+    &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
+
+/// Actions that are logged: the severity, and what is said.
+const LOGGED: &[(&str, u64, &str)] = &[
+    ("session/ready", 9, "a session is ready"),
+    ("chat/turnStarted", 5, "a turn has started"),
+    ("chat/toolCallStart", 5, "a tool is called"),
+    ("chat/turnComplete", 9, "a turn is complete"),
+    ("chat/turnCancelled", 13, "a turn was cancelled"),
+    ("chat/error", 17, "a turn has failed"),
+];
+
+/// Actions that end what a span stands for.
+const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error"];
+
+/// A kind of telemetry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Signal {
+    /// Log records from a severity on.
+    Logs(u64),
+    Traces,
+    Metrics,
+}
+
+/// What a channel is about; `None` for what is no channel of telemetry here.
+fn signal(uri: &str) -> Option<Signal> {
+    match uri {
+        TRACES => return Some(Signal::Traces),
+        METRICS => return Some(Signal::Metrics),
+        LOGS => return Some(Signal::Logs(0)),
+        _ => {}
+    }
+    let level = uri.strip_prefix(LOGS)?.strip_prefix("?level=")?;
+    let row = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(level))?;
+    Some(Signal::Logs(row.1))
+}
+
+fn attributes(pairs: &[(&str, &str)]) -> Value {
+    let one = |(key, value): &(&str, &str)| json!({"key": key, "value": {"stringValue": value}});
+    pairs.iter().filter(|(_, value)| !value.is_empty()).map(one).collect()
+}
+
+impl RefHost {
+    /// Whether a URI is a channel of telemetry.
+    pub(super) fn is_telemetry(&self, uri: &str) -> bool {
+        signal(uri).is_some()
+    }
+
+    /// Tells whoever listens what was published.
+    pub(super) fn telemeter(&mut self, uri: &str, action_type: &str) {
+        let logged = LOGGED.iter().find(|(kind, ..)| *kind == action_type);
+        let Some((_, severity, text)) = logged.filter(|_| self.telemetered) else {
+            return;
+        };
+        let about = self.about(uri);
+        self.log_record(*severity, text, &about);
+        if ENDS.contains(&action_type) {
+            self.span(&about, *severity >= 17);
+            self.measurement(&about);
+        }
+    }
+
+    /// The session, the chat and the turn that something is about, as attributes.
+    fn about(&self, uri: &str) -> Value {
+        if self.has(Fault::TelemetryUncorrelated) {
+            return json!([]);
+        }
+        let chat = self.chats.get(uri);
+        let session = chat.map_or(uri, |chat| chat.session.as_str());
+        let state = self.state(uri);
+        let latest = state["turns"].as_array().and_then(|turns| turns.last());
+        let active = Some(&state["activeTurn"]).filter(|turn| turn.is_object());
+        let turn = active.or(latest).and_then(|turn| turn["id"].as_str());
+        attributes(&[
+            ("ahp.session.id", session),
+            ("ahp.chat.id", chat.map_or("", |_| uri)),
+            ("ahp.turn.id", chat.and(turn).unwrap_or("")),
+        ])
+    }
+
+    fn resource(&self) -> Value {
+        match self.has(Fault::TelemetryUncorrelated) {
+            true => json!({"attributes": []}),
+            false => json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])}),
+        }
+    }
+
+    fn nanoseconds(&self) -> String {
+        let epoch = u128::from(self.epoch_ms) * 1_000_000;
+        (epoch + self.now.as_nanos()).to_string()
+    }
+
+    fn log_record(&mut self, severity: u64, text: &str, about: &Value) {
+        let record = json!({
+            "timeUnixNano": self.nanoseconds(), "severityNumber": severity,
+            "body": {"stringValue": text}, "attributes": about,
+        });
+        let payload = match self.has(Fault::TelemetryUnfolded) {
+            true => record,
+            false => json!({"resourceLogs": [{
+                "resource": self.resource(),
+                "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
+            }]}),
+        };
+        let any = self.has(Fault::LevelIgnored);
+        self.export("otlp/exportLogs", &payload, |signal| match signal {
+            Signal::Logs(from) => any || from <= severity,
+            _ => false,
+        });
+    }
+
+    fn span(&mut self, about: &Value, failed: bool) {
+        let number = self.log.seq();
+        let span = json!({
+            "traceId": format!("{:032x}", u128::from(number) + 1),
+            "spanId": format!("{:016x}", number + 1),
+            "name": "turn", "kind": 1, "attributes": about,
+            "startTimeUnixNano": self.nanoseconds(), "endTimeUnixNano": self.nanoseconds(),
+            "status": {"code": if failed { 2 } else { 1 }},
+        });
+        let payload = json!({"resourceSpans": [{
+            "resource": self.resource(),
+            "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
+        }]});
+        let method = match self.has(Fault::TelemetryMisplaced) {
+            true => "otlp/exportMetrics",
+            false => "otlp/exportTraces",
+        };
+        self.export(method, &payload, |signal| signal == Signal::Traces);
+    }
+
+    fn measurement(&mut self, about: &Value) {
+        let point = json!({
+            "timeUnixNano": self.nanoseconds(), "asInt": "1", "attributes": about,
+        });
+        let sum = json!({"aggregationTemporality": 1, "isMonotonic": true, "dataPoints": [point]});
+        let payload = json!({"resourceMetrics": [{
+            "resource": self.resource(),
+            "scopeMetrics": [{
+                "scope": {"name": "host"}, "metrics": [{"name": "ahp.turns", "sum": sum}],
+            }],
+        }]});
+        self.export("otlp/exportMetrics", &payload, |signal| signal == Signal::Metrics);
+    }
+
+    fn export(&mut self, method: &str, payload: &Value, wanted: impl Fn(Signal) -> bool) {
+        let everybody = self.has(Fault::TelemetryForAll) && method == "otlp/exportLogs";
+        let mut told: Vec<(ConnId, String)> = Vec::new();
+        for (conn, connection) in &self.connections {
+            let listens = |uri: &&String| signal(uri).is_some_and(&wanted);
+            let mut channels: Vec<&String> =
+                connection.subscriptions.iter().filter(listens).collect();
+            channels.sort();
+            told.extend(channels.iter().map(|uri| (*conn, (*uri).clone())));
+            if everybody && channels.is_empty() && connection.client.is_some() {
+                told.push((*conn, LOGS.to_owned()));
+            }
+        }
+        for (conn, uri) in told {
+            let channel = match self.has(Fault::TelemetryRenamed) {
+                true => uri.split('?').next().unwrap_or("").to_owned(),
+                false => uri,
+            };
+            let params = json!({"channel": channel, "payload": payload});
+            let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+            if self.has(Fault::TelemetryReplayed) {
+                self.latest_record = Some(message.clone());
+            }
+            self.send(conn, message);
+        }
+    }
+
+    /// Tells a client that came back what it has missed: a fault.
+    pub(super) fn repeat_record(&mut self, conn: ConnId) {
+        let listens = |it: &super::engine::Connection| {
+            it.subscriptions.iter().any(|uri| self.is_telemetry(uri))
+        };
+        if self.connections.get(&conn).is_some_and(listens)
+            && let Some(message) = self.latest_record.clone()
+        {
+            self.late.push((conn, crate::wire::frame::Frame::json(&message)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_channels() {
+        assert_eq!(signal("ahp-otlp://logs?level=WARN"), Some(Signal::Logs(13)));
+        assert_eq!(signal("ahp-otlp://logs"), Some(Signal::Logs(0)));
+        assert_eq!(signal("ahp-otlp://traces"), Some(Signal::Traces));
+        assert_eq!(signal("ahp-otlp://logs?level=loud"), None);
+        assert_eq!(signal("ahp-otlp://profiles"), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Rows of faults in authentication, in telemetry and in what errors say.
+
+use crate::host::fault::Fault;
+use crate::run::mutants::Row;
+
+use super::row;
+
+/// In the order of the faults.
+pub(super) const ROWS: &[Row] = &[
+    row(
+        Fault::AgentsUnprotected,
+        &[
+            "auth/a-protected-agent-asks-for-a-token",
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/a-token-is-for-one-connection",
+            "auth/an-empty-token-takes-it-back",
+            "auth/an-invalid-token-is-refused",
+        ],
+    ),
+    row(
+        Fault::AdvertisedUnknown,
+        &[
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/a-token-is-for-one-connection",
+            "auth/a-token-opens-the-agent",
+            "auth/an-empty-token-takes-it-back",
+            "auth/an-invalid-token-is-refused",
+        ],
+    ),
+    row(Fault::InvalidTokenTaken, &["auth/an-invalid-token-is-refused"]),
+    row(Fault::TokensShared, &["auth/a-token-is-for-one-connection"]),
+    row(Fault::TokensNotTakenBack, &["auth/an-empty-token-takes-it-back"]),
+    row(Fault::LifetimeIgnored, &["auth/a-token-ends-with-its-lifetime"]),
+    row(Fault::OptionalDemanded, &["auth/what-is-optional-is-not-asked-for"]),
+    row(
+        Fault::AuthWithoutResources,
+        &[
+            "shape.host",
+            "auth/a-protected-agent-asks-for-a-token",
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/an-empty-token-takes-it-back",
+        ],
+    ),
+    row(
+        Fault::AuthCodeWrong,
+        &[
+            "auth/a-protected-agent-asks-for-a-token",
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/an-empty-token-takes-it-back",
+        ],
+    ),
+    row(Fault::ExpiryToldToAll, &["auth/a-token-ends-with-its-lifetime"]),
+    row(Fault::ExpiryMisshapen, &["shape.host", "auth/a-token-ends-with-its-lifetime"]),
+    row(
+        Fault::TelemetryForAll,
+        &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],
+    ),
+    row(Fault::LevelIgnored, &["telemetry.level"]),
+    row(Fault::TelemetryUncorrelated, &["telemetry/a-turn-is-told-to-who-listens"]),
+    row(
+        Fault::TelemetryMisplaced,
+        &["telemetry.payload", "telemetry/spans-and-measurements-come-apart"],
+    ),
+    row(
+        Fault::TelemetryUnfolded,
+        &[
+            "telemetry.payload",
+            "telemetry/a-turn-is-told-to-who-listens",
+            "telemetry/levels-are-kept-apart",
+        ],
+    ),
+    row(Fault::TelemetryReplayed, &["telemetry/what-was-missed-is-not-told"]),
+    row(Fault::TelemetryWithState, &["telemetry/channels-have-no-state"]),
+    row(
+        Fault::TelemetryRenamed,
+        &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],
+    ),
+    row(Fault::StacksTold, &["errors.no-internals"]),
+];
