@@ -1,8 +1,8 @@
-//! The target `frame`; see `ahp_harness::arb`.
+//! The target `frame`; see `ahp_harness::arb::targets`.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::frame(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::run("frame", data));
 
 #[cfg(not(fuzzing))]
 fn main() {}

@@ -1,8 +1,8 @@
-//! The target `scenario`; see `ahp_harness::arb`.
+//! The target `scenario`; see `ahp_harness::arb::targets`.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::scenario(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::run("scenario", data));
 
 #[cfg(not(fuzzing))]
 fn main() {}

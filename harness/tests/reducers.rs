@@ -15,7 +15,7 @@ use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::sample::Sampling;
 use cases::cases;
 use proptest::prelude::*;
-use story::{act, stories, stories_of};
+use story::{stories, stories_of};
 
 /// A member that no version knows.
 const UNHEARD_OF: &str = "x-unheard-of";
@@ -29,7 +29,7 @@ proptest! {
         let mut state = story.state.clone();
         for action in &story.actions {
             let before = state.clone();
-            match act(&story, &mut state, action) {
+            match story.act(&mut state, action) {
                 Outcome::Applied => {}
                 Outcome::NoOp(_) => prop_assert_eq!(&state, &before, "{} left a trace", action),
                 refused => prop_assert!(false, "{} is {:?} on {}", action, refused, before),
@@ -44,7 +44,7 @@ proptest! {
         let mut state = story.state.clone();
         for action in &story.actions {
             let before = state.clone();
-            act(&story, &mut state, action);
+            story.act(&mut state, action);
             let errors = protocol.check_state(story.kind, &state);
             let error = errors.iter().find(|error| !error.soft);
             prop_assert!(error.is_none(), "{:?} after {} on {}", error, action, before);
@@ -59,8 +59,8 @@ proptest! {
         for action in &story.actions {
             let text = serde_json::to_string(&state).unwrap();
             let mut read: Value = serde_json::from_str(&text).unwrap();
-            let outcome = act(&story, &mut state, action);
-            prop_assert_eq!(act(&story, &mut read, action), outcome);
+            let outcome = story.act(&mut state, action);
+            prop_assert_eq!(story.act(&mut read, action), outcome);
             prop_assert_eq!(&read, &state, "{}", action);
         }
     }
@@ -80,9 +80,9 @@ proptest! {
             let mut broken = action.clone();
             sampler.spoil(&mut broken);
             let before = state.clone();
-            let outcome = act(&story, &mut state, &broken);
+            let outcome = story.act(&mut state, &broken);
             let mut again = before.clone();
-            prop_assert_eq!(&act(&story, &mut again, &broken), &outcome);
+            prop_assert_eq!(&story.act(&mut again, &broken), &outcome);
             prop_assert_eq!(&again, &state, "{}", broken);
             if outcome != Outcome::Applied {
                 prop_assert_eq!(&state, &before, "{} left a trace", broken);
@@ -97,8 +97,8 @@ proptest! {
         let mut marked = story.state.clone();
         marked.as_object_mut().unwrap().insert(UNHEARD_OF.to_owned(), json!({"a": [1, null]}));
         for action in &story.actions {
-            let outcome = act(&story, &mut plain, action);
-            prop_assert_eq!(act(&story, &mut marked, action), outcome);
+            let outcome = story.act(&mut plain, action);
+            prop_assert_eq!(story.act(&mut marked, action), outcome);
         }
         let mark = marked.as_object_mut().unwrap().remove(UNHEARD_OF);
         prop_assert!(mark.is_some() || story.kind == ChannelKind::Canvas);
@@ -110,7 +110,7 @@ proptest! {
     fn actions_of_other_channels_leave_no_trace(one in stories(true), other in stories(true)) {
         let mut state = one.state.clone();
         for action in &other.actions {
-            let outcome = act(&one, &mut state, action);
+            let outcome = one.act(&mut state, action);
             if one.kind != other.kind {
                 prop_assert_eq!(outcome, Outcome::OutOfScope);
                 prop_assert_eq!(&state, &one.state);
@@ -118,7 +118,7 @@ proptest! {
         }
         for action in [json!({"type": "x-mine/set"}), json!({"type": 5}), json!([1]), json!(null)] {
             let before = state.clone();
-            prop_assert_eq!(act(&one, &mut state, &action), Outcome::OutOfScope);
+            prop_assert_eq!(one.act(&mut state, &action), Outcome::OutOfScope);
             prop_assert_eq!(&state, &before);
         }
     }
@@ -137,7 +137,7 @@ proptest! {
         let mut state = story.state.clone();
         for action in &story.actions {
             let before = output(&state);
-            act(&story, &mut state, action);
+            story.act(&mut state, action);
             let after = output(&state);
             let cleared = action["type"] == "terminal/cleared";
             let data = (action["type"] == "terminal/data").then(|| action["data"].as_str().unwrap());

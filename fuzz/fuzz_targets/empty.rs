@@ -1,0 +1,8 @@
+//! The target `empty`; see `ahp_harness::arb::targets`.
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::run("empty", data));
+
+#[cfg(not(fuzzing))]
+fn main() {}

@@ -1,0 +1,409 @@
+//! Laws that hold of states as they grow, in every version: what is finished stays, text only grows,
+//! calls move along their table, the status is the one the turn calls for, ids stay apart, what
+//! nobody knows survives.
+//!
+//! Property tests and fuzz targets hold the same laws; what they have to leave out of a story so that
+//! a law can hold is the law's own affair.
+//!
+//! Knows: states, the table of tool-call transitions. Never knows: how states are reached.
+//!
+//! Start at [`LAWS`].
+
+use std::collections::HashSet;
+
+use crate::model::tool_call::{TRANSITIONS, ToolCallStatus};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
+
+use super::story::{Step, Story};
+
+/// What a law has against a story: nothing, or a sentence.
+pub type Broken = Result<(), String>;
+
+/// A law under its name.
+pub type Law = (&'static str, fn(&Story) -> Broken);
+
+/// Every law.
+pub const LAWS: &[Law] = &[
+    ("finished turns stay", finished_turns_stay),
+    ("text only grows", text_only_grows),
+    ("calls move along the table", calls_move_along_the_table),
+    ("the status is always derivable", the_status_is_always_derivable),
+    ("ids stay apart", ids_stay_apart),
+    ("what nobody knows survives", what_nobody_knows_survives),
+];
+
+/// A finished turn stays what it is; only truncation, loading and resuming change the list.
+///
+/// # Errors
+/// The action that changed one.
+pub fn finished_turns_stay(story: &Story) -> Broken {
+    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+        if matches!(deed(action), "truncated" | "turnsLoaded" | "turnResume") {
+            continue;
+        }
+        let (old, new) = (list(&before, "turns"), list(&after, "turns"));
+        law(new.starts_with(old), || format!("{action} changed finished turns"))?;
+    }
+    Ok(())
+}
+
+/// Text grows at its end, parts are appended, and what has come stays in its turn.
+///
+/// # Errors
+/// The action that did otherwise.
+pub fn text_only_grows(story: &Story) -> Broken {
+    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+        if deed(action) == "turnStarted" {
+            continue;
+        }
+        let Some((old, new)) = parts_of(&before, &after) else { continue };
+        law(new.len() >= old.len(), || format!("{action} took a part away"))?;
+        for (old, new) in old.iter().zip(new) {
+            law(old["kind"] == new["kind"], || format!("{action} made {old} another kind: {new}"))?;
+            let grown = named(new, "content").starts_with(named(old, "content"));
+            law(grown, || format!("{action} changed text: {old} {new}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A tool call stands where it stood, or has taken one step of the table, or its turn ended.
+///
+/// # Errors
+/// The action that moved one otherwise.
+pub fn calls_move_along_the_table(story: &Story) -> Broken {
+    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+        if deed(action) == "turnStarted" {
+            continue;
+        }
+        let Some((old, new)) = parts_of(&before, &after) else { continue };
+        let ended = after.get("activeTurn").is_none();
+        let mut moved = 0;
+        for (old, new) in old.iter().zip(new) {
+            let (old, new) = (&old["toolCall"], &new["toolCall"]);
+            let same = old["toolCallId"] == new["toolCallId"];
+            law(same, || format!("{action} made {old} another call: {new}"))?;
+            let (from, to) = (named(old, "status"), named(new, "status"));
+            if from == to {
+                continue;
+            }
+            moved += 1;
+            let known = ToolCallStatus::from_name(from).zip(ToolCallStatus::from_name(to));
+            let legal = known.is_some_and(|(from, to)| {
+                let cancelled = ended && to == ToolCallStatus::Cancelled && !from.is_final();
+                let step = TRANSITIONS.iter().any(|row| row.from == Some(from) && row.to == to);
+                cancelled || (step && !ended)
+            });
+            law(legal, || format!("{action}: {from} to {to}"))?;
+        }
+        law(ended || moved <= 1, || format!("{action} moved several calls"))?;
+    }
+    Ok(())
+}
+
+/// A status that is the one the turn calls for stays so. A part that is brought ready made may
+/// wait unseen until the status is next derived.
+///
+/// # Errors
+/// The action after which it is another.
+pub fn the_status_is_always_derivable(story: &Story) -> Broken {
+    let holds_turns = story.kind == ChannelKind::Chat || story.version < Version::V0_4;
+    if !holds_turns || story.state.get("turns").is_none() {
+        return Ok(());
+    }
+    let mut state = story.state.clone();
+    let activity = called_for(story.version, &state);
+    *status_mut(&mut state) = json!(status(&story.state) & !31 | activity);
+    let wanted = |action: &Value| !matches!(deed(action), "responsePart" | "ready");
+    for Step { before, action, outcome, after, .. } in story.steps(state, wanted) {
+        let fits = consistent(story.version, &after);
+        law(fits, || format!("{action} {outcome:?}: {after}"))?;
+        let flags = (status(&before) ^ status(&after)) & !31;
+        let may = match deed(action) {
+            "turnStarted" | "inputRequested" | "turnResume" | "isReadChanged" => 32,
+            "isArchivedChanged" => 64,
+            _ => 0,
+        };
+        law(flags & !may == 0, || format!("{action} changed flags"))?;
+    }
+    Ok(())
+}
+
+/// Entries with different ids stay apart.
+///
+/// # Errors
+/// The action that brought one id twice.
+pub fn ids_stay_apart(story: &Story) -> Broken {
+    if !apart(&story.state) {
+        return Ok(());
+    }
+    // A turn may have the id of a finished one, and a list that comes whole may be anything.
+    let wanted = |action: &Value| {
+        let free = ["turnComplete", "turnCancelled", "error", "turnsLoaded"];
+        let mut members = action.as_object().into_iter().flat_map(|members| members.values());
+        let whole = members.any(|value| value.is_array() || value.get("entries").is_some());
+        !free.contains(&deed(action)) && !whole
+    };
+    for Step { before, action, after, .. } in story.steps(story.state.clone(), wanted) {
+        law(apart(&after), || format!("{action} on {before}"))?;
+    }
+    Ok(())
+}
+
+/// What nobody knows changes nothing, and whatever an action leaves alone keeps it.
+///
+/// # Errors
+/// The action that looked at it or lost it.
+pub fn what_nobody_knows_survives(story: &Story) -> Broken {
+    let mut plain = story.state.clone();
+    let mut marked = story.state.clone();
+    mark(&mut marked, "state");
+    for action in &story.actions {
+        let mut brought = action.clone();
+        mark(&mut brought, "action");
+        let before = marked.clone();
+        let outcome = story.act(&mut plain, action);
+        let other = story.act(&mut marked, &brought);
+        law(other == outcome, || format!("{action}: {outcome:?} without marks, {other:?} with"))?;
+        law(unmarked(&marked) == plain, || format!("{action} made something else of marks"))?;
+        law(kept(&before, &marked), || format!("{action} on {before} left {marked}"))?;
+    }
+    Ok(())
+}
+
+fn law(holds: bool, otherwise: impl FnOnce() -> String) -> Broken {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+fn list<'a>(state: &'a Value, name: &str) -> &'a [Value] {
+    state.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn named<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The last part of an action's type, such as `turnStarted`.
+fn deed(action: &Value) -> &str {
+    named(action, "type").rsplit('/').next().unwrap_or_default()
+}
+
+/// The parts of a turn before and after an action: of the active one, or where it has gone.
+fn parts_of<'a>(before: &'a Value, after: &'a Value) -> Option<(&'a [Value], &'a [Value])> {
+    let turn = before.get("activeTurn").filter(|turn| turn.is_object())?;
+    let same = |other: &&Value| other.get("id") == turn.get("id");
+    let now = after.get("activeTurn").filter(same);
+    let ended = list(after, "turns").last().filter(same);
+    let ended = ended.filter(|_| list(after, "turns").len() > list(before, "turns").len());
+    Some((list(turn, "responseParts"), list(now.or(ended)?, "responseParts")))
+}
+
+/// The activity that the parts of a state call for.
+///
+/// Source: the status model of the texts of 0.1.0, 0.2.0 and 1.0.0.
+fn called_for(version: Version, state: &Value) -> u64 {
+    let listed = version < Version::V0_6;
+    let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object()) else {
+        return if listed && !list(state, "inputRequests").is_empty() { 24 } else { 1 };
+    };
+    let waits = |part: &Value| match (named(part, "kind"), named(&part["toolCall"], "status")) {
+        ("toolCall", "pending-confirmation" | "pending-result-confirmation") => true,
+        ("toolCall", "auth-required") | ("inputRequest", _) if listed => false,
+        ("toolCall", "auth-required") => true,
+        ("inputRequest", _) => part["response"].is_null(),
+        _ => false,
+    };
+    let asked = listed && !list(state, "inputRequests").is_empty();
+    if asked || list(turn, "responseParts").iter().any(waits) { 24 } else { 8 }
+}
+
+fn status_mut(state: &mut Value) -> &mut Value {
+    let holder = if state.get("summary").is_some() { &mut state["summary"] } else { state };
+    &mut holder["status"]
+}
+
+fn status(state: &Value) -> u64 {
+    let holder = state.get("summary").unwrap_or(state);
+    holder["status"].as_u64().unwrap_or_default()
+}
+
+/// Whether a status is the one that can be derived, or the error that only the end of a turn tells.
+fn consistent(version: Version, state: &Value) -> bool {
+    let activity = status(state) & 31;
+    let wanted = called_for(version, state);
+    activity == wanted || (activity == 2 && wanted == 1)
+}
+
+/// The lists whose entries actions keep apart, and what tells the entries apart.
+const APART: [(&str, &str); 12] = [
+    ("queuedMessages", "id"),
+    ("inputRequests", "id"),
+    ("inputNeeded", "id"),
+    ("activeClients", "clientId"),
+    ("chats", "resource"),
+    ("customizations", "id"),
+    ("files", "id"),
+    ("annotations", "id"),
+    ("entries", "id"),
+    ("entries", "resource"),
+    ("backgroundWork", "id"),
+    ("turns", "id"),
+];
+
+/// Whether every list of [`APART`] has each key once, and every set each text.
+fn apart(state: &Value) -> bool {
+    let once = |items: &[Value], key: &str| {
+        let mut seen = HashSet::new();
+        let keys = items.iter().filter_map(|item| item.get(key).and_then(Value::as_str));
+        keys.into_iter().all(|key| seen.insert(key.to_owned()))
+    };
+    let sets = ["workingDirectories", "sessions"].iter().all(|set| {
+        let mut seen = HashSet::new();
+        list(state, set).iter().filter_map(Value::as_str).all(|text| seen.insert(text.to_owned()))
+    });
+    let threads = list(state, "annotations").iter().all(|item| once(list(item, "entries"), "id"));
+    sets && threads && APART.iter().all(|(name, key)| once(list(state, name), key))
+}
+
+/// Gives every object a member that nobody knows.
+fn mark(value: &mut Value, whose: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| mark(item, whose)),
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match member {
+                    // Every member of a map is an entry: one that nobody knows would keep it from being empty.
+                    Value::Object(entries) if MAPS.contains(&&**name) => {
+                        entries.values_mut().for_each(|entry| mark(entry, whose));
+                    }
+                    member => mark(member, whose),
+                }
+            }
+            members.insert(MARK, json!([whose, null]));
+        }
+        _ => {}
+    }
+}
+
+/// Members that are maps, and go when they are empty.
+const MAPS: [&str; 1] = ["answers"];
+
+const MARK: &str = "x-mark";
+
+fn unmarked(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(unmarked).collect(),
+        Value::Object(members) => {
+            let known = members.iter().filter(|(name, _)| **name != *MARK);
+            Value::Object(known.map(|(name, member)| (name.clone(), unmarked(member))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether a value came with the action, or was made around what did.
+fn brought(value: &Value) -> bool {
+    let parts = |value: &Value| match value {
+        Value::Array(items) => items.iter().any(brought),
+        Value::Object(members) => members.values().any(brought),
+        _ => false,
+    };
+    match value.get(MARK) {
+        Some(mark) => *mark == json!(["action", null]),
+        None => parts(value),
+    }
+}
+
+/// Members that an action makes from nothing but its type.
+const MADE: [&str; 2] = ["lifecycle", "state"];
+
+/// Whether everything that stands in `after` as it stood in `before` has kept its marks. What came
+/// with the action has the action's, and counts as well.
+fn kept(before: &Value, after: &Value) -> bool {
+    if before == after || brought(after) {
+        return true;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let marked = unmarked(before) != unmarked(after) || old.get(MARK) == new.get(MARK);
+            let free = |name: &str| name == MARK || MADE.contains(&name);
+            let others = new.iter().filter(|(name, _)| !free(name));
+            let kept = |name: &str, new: &Value| old.get(name).is_none_or(|old| kept(old, new));
+            marked && others.into_iter().all(|(name, value)| kept(name, value))
+        }
+        (Value::Array(old), Value::Array(new)) => new.iter().all(|value| {
+            let plain = unmarked(value);
+            let like = |item: &&Value| unmarked(item) == plain;
+            // Where there are more of a kind than before, some are new.
+            let more = new.iter().filter(like).count() > old.iter().filter(like).count();
+            more || old.iter().filter(like).any(|old| kept(old, value))
+        }),
+        _ => true,
+    }
+}
+
+/// The calls of the active turn, watched as actions go by: cheap enough to stand after every action.
+#[derive(Debug, Default)]
+pub struct Calls {
+    turn: Option<String>,
+    statuses: Vec<(String, ToolCallStatus)>,
+}
+
+impl Calls {
+    /// The calls of a state.
+    pub fn of(state: &Value) -> Calls {
+        let mut calls = Calls::default();
+        calls.read(state);
+        calls
+    }
+
+    /// Holds the state after an action against the one before it.
+    ///
+    /// # Errors
+    /// A call that did not move along the table.
+    pub fn step(&mut self, action: &Value, state: &Value) -> Broken {
+        let deed = deed(action);
+        let about = ["toolCall", "turn", "response", "error", "truncated", "input"];
+        if !about.iter().any(|word| deed.starts_with(word)) {
+            return Ok(());
+        }
+        let before = std::mem::take(self);
+        self.read(state);
+        if before.turn != self.turn || deed == "turnStarted" {
+            return Ok(());
+        }
+        // Parts are appended and never move, so each call stands at its place.
+        for ((id, from), (same, to)) in before.statuses.iter().zip(&self.statuses) {
+            law(id == same, || format!("{action} put the call {same} where {id} stood"))?;
+            let step = || TRANSITIONS.iter().any(|row| row.from == Some(*from) && row.to == *to);
+            law(from == to || step(), || format!("{action}: {} to {}", from.name(), to.name()))?;
+        }
+        let kept = self.statuses.len() >= before.statuses.len();
+        law(kept, || format!("{action} took a call away"))
+    }
+
+    fn read(&mut self, state: &Value) {
+        let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object()) else { return };
+        self.turn = Some(named(turn, "id").to_owned());
+        let calls = list(turn, "responseParts").iter().filter_map(|part| part.get("toolCall"));
+        let read = |call: &Value| {
+            let status = ToolCallStatus::from_name(named(call, "status"))?;
+            Some((named(call, "toolCallId").to_owned(), status))
+        };
+        self.statuses.extend(calls.filter_map(read));
+    }
+}
+
+/// What can be seen of a state alone: the status is one that the turn calls for.
+///
+/// # Errors
+/// It is another.
+pub fn is_sound(version: Version, kind: ChannelKind, state: &Value) -> Broken {
+    let holds_turns = kind == ChannelKind::Chat && version >= Version::V0_4;
+    if !holds_turns || state.get("turns").is_none() {
+        return Ok(());
+    }
+    law(consistent(version, state), || format!("the status fits no turn: {state}"))
+}

@@ -1,0 +1,131 @@
+//! States and actions drawn from the tables of a version: what reducers are tried with.
+//!
+//! Every decision is a call of `choose(n)`, as in [`wire::sample`](crate::wire::sample), so that a
+//! property test, a fuzzer's bytes and dice can all tell stories.
+//!
+//! Knows: tables, reducers. Never knows: where choices come from.
+
+use std::fmt;
+
+use crate::model::{Outcome, apply_at};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
+use crate::wire::sample::Sampling;
+use crate::wire::version::Version;
+
+/// What the clock shows.
+pub const NOW_MS: u64 = 9_999;
+
+/// A state and what comes to it.
+#[derive(Clone)]
+pub struct Story {
+    /// The version of the tables.
+    pub version: Version,
+    /// The channel.
+    pub kind: ChannelKind,
+    /// The state before.
+    pub state: Value,
+    /// What comes to it, in order.
+    pub actions: Vec<Value>,
+}
+
+impl fmt::Debug for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} {}", self.version, self.kind, self.state)?;
+        self.actions.iter().try_for_each(|action| write!(f, "\n  {action}"))
+    }
+}
+
+/// Which stories are told.
+#[derive(Clone, Copy, Debug)]
+pub struct Telling {
+    /// The version of the tables.
+    pub version: Version,
+    /// The channel; any where it is not said.
+    pub kind: Option<ChannelKind>,
+    /// The most actions of a story.
+    pub longest: usize,
+    /// Whether there is also what no table lists.
+    pub strange: bool,
+}
+
+impl Story {
+    /// The story that a row of choices tells; `None` where the version has no such channel.
+    pub fn tell(telling: Telling, choose: &mut dyn FnMut(usize) -> usize) -> Option<Story> {
+        let Telling { version, kind, longest, strange } = telling;
+        let protocol = Protocol::of(version)?;
+        let rows: Vec<_> = protocol.actions().collect();
+        let drawn = rows.get(choose(rows.len()))?.channel;
+        let kind = kind.unwrap_or(drawn);
+        let own: Vec<_> = rows.iter().filter(|row| row.channel == kind).collect();
+        let count = 1 + choose(longest);
+        let types: Vec<&str> = (0..count)
+            .filter_map(|_| own.get(choose(own.len())).map(|row| row.action_type.as_str()))
+            .collect();
+        let odd = if strange { 4 } else { 0 };
+        let sampling =
+            Sampling { unknown: odd, strange: odd, timeless: odd, ..Sampling::default() };
+        let mut sampler = protocol.sampler(sampling, choose);
+        let state = sampler.state(kind).filter(|_| !own.is_empty())?;
+        let mut actions: Vec<Value> =
+            types.iter().filter_map(|name| sampler.action(name)).collect();
+        actions.iter_mut().for_each(|action| aim(&state, action, choose));
+        Some(Story { version, kind, state, actions })
+    }
+
+    /// Folds one action.
+    pub fn act(&self, state: &mut Value, action: &Value) -> Outcome {
+        apply_at(self.version, self.kind, NOW_MS, state, action)
+    }
+
+    /// The story step by step from a state; actions that are not wanted are left out.
+    pub fn steps<'a>(
+        &'a self,
+        mut state: Value,
+        wanted: impl Fn(&Value) -> bool + 'a,
+    ) -> impl Iterator<Item = Step<'a>> {
+        self.actions.iter().filter(move |action| wanted(action)).map(move |action| {
+            let before = state.clone();
+            let outcome = self.act(&mut state, action);
+            Step { version: self.version, before, action, outcome, after: state.clone() }
+        })
+    }
+}
+
+/// One action of a story, with the state before and after it.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// The version.
+    pub version: Version,
+    /// The state before.
+    pub before: Value,
+    /// The action.
+    pub action: &'a Value,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The state after.
+    pub after: Value,
+}
+
+/// Lets three of four actions that are about a turn, a part or a tool call be about the active one.
+fn aim(state: &Value, action: &mut Value, choose: &mut dyn FnMut(usize) -> usize) {
+    let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object() && choose(4) > 0)
+    else {
+        return;
+    };
+    let parts = turn["responseParts"].as_array().into_iter().flatten();
+    let ids = |part: &Value| {
+        let call = part.get("toolCall").and_then(|call| call.get("toolCallId"));
+        call.or_else(|| part.get("id")).cloned()
+    };
+    let ids: Vec<Value> = parts.filter_map(ids).collect();
+    let Some(members) = action.as_object_mut() else { return };
+    for (name, value) in members.iter_mut() {
+        match &**name {
+            "turnId" => *value = turn["id"].clone(),
+            "toolCallId" | "partId" if !ids.is_empty() => *value = ids[choose(ids.len())].clone(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Targets about whole conversations: several clients, the reference host, the oracle as the judge.
+//!
+//! What a client sends is drawn from the tables: any request or action that a client may send, aimed at
+//! channels and ids that it has seen, so that most of it means something. Whatever they send, the host
+//! may not break a rule.
+//!
+//! Knows: client engines, the host, the oracle. Never knows: sockets.
+
+use std::time::Duration;
+
+use crate::arb::choices::Choices;
+use crate::host::engine::{Config, RefHost};
+use crate::host::{Host, Output};
+use crate::oracle::{Options, Oracle};
+use crate::peer::client::ClientEngine;
+use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::verdict::Weight;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::protocol::{Dispatch, Protocol};
+use crate::wire::sample::Sampling;
+use crate::wire::version::Version;
+
+const SESSION: &str = "ahp-session:/s";
+/// The most that clients do in a conversation.
+const LONGEST: usize = 200;
+/// What a client may ask for so that the conversation goes on.
+const REQUESTS: &[&str] = &["fetchTurns", "listSessions", "ping", "subscribe", "createChat"];
+/// Scripts of the turns.
+const SCRIPTS: &[&str] = &[
+    "say a b",
+    "tool shell x confirm\nsay b",
+    "tool client look b",
+    "ask Q\nsay d",
+    "endless",
+    "fail net resumable\nsay after",
+    "parallel\ntool read a confirm\ntool edit b\nend",
+];
+
+/// What clients do, and how often of so many.
+type Share = (usize, Deed);
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Turn,
+    Act,
+    Ask,
+    Leave,
+    ComeBack,
+    Wait,
+}
+
+/// Clients that talk.
+pub fn dispatch(data: &[u8]) {
+    const SHARES: &[Share] =
+        &[(3, Deed::Turn), (10, Deed::Act), (3, Deed::Ask), (1, Deed::Leave), (3, Deed::Wait)];
+    converse(data, SHARES, 10_000);
+}
+
+/// Clients that come and go, at a host that keeps little.
+pub fn reconnect(data: &[u8]) {
+    const SHARES: &[Share] = &[
+        (2, Deed::Turn),
+        (4, Deed::Act),
+        (1, Deed::Ask),
+        (4, Deed::Leave),
+        (6, Deed::ComeBack),
+        (2, Deed::Wait),
+    ];
+    converse(data, SHARES, 6);
+}
+
+fn converse(data: &[u8], shares: &[Share], replay: usize) {
+    let mut choices = Choices::new(data);
+    let versions = [Version::V1_0, Version::V0_9];
+    let Some(version) = choices.pick(&versions).copied() else { return };
+    let Some(mut room) = Room::open(version, replay, 1 + choices.below(3)) else { return };
+    for _ in 0..LONGEST {
+        if choices.is_dry() {
+            break;
+        }
+        let who = choices.below(room.clients.len());
+        let mut place = choices.below(shares.iter().map(|(share, _)| share).sum());
+        let deed = shares.iter().find(|(share, _)| match place.checked_sub(*share) {
+            Some(rest) => {
+                place = rest;
+                false
+            }
+            None => true,
+        });
+        if let Some((_, deed)) = deed {
+            room.act(who, *deed, &mut choices);
+        }
+    }
+    room.rest();
+    let oracle = room.oracle;
+    for report in oracle.finish() {
+        let heavy = |weight| matches!(weight, Weight::Must | Weight::Essential);
+        let finding = report.findings.iter().find(|finding| heavy(finding.weight));
+        assert!(finding.is_none(), "{finding:?}");
+    }
+}
+
+/// A host and its clients.
+struct Room {
+    protocol: &'static Protocol,
+    version: Version,
+    host: RefHost,
+    oracle: Oracle,
+    clients: Vec<Client>,
+    now: Duration,
+    line: u64,
+    conns: u32,
+    turns: u32,
+}
+
+struct Client {
+    engine: ClientEngine,
+    conn: Option<ConnId>,
+}
+
+impl Room {
+    /// A host with a session, and clients that see all of it.
+    fn open(version: Version, replay: usize, clients: usize) -> Option<Room> {
+        let mut room = Room {
+            protocol: Protocol::of(version)?,
+            version,
+            host: RefHost::new(Config { replay_capacity: replay, ..Config::default() }),
+            oracle: Oracle::new(Options::default()),
+            clients: Vec::new(),
+            now: Duration::ZERO,
+            line: 0,
+            conns: 0,
+            turns: 0,
+        };
+        for number in 0..clients {
+            let engine = ClientEngine::new(format!("c{number}"), true);
+            room.clients.push(Client { engine, conn: None });
+            room.connect(number);
+            room.ask(
+                number,
+                "initialize",
+                json!({
+                    "protocolVersions": [(version.to_string())],
+                    "clientId": (format!("c{number}")), "initialSubscriptions": [ROOT],
+                }),
+            );
+            if number == 0 {
+                room.ask(number, "createSession", json!({"channel": SESSION}));
+                room.pass(Duration::from_secs(1));
+            }
+            room.ask(number, "subscribe", json!({"channel": SESSION}));
+            let chats = room.chats(number);
+            for chat in chats {
+                room.ask(number, "subscribe", json!({"channel": chat}));
+            }
+        }
+        Some(room)
+    }
+
+    fn tell(&mut self, conn: ConnId, event: Event) {
+        self.line += 1;
+        self.oracle.observe(&Entry { line: self.line, at: self.now, conn, event });
+    }
+
+    fn connect(&mut self, who: usize) {
+        let conn = ConnId(self.conns);
+        self.conns += 1;
+        self.clients[who].conn = Some(conn);
+        let name = self.clients[who].engine.client_id.clone();
+        self.tell(conn, Event::open(name));
+        self.host.handle_open(self.now, conn);
+        self.deliver();
+    }
+
+    fn leave(&mut self, who: usize) {
+        let Some(conn) = self.clients[who].conn.take() else { return };
+        self.clients[who].engine.lost();
+        let (by, code, reason) = (Side::Client, None, String::new());
+        self.tell(conn, Event::Closed { by, code, reason });
+        self.host.handle_close(self.now, conn);
+        self.deliver();
+    }
+
+    fn send(&mut self, who: usize, message: &Message) {
+        let Some(conn) = self.clients[who].conn else { return };
+        let frame = message.frame();
+        self.tell(conn, Event::Sent(Seen::new(frame.clone()).into()));
+        self.host.handle_frame(self.now, conn, &frame);
+        self.deliver();
+    }
+
+    fn ask(&mut self, who: usize, method: &str, params: Value) {
+        let (_, message) = self.clients[who].engine.request(method, params);
+        self.send(who, &message);
+    }
+
+    /// What the host says reaches its clients at once.
+    fn deliver(&mut self) {
+        while let Some(output) = self.host.poll_output() {
+            match output {
+                Output::Send { conn, frame } => {
+                    self.tell(conn, Event::Received(Seen::new(frame.clone()).into()));
+                    self.hear(conn, &frame);
+                }
+                Output::Close { conn, code, reason } => {
+                    let (by, code) = (Side::Host, Some(code));
+                    self.tell(conn, Event::Closed { by, code, reason });
+                    if let Some(client) = self.clients.iter_mut().find(|c| c.conn == Some(conn)) {
+                        client.conn = None;
+                        client.engine.lost();
+                    }
+                    self.host.handle_close(self.now, conn);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, conn: ConnId, frame: &Frame) {
+        let client = self.clients.iter_mut().find(|client| client.conn == Some(conn));
+        if let (Some(client), Decoded::Message(message)) = (client, decode(frame)) {
+            client.engine.handle(&message);
+        }
+    }
+
+    /// Time passes, as far as the host has anything to do by then.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(due) = self.host.next_timeout().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.host.handle_timeout(self.now);
+            self.deliver();
+        }
+        self.now = end;
+    }
+
+    /// Everybody who is there hears everything, and somebody new looks at what there is.
+    fn rest(&mut self) {
+        self.pass(Duration::from_secs(2));
+        let late = self.clients.len();
+        self.clients.push(Client { engine: ClientEngine::new("late", true), conn: None });
+        self.connect(late);
+        let channels: Vec<Value> = self.known(0).iter().map(|uri| json!(uri)).collect();
+        self.ask(
+            late,
+            "initialize",
+            json!({
+                "protocolVersions": [(self.version.to_string())],
+                "clientId": "late", "initialSubscriptions": channels,
+            }),
+        );
+    }
+
+    /// The chats that a client knows of.
+    fn chats(&self, who: usize) -> Vec<String> {
+        let mirror = self.clients[who].engine.mirror(SESSION);
+        let state = mirror.map(|mirror| mirror.confirmed().clone()).unwrap_or_default();
+        let chats = state["chats"].as_array().into_iter().flatten();
+        chats.filter_map(|chat| chat["resource"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// The channels that a client knows of.
+    fn known(&self, who: usize) -> Vec<String> {
+        let mut known = vec![ROOT.to_owned(), SESSION.to_owned()];
+        known.extend(self.chats(who));
+        known
+    }
+
+    fn act(&mut self, who: usize, deed: Deed, choices: &mut Choices<'_>) {
+        match deed {
+            Deed::Turn => self.turn(who, choices),
+            Deed::Act => self.dispatch(who, choices),
+            Deed::Ask => self.request(who, choices),
+            Deed::Leave => self.leave(who),
+            Deed::ComeBack => self.come_back(who),
+            Deed::Wait => self.pass(Duration::from_millis(1 << choices.below(10))),
+        }
+    }
+
+    fn turn(&mut self, who: usize, choices: &mut Choices<'_>) {
+        let Some(chat) = choices.pick(&self.chats(who)).cloned() else { return };
+        self.turns += 1;
+        let script = choices.pick(SCRIPTS).copied().unwrap_or_default();
+        let action = json!({
+            "type": "chat/turnStarted", "turnId": (format!("t{}", self.turns)),
+            "startedAt": "2026-01-01T00:00:00.000Z",
+            "message": {"text": (format!("ahp-script: 1\n{script}")), "origin": {"kind": "user"}},
+        });
+        self.say(who, &chat, action);
+    }
+
+    fn say(&mut self, who: usize, channel: &str, action: Value) {
+        let (_, message) = self.clients[who].engine.dispatch(channel, action, None);
+        self.send(who, &message);
+    }
+
+    /// Any action of a channel, mostly one that clients may dispatch, about what is there.
+    fn dispatch(&mut self, who: usize, choices: &mut Choices<'_>) {
+        let Some(channel) = choices.pick(&self.known(who)).cloned() else { return };
+        let kind = match channel.as_str() {
+            ROOT => ChannelKind::Root,
+            SESSION => ChannelKind::Session,
+            _ => ChannelKind::Chat,
+        };
+        let forbidden = choices.below(8) == 0;
+        let may = |dispatch: &Dispatch| (*dispatch == Dispatch::Client) != forbidden;
+        let rows = self.protocol.actions().filter(|row| row.channel == kind && may(&row.dispatch));
+        let types: Vec<&str> = rows.map(|row| row.action_type.as_str()).collect();
+        let Some(name) = choices.pick(&types) else { return };
+        let sampling = Sampling::default();
+        let mut choose = |count| choices.below(count);
+        let drawn = self.protocol.sampler(sampling, &mut choose).action(name);
+        let Some(mut action) = drawn else { return };
+        let state = self.clients[who].engine.mirror(&channel).map(|mirror| mirror.optimistic());
+        aim(&mut action, &state.unwrap_or_default(), &self.clients[who].engine.client_id, choices);
+        self.say(who, &channel, action);
+    }
+
+    fn request(&mut self, who: usize, choices: &mut Choices<'_>) {
+        let Some(method) = choices.pick(REQUESTS).copied() else { return };
+        let Some(channel) = choices.pick(&self.known(who)).cloned() else { return };
+        let params = match method {
+            "createChat" => {
+                self.turns += 1;
+                json!({"channel": SESSION, "chat": (format!("ahp-chat:/n{}", self.turns))})
+            }
+            "listSessions" => json!({"channel": ROOT}),
+            _ => json!({"channel": channel}),
+        };
+        self.ask(who, method, params);
+    }
+
+    fn come_back(&mut self, who: usize) {
+        self.leave(who);
+        self.connect(who);
+        let (_, message) = self.clients[who].engine.reconnect(None, None);
+        self.send(who, &message);
+    }
+}
+
+/// Turns the ids of an action into ids of the state, three times of four.
+fn aim(action: &mut Value, state: &Value, client: &str, choices: &mut Choices<'_>) {
+    let turn = &state["activeTurn"];
+    let parts = turn["responseParts"].as_array().cloned().unwrap_or_default();
+    let Some(members) = action.as_object_mut() else { return };
+    for (name, value) in members.iter_mut() {
+        if choices.below(4) == 0 {
+            continue;
+        }
+        let ids = |place: &str| -> Vec<Value> {
+            parts.iter().filter_map(|part| part.pointer(place)).cloned().collect()
+        };
+        let meant = match &**name {
+            "turnId" => turn.get("id").cloned(),
+            "toolCallId" => choices.pick(&ids("/toolCall/toolCallId")).cloned(),
+            "requestId" => choices.pick(&ids("/request/id")).cloned(),
+            "clientId" => Some(json!(client)),
+            _ => None,
+        };
+        if let Some(meant) = meant {
+            *value = meant;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Targets on the official reducer of 1.0.0: its speed beside ours, and whether both agree.
+//!
+//! Actions that are known to bring out a defect of the crate (`reports/reducers`) are left out of the
+//! pool: each of them would end every campaign with what is known.
+//!
+//! Knows: the crate. Never knows: how disagreements are reported.
+
+use std::sync::OnceLock;
+
+use ahp_1_0::ahp_types::actions::StateAction;
+use ahp_1_0::ahp_types::state::ChatState;
+use ahp_1_0::reducers::apply_action_to_chat;
+
+use crate::arb::laws::Calls;
+use crate::arb::pool::Pool;
+use crate::arb::story::NOW_MS;
+use crate::model::apply_at;
+use crate::reducers::compare::{differences, same};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::version::Version;
+
+use super::reducers::{Order, order};
+
+/// What brings out a known defect, by a text that stands in the action or state.
+const KNOWN: &[(&str, &str)] = &[
+    ("queue-order", "chat/queuedMessagesReordered"),
+    ("auth-required", "chat/toolCallAuth"),
+    ("auth-required", "\"auth-required\""),
+];
+
+/// The chat's pool, and each of its entries as the crate reads it.
+struct Typed {
+    pool: &'static Pool,
+    states: Vec<Option<ChatState>>,
+    actions: Vec<Option<StateAction>>,
+}
+
+fn typed() -> Option<&'static Typed> {
+    static TYPED: OnceLock<Option<Typed>> = OnceLock::new();
+    let of = || {
+        let pool = Pool::of(Version::V1_0, ChannelKind::Chat)?;
+        let states = pool.states.iter().map(read).collect();
+        Some(Typed { pool, states, actions: pool.actions.iter().map(read).collect() })
+    };
+    TYPED.get_or_init(of).as_ref()
+}
+
+/// An entry as the crate reads it, where it can and no defect is known of it.
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+    let text = value.to_text();
+    let known = KNOWN.iter().any(|(_, word)| text.contains(word));
+    if known { None } else { serde_json::from_str(&text).ok() }
+}
+
+fn written(state: &ChatState) -> Value {
+    let text = serde_json::to_string(state).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The target `reducers` on a chat of the official crate.
+pub fn orders(data: &[u8]) {
+    let Some(typed) = typed() else { return };
+    let Some(Order { state, picks, .. }) = order(data, typed.pool) else { return };
+    let Some(mut state) = typed.states[state].clone() else { return };
+    for pick in picks {
+        if let Some(action) = &typed.actions[usize::from(*pick) % typed.actions.len()] {
+            apply_action_to_chat(&mut state, action);
+        }
+    }
+    assert!(state.status.is_empty() || !state.status.is_empty());
+}
+
+/// Both reducers, the states compared at the end; where they differ, the first action that made them.
+pub fn differential(data: &[u8]) {
+    let Some(typed) = typed() else { return };
+    let Some(Order { pool, state, picks }) = order(data, typed.pool) else { return };
+    let Some(theirs) = &typed.states[state] else { return };
+    let (mut ours, mut theirs) = (pool.states[state].clone(), theirs.clone());
+    for pick in picks {
+        step(typed, *pick, &mut ours, &mut theirs);
+    }
+    if !same(&ours, &written(&theirs)) {
+        explain(typed, state, picks);
+    }
+}
+
+fn step(typed: &Typed, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
+    let pick = usize::from(pick) % typed.actions.len();
+    if let Some(action) = &typed.actions[pick] {
+        let pool = typed.pool;
+        apply_at(pool.version, pool.kind, NOW_MS, ours, &pool.actions[pick]);
+        apply_action_to_chat(theirs, action);
+    }
+}
+
+/// Plays an order again, and says which action the reducers disagree about.
+fn explain(typed: &Typed, state: usize, picks: &[u8]) {
+    let Some(theirs) = &typed.states[state] else { return };
+    let (mut ours, mut theirs) = (typed.pool.states[state].clone(), theirs.clone());
+    for pick in picks {
+        let before = ours.clone();
+        step(typed, *pick, &mut ours, &mut theirs);
+        let after = written(&theirs);
+        if !same(&ours, &after) {
+            let action = &typed.pool.actions[usize::from(*pick) % typed.actions.len()];
+            let found = differences(&ours, &after);
+            panic!("{action}\non {before}\nours and theirs differ: {found:#?}");
+        }
+    }
+}

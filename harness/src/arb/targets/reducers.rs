@@ -1,0 +1,64 @@
+//! Targets about reducers: orders of drawn actions, and stories with every law.
+
+use crate::arb::choices::Choices;
+use crate::arb::laws::{Calls, LAWS};
+use crate::arb::pool::Pool;
+use crate::arb::story::{NOW_MS, Story, Telling};
+use crate::model::apply_at;
+use crate::wire::version::PUBLISHED;
+
+/// The most actions of an order.
+const LONGEST: usize = 50;
+
+/// A state of a pool, and actions in an order.
+pub(super) struct Order<'a> {
+    /// The pool.
+    pub pool: &'static Pool,
+    /// Which of its states.
+    pub state: usize,
+    /// Which of its actions.
+    pub picks: &'a [u8],
+}
+
+/// An order of actions on any channel of any version, with the laws that cost little.
+pub fn orders(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let all = Pool::all();
+    let pool = all[usize::from(*first) % all.len()].get();
+    let Some(Order { pool, state, picks }) = order(rest, pool) else { return };
+    let mut state = pool.states[state].clone();
+    let mut calls = Calls::of(&state);
+    for pick in picks {
+        let action = &pool.actions[usize::from(*pick) % pool.actions.len()];
+        apply_at(pool.version, pool.kind, NOW_MS, &mut state, action);
+        if let Err(broken) = calls.step(action, &state) {
+            panic!("{} {:?}: {broken}", pool.version, pool.kind);
+        }
+    }
+}
+
+/// The order that bytes say in a pool: where it begins, and then a byte an action.
+pub(super) fn order<'a>(data: &'a [u8], pool: &'static Pool) -> Option<Order<'a>> {
+    let (first, picks) = data.split_first()?;
+    let state = usize::from(*first) % pool.states.len().max(1);
+    (!pool.actions.is_empty() && !pool.states.is_empty()).then(|| Order {
+        pool,
+        state,
+        picks: &picks[..picks.len().min(LONGEST)],
+    })
+}
+
+/// A drawn state and drawn actions, strange ones among them, and every law.
+pub fn laws(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let Some(version) = choices.pick(&PUBLISHED).copied() else { return };
+    let strange = choices.below(4) == 0;
+    let telling = Telling { version, kind: None, longest: 12, strange };
+    let mut choose = |count| choices.below(count);
+    let Some(story) = Story::tell(telling, &mut choose) else { return };
+    for (name, law) in LAWS {
+        if let Err(broken) = law(&story) {
+            panic!("{name}: {broken}\nin {story:?}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Targets about texts that people and hosts write: scenarios, captures, scripts, reports.
+
+use crate::agent::script;
+use crate::report::certificate::Certificate;
+use crate::report::finished::Finished;
+use crate::report::html::html as page;
+use crate::report::replay;
+use crate::run::suite::Carried;
+use crate::scenario::load::load;
+use crate::scenario::render;
+use crate::wire::json::{Value, json};
+
+/// A text as a scenario file: every mistake stands inside the text that it is about.
+pub fn scenario(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &Carried);
+    for error in &loaded.errors {
+        let source = loaded.sources.get(error.span.file as usize);
+        let length = source.map_or(0, |source| source.text.len());
+        assert!(error.span.start as usize <= length, "{error} stands beyond its text");
+        assert!(!error.to_string().is_empty());
+    }
+    if let Some(scenario) = loaded.scenario {
+        render::text(&scenario);
+    }
+}
+
+/// A text as a recorded conversation.
+pub fn capture(data: &[u8]) {
+    if let Err(error) = replay::judge(data, None, false) {
+        assert!(error.line > 0, "{error} stands on no line");
+    }
+}
+
+/// A text as a script: what is read is written as a script that is read as the same one.
+pub fn script(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match script::find(&text) {
+        Some(Ok(script)) => {
+            let written = script.to_string();
+            assert_eq!(script::find(&written), Some(Ok(script)), "{written}");
+        }
+        Some(Err(mistake)) => {
+            assert!(mistake.line > 0, "{mistake} stands on no line");
+            assert!(mistake.line <= text.lines().count(), "{mistake} stands beyond its text");
+        }
+        None => {}
+    }
+}
+
+/// A text in every place of a run that a host can reach. The page has as many tags as with a harmless
+/// text: what a host says is text, and never markup.
+pub fn html(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    // What cannot be in JSON is not in a run's file either.
+    let text: String = text.chars().take(MAX_TEXT).collect();
+    let tags = |said: &str| {
+        let run = Finished::read(run(said).as_bytes());
+        let run = run.unwrap_or_else(|error| panic!("a run of our own is not read: {error}"));
+        let page = page(&run, &Certificate::of(&run));
+        (page.matches('<').count(), page.matches("<script").count())
+    };
+    // A harmless text of the same form: cut at the same length, broken into the same lines.
+    let harmless: String = text.chars().map(|c| if c.is_whitespace() { c } else { 'x' }).collect();
+    assert_eq!(tags(&text), tags(&harmless), "{text:?} became markup");
+}
+
+/// Longer texts are cut by the page, each in its own way.
+const MAX_TEXT: usize = 400;
+
+/// A run of one failed scenario whose host says this wherever it can.
+fn run(said: &str) -> String {
+    let source = json!({"name": "s.yaml", "text": "a\nb\nc\n"});
+    let failure = json!({
+        "file": "s.yaml", "line": 2, "column": 1, "message": said, "label": said,
+        "rule": "ping.response", "transcript": [3],
+    });
+    let frame = json!({
+        "case": 0, "t": 0.1, "conn": "A", "dir": "s2c",
+        "msg": {"jsonrpc": "2.0", "method": said, "params": {"text": said}},
+    });
+    let header = json!({
+        "run": "header", "format": 1, "harness": "0.1.0", "seed": 1, "target": "ws://h",
+        "host": said, "version": "1.0.0", "offers": ["1.0.0"], "versions": [said],
+        "providers": [said], "started": "", "epoch_us": 0, "limit_ms": 1, "shared": false,
+        "authenticated": [],
+    });
+    let result = json!({
+        "run": "result", "case": 0, "scenario": "area/0", "title": "t", "file": "s.yaml",
+        "profile": "core", "proves": ["ping.response"], "status": "fail", "reason": said,
+        "weight": "must", "observations": 1, "took_ms": 1, "failure": failure,
+        "notes": [said], "checks": [],
+    });
+    let case = json!({
+        "run": "case", "case": 0, "scenario": "area/0", "name": "area/0", "sources": [source],
+    });
+    let lines: [Value; 4] = [header, case, frame, result];
+    lines.iter().map(|line| line.to_text() + "\n").collect()
+}

@@ -1,0 +1,89 @@
+//! Targets about frames: reading, shapes, and a host that gets any.
+
+use std::time::Duration;
+
+use crate::host::engine::{Config, RefHost};
+use crate::host::{Host, Output};
+use crate::oracle::{Options, Oracle};
+use crate::transcript::{ConnId, Entry, Event, Seen};
+use crate::wire::channel::ChannelKind;
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+use crate::wire::version::PUBLISHED;
+
+/// A text or binary frame of these bytes. What was read as a message is written as a text that is read
+/// as the same message.
+pub fn frame(data: &[u8]) {
+    let frame = match std::str::from_utf8(data) {
+        Ok(text) => Frame::Text(text.to_owned()),
+        Err(_) => Frame::NotUtf8(data.to_vec()),
+    };
+    assert_eq!(frame.bytes(), data, "a frame keeps its bytes");
+    if let Decoded::Message(message) = decode(&frame) {
+        let again = decode(&message.frame());
+        let Decoded::Message(again) = again else {
+            panic!("{message:?} is written as what is no message: {again:?}");
+        };
+        assert_eq!(again.value(), message.value());
+        assert_eq!(again.kind(), message.kind());
+    }
+    decode(&Frame::Binary(data.to_vec()));
+}
+
+/// The first byte says which version and who sent it, the rest is JSON: as a message, an action and a
+/// state it is judged, twice the same, and every mistake stands at a place and says something.
+pub fn shape(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let first = usize::from(*first);
+    let version = PUBLISHED[first % PUBLISHED.len()];
+    let sender = if first % 2 == 0 { Sender::Host } else { Sender::Client };
+    let Some(protocol) = Protocol::of(version) else { return };
+    let Ok(value) = serde_json::from_slice::<Value>(rest) else { return };
+    let message = Message::new(value.clone());
+    let answers = message.value()["answers"].as_str().map(str::to_owned);
+    let judged = || {
+        let mut errors = protocol.check_message(&message, sender, answers.as_deref());
+        errors.extend(protocol.check_action(&value));
+        errors.extend(protocol.check_state(ChannelKind::Chat, &value));
+        errors.extend(protocol.check_state(ChannelKind::Session, &value));
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let errors = judged();
+    assert_eq!(errors, judged(), "the same value is judged the same");
+    assert!(errors.iter().all(|error| !error.is_empty()));
+}
+
+/// Lines as frames of one client to the reference host; the oracle looks on. A line of hexadecimal
+/// digits after `#` is a binary frame.
+pub fn host(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut host = RefHost::new(Config::default());
+    let mut oracle = Oracle::new(Options::default());
+    let conn = ConnId(0);
+    let mut line = 0;
+    let mut tell = |event: Event| {
+        line += 1;
+        oracle.observe(&Entry { line, at: Duration::from_millis(line), conn, event });
+    };
+    host.handle_open(Duration::ZERO, conn);
+    tell(Event::open("A"));
+    for (number, text) in text.lines().enumerate() {
+        let frame = match text.strip_prefix('#') {
+            Some(bytes) => Frame::Binary(bytes.as_bytes().to_vec()),
+            None => Frame::Text(text.to_owned()),
+        };
+        let now = Duration::from_millis(number as u64);
+        tell(Event::Sent(Seen::new(frame.clone()).into()));
+        host.handle_frame(now, conn, &frame);
+        host.handle_timeout(now);
+        while let Some(output) = host.poll_output() {
+            if let Output::Send { frame, .. } = output {
+                tell(Event::Received(Seen::new(frame).into()));
+            }
+        }
+    }
+    oracle.finish();
+}
