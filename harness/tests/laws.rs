@@ -1,8 +1,6 @@
 //! The laws of `arb::laws` hold of every story, reducers are pure, and a client that guesses ahead
 //! arrives where the host does.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
-
 #[path = "common/cases.rs"]
 mod cases;
 #[path = "common/story.rs"]

@@ -1,8 +1,6 @@
 //! The reducers of every version on states and actions drawn from that version's tables: what a
 //! valid action may come to, and what no action may do.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
-
 #[path = "common/cases.rs"]
 mod cases;
 #[path = "common/story.rs"]
