@@ -14,6 +14,8 @@ pub use ahp_harness_core::{dice, json, model, oracle, transcript, verdict, wire}
 
 pub mod ledger;
 
+pub mod edge;
+
 pub mod peer;
 
 pub mod agent;

@@ -18,6 +18,7 @@ pub mod sample;
 mod shape;
 pub mod template;
 pub mod timestamp;
+pub mod trim;
 pub mod validate;
 pub mod version;
 mod walk;

@@ -236,7 +236,7 @@ impl<'p> Walk<'p> {
 }
 
 /// Whether a value has the JSON type that a shape wants.
-fn admits(shape: &Shape, value: &Value) -> bool {
+pub(super) fn admits(shape: &Shape, value: &Value) -> bool {
     match shape {
         Shape::Any => true,
         Shape::String | Shape::Uri | Shape::Literal(_) | Shape::Enum { .. } => value.is_string(),

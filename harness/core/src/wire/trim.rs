@@ -1,0 +1,155 @@
+//! Takes out of a value what one version of the protocol knows and another does not.
+//!
+//! Most of what versions add are members. Who writes in the newest words and sends to a peer of an
+//! older version need not name them: the tables of both do. What neither table names is an
+//! extension and stays.
+//!
+//! Knows: the tables. Never knows: what was renamed or moved between two versions.
+//!
+//! Start at [`Protocol::trim`].
+
+use crate::wire::json::Value;
+
+use super::channel::ChannelKind;
+use super::protocol::Protocol;
+use super::shape::{Shape, TypeId, Union};
+use super::walk::admits;
+
+/// A type that a table names by what it is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Of<'a> {
+    /// The params of a method.
+    Params(&'a str),
+    /// The result of a method.
+    Result(&'a str),
+    /// An action.
+    Action(&'a str),
+    /// The state of a channel.
+    State(ChannelKind),
+}
+
+impl Protocol {
+    /// Removes what `newer` knows under `theirs` and this version does not know under `own`.
+    pub fn trim(&self, own: Of<'_>, newer: &Protocol, theirs: Of<'_>, value: &mut Value) {
+        if let Some((own, theirs)) = self.type_of(own).zip(newer.type_of(theirs)) {
+            Trim { own: self, newer }.value(own, theirs, value);
+        }
+    }
+
+    /// Whether the members of a type include one of this name.
+    pub fn has_member(&self, of: Of<'_>, member: &str) -> bool {
+        let Some(id) = self.type_of(of) else {
+            return false;
+        };
+        let named = |id: TypeId| match self.shapes.get(id) {
+            Shape::Record(members) => members.iter().any(|known| known.name == member),
+            _ => false,
+        };
+        match self.shapes.get(id) {
+            Shape::Union(union) => union.variants.iter().any(|(_, id)| named(*id)),
+            _ => named(id),
+        }
+    }
+
+    fn type_of(&self, of: Of<'_>) -> Option<TypeId> {
+        match of {
+            Of::Params(method) => self.method(method).map(|row| row.params),
+            Of::Result(method) => self.method(method)?.result,
+            Of::Action(action_type) => self.action(action_type).map(|row| row.shape),
+            Of::State(kind) => self.shapes.named(kind.state_type()),
+        }
+    }
+}
+
+/// The two versions of one pass.
+struct Trim<'p> {
+    own: &'p Protocol,
+    newer: &'p Protocol,
+}
+
+impl Trim<'_> {
+    /// Recursion ends with the value: JSON has a bounded depth here.
+    fn value(&self, own: TypeId, newer: TypeId, value: &mut Value) {
+        match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
+            (Shape::List(own), Shape::List(newer), Value::Array(items)) => {
+                items.iter_mut().for_each(|item| self.value(*own, *newer, item));
+            }
+            (Shape::Map(own), Shape::Map(newer), Value::Object(members)) => {
+                members.values_mut().for_each(|item| self.value(*own, *newer, item));
+            }
+            (Shape::Record(known), Shape::Record(newer), Value::Object(members)) => {
+                members.retain(|name, item| {
+                    let own = known.iter().find(|member| member.name == name.as_str());
+                    let newer = newer.iter().find(|member| member.name == name.as_str());
+                    if let Some((own, newer)) = own.zip(newer) {
+                        self.value(own.shape, newer.shape, item);
+                    }
+                    own.is_some() || newer.is_none()
+                });
+            }
+            (Shape::Union(own), Shape::Union(newer), value) => {
+                if let Some((own, newer)) = variant(own, value).zip(variant(newer, value)) {
+                    self.value(own, newer, value);
+                }
+            }
+            (Shape::AnyOf(own), Shape::AnyOf(newer), value) => {
+                let own = own.iter().find(|id| admits(self.own.shapes.get(**id), value));
+                let newer = newer.iter().find(|id| admits(self.newer.shapes.get(**id), value));
+                if let Some((own, newer)) = own.zip(newer) {
+                    self.value(*own, *newer, value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn variant(union: &Union, value: &Value) -> Option<TypeId> {
+    let tag = match value.get(union.tag.as_str())? {
+        Value::String(tag) => tag.as_str(),
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        _ => return None,
+    };
+    union.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::json::json;
+    use crate::wire::version::Version;
+
+    use super::*;
+
+    #[test]
+    fn takes_out_what_came_later_and_keeps_extensions() {
+        let newest = Protocol::of(Version::V1_0).unwrap();
+        let check = |version: Version, mut action: Value, expected: Value| {
+            let own = Protocol::of(version).unwrap();
+            let name = action["type"].as_str().unwrap().to_owned();
+            own.trim(Of::Action(&name), newest, Of::Action(&name), &mut action);
+            assert_eq!(action, expected, "{version}");
+        };
+        let started = json!({
+            "type": "chat/turnStarted", "turnId": "t", "startedAt": "now", "x-mine": 1,
+            "message": {"text": "a", "origin": {"kind": "user"}, "model": {"id": "m"}},
+        });
+        check(Version::V0_6, started.clone(), started.clone());
+        let mut older = started;
+        older.as_object_mut().unwrap().remove("startedAt");
+        check(Version::V0_5, older.clone(), older.clone());
+        let mut oldest = older.clone();
+        oldest["message"].as_object_mut().unwrap().remove("model");
+        check(Version::V0_4, older, oldest);
+    }
+
+    #[test]
+    fn knows_members() {
+        let has = |version: Version, member: &str| {
+            let protocol = Protocol::of(version).unwrap();
+            protocol.has_member(Of::State(ChannelKind::Session), member)
+        };
+        assert!(has(Version::V1_0, "inputNeeded") && !has(Version::V0_5, "inputNeeded"));
+        assert!(has(Version::V0_2, "turns") && !has(Version::V0_4, "turns"));
+    }
+}

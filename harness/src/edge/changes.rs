@@ -1,0 +1,244 @@
+//! What versions changed in the words of the wire, newest first: one named row for each.
+//!
+//! A row holds below its `since`. Members that were only added have no row, see [`super`].
+//!
+//! Knows: versions, places. Never knows: how a reshaping is done.
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Map;
+use crate::wire::version::Version;
+
+use super::Beside;
+use super::reshape as to;
+
+/// One difference between versions.
+#[derive(Debug)]
+pub struct Change {
+    /// The version that made it: from there on the wire has the newer words.
+    pub since: Version,
+    /// What it is, in one sentence.
+    pub name: &'static str,
+    /// Where it is to be looked for.
+    pub at: &'static [At],
+    /// What it does.
+    pub how: How,
+}
+
+/// A place of a message.
+#[derive(Clone, Copy, Debug)]
+pub enum At {
+    /// Every object.
+    Everywhere,
+    /// Every action.
+    Actions,
+    /// Actions of a type, in the newest words.
+    Action(&'static str),
+    /// The params of a method.
+    Params(&'static str),
+    /// The result of a method.
+    Result(&'static str),
+    /// The state of a kind of channel.
+    State(ChannelKind),
+}
+
+/// What a change does.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// A member has another name.
+    Renamed {
+        /// Its name since.
+        newer: &'static str,
+        /// Its name before.
+        older: &'static str,
+    },
+    /// An object has another form.
+    Reshaped {
+        /// From the newer form to the older one.
+        lower: Reshape,
+        /// Back.
+        lift: Reshape,
+    },
+}
+
+/// Gives an object another form.
+pub type Reshape = fn(&mut Map, Beside<'_>);
+
+const fn row(since: Version, name: &'static str, at: &'static [At], how: How) -> Change {
+    Change { since, name, at, how }
+}
+
+const fn reshaped(lower: Reshape, lift: Reshape) -> How {
+    How::Reshaped { lower, lift }
+}
+
+const fn renamed(newer: &'static str, older: &'static str) -> How {
+    How::Renamed { newer, older }
+}
+
+use At::{Action, Actions, Everywhere, Params, Result, State};
+use ChannelKind::{Root, Session, Terminal};
+
+/// Every difference, newest first.
+pub const CHANGES: &[Change] = &[
+    row(
+        Version::V0_9,
+        "A turn fails with a part that may say that it can be resumed, instead of an error beside its parts.",
+        &[Action("chat/error")],
+        reshaped(to::error_beside, to::error_part),
+    ),
+    row(
+        Version::V0_9,
+        "The error of a failed turn is its last part.",
+        &[Everywhere],
+        reshaped(to::turn_error_beside, to::turn_error_part),
+    ),
+    row(
+        Version::V0_9,
+        "A session whose creation has failed is `failed`, no longer `creationFailed`.",
+        &[State(Session)],
+        reshaped(to::creation_failed, to::failed),
+    ),
+    row(
+        Version::V0_9,
+        "A terminal has a lifecycle, of which the exit code is a part.",
+        &[State(Terminal), State(Root), Action("root/terminalsChanged")],
+        reshaped(to::exit_codes, to::lifecycles),
+    ),
+    row(
+        Version::V0_9,
+        "An annotation names the session, chat and turn that it comes from, instead of a turn.",
+        &[Everywhere],
+        reshaped(to::annotation_turn, to::annotation_origin),
+    ),
+    row(
+        Version::V0_8,
+        "A customization is turned on and off by decisions for scopes, instead of one flag.",
+        &[Action("session/customizationToggled")],
+        reshaped(to::one_flag, to::one_decision),
+    ),
+    row(
+        Version::V0_8,
+        "Customizations carry the decisions about them, instead of one flag.",
+        &[Everywhere],
+        reshaped(to::customization_flag, to::customization_decisions),
+    ),
+    row(
+        Version::V0_8,
+        "What asks for a token describes the resource, instead of naming it.",
+        &[Params("auth/required")],
+        reshaped(to::resource_name, to::resource_metadata),
+    ),
+    row(
+        Version::V0_7,
+        "Sessions and chats have a list of working directories, instead of one.",
+        &[Everywhere],
+        reshaped(to::one_directory, to::directories),
+    ),
+    row(
+        Version::V0_7,
+        "What a chat is made from says of which kind it is.",
+        &[Params("createChat")],
+        reshaped(to::bare_source, to::source_of_a_kind),
+    ),
+    row(
+        Version::V0_6,
+        "Questions are parts of a turn and stay there, instead of a list of open ones.",
+        &[State(ChannelKind::Chat), State(Session)],
+        reshaped(to::listed_questions, to::question_parts),
+    ),
+    row(
+        Version::V0_6,
+        "Files of a changeset are reviewed by URI and by clients, instead of by id and by the host.",
+        &[Action("changeset/filesReviewChanged")],
+        reshaped(to::same, to::same),
+    ),
+    row(
+        Version::V0_5,
+        "The state of a session is flat, instead of title, status and times in a `summary`.",
+        &[State(Session)],
+        reshaped(to::summarised, to::flat),
+    ),
+    row(
+        Version::V0_5,
+        "The times of a session's summary are texts, instead of milliseconds.",
+        &[
+            Result("listSessions"),
+            Params("root/sessionAdded"),
+            Params("root/sessionSummaryChanged"),
+        ],
+        reshaped(to::millis, to::texts),
+    ),
+    row(
+        Version::V0_5,
+        "Several clients can be active in a session, instead of one.",
+        &[Actions],
+        reshaped(to::the_active_client, to::an_active_client),
+    ),
+    row(
+        Version::V0_4,
+        "Turns, their tool calls and questions are a chat's, instead of the session's.",
+        &[Actions],
+        reshaped(to::of_the_session, to::of_the_chat),
+    ),
+    row(
+        Version::V0_3,
+        "What a person wrote is a `message`, which says whom it comes from, instead of a `userMessage`.",
+        &[Everywhere],
+        reshaped(to::user_message, to::message),
+    ),
+    row(
+        Version::V0_3,
+        "A tool call has a contributor, instead of the id of the client that owns it.",
+        &[Everywhere],
+        reshaped(to::owner_of_tool, to::contributor),
+    ),
+    row(
+        Version::V0_3,
+        "The changesets of a session are a member of its state, instead of its summary.",
+        &[State(Session)],
+        reshaped(to::changesets_in_summary, to::changesets_beside),
+    ),
+    row(
+        Version::V0_2,
+        "Customizations are a tree of entries with ids, instead of references by URI.",
+        &[State(Session), Actions],
+        reshaped(to::references, to::entries),
+    ),
+    row(Version::V0_2, "A subscription names a channel.", &[Params("subscribe")], renamed("channel", "resource")),
+    row(Version::V0_2, "So does its end.", &[Params("unsubscribe")], renamed("channel", "resource")),
+    row(
+        Version::V0_2,
+        "What is about a session names its channel.",
+        &[
+            Params("createSession"),
+            Params("disposeSession"),
+            Params("fetchTurns"),
+            Params("completions"),
+        ],
+        renamed("channel", "session"),
+    ),
+    row(
+        Version::V0_2,
+        "What is about a terminal names its channel.",
+        &[Params("createTerminal"), Params("disposeTerminal")],
+        renamed("channel", "terminal"),
+    ),
+    row(
+        Version::V0_1,
+        "A client offers versions, instead of naming one number.",
+        &[Params("initialize")],
+        reshaped(to::one_number, to::offers),
+    ),
+    row(
+        Version::V0_1,
+        "The chosen version is a text, instead of a number.",
+        &[Result("initialize")],
+        reshaped(to::chosen_number, to::chosen_text),
+    ),
+    row(
+        Version::V0_1,
+        "Attachments are of kinds with a label, instead of a type with a display name.",
+        &[Everywhere],
+        reshaped(to::typed_attachments, to::labelled_attachments),
+    ),
+];

@@ -1,0 +1,244 @@
+//! Whole messages: what a client sends is lowered, what a host sends is lifted.
+//!
+//! Knows: methods, envelopes, snapshots. Never knows: what an action does.
+//!
+//! Start at [`Edge::lower_message`] and [`Edge::lift_message`].
+
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
+use crate::wire::json::{Map, Value, json};
+use crate::wire::message::{Kind, Message};
+use crate::wire::trim::Of;
+
+use super::{Beside, Edge, Part, type_of};
+
+/// The one method of all notifications before 0.2.0.
+const WRAPPER: &str = "notification";
+/// What was told in it: its type, and the method it is since.
+const WRAPPED: &[(&str, &str)] = &[
+    ("notify/sessionAdded", "root/sessionAdded"),
+    ("notify/sessionRemoved", "root/sessionRemoved"),
+    ("notify/sessionSummaryChanged", "root/sessionSummaryChanged"),
+    ("notify/authRequired", "auth/required"),
+];
+/// Methods whose results hold snapshots and envelopes.
+const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
+
+impl Edge {
+    /// A request or a notification of a client in the words of the wire.
+    pub fn lower_message(&self, message: Message) -> Message {
+        let Some(method) = message.method().map(str::to_owned).filter(|_| !self.is_plain()) else {
+            return message;
+        };
+        let params = message.params().clone();
+        let params = match method.as_str() {
+            "dispatchAction" => self.lower_dispatch(params),
+            _ => self.lower_params(&method, params),
+        };
+        let mut value = message.into_value();
+        value["params"] = params;
+        Message::new(value)
+    }
+
+    fn lower_dispatch(&self, mut params: Value) -> Value {
+        let action = params.get("action").cloned().unwrap_or_default();
+        let channel = params.get("channel").and_then(Value::as_str).unwrap_or("").to_owned();
+        // What the version does not have goes out as it was written.
+        let lowered = self.lower_action(&channel, &action, Beside::NOTHING);
+        let (channel, mut action) = lowered.unwrap_or((self.lower_uri(&channel), action));
+        if !self.protocol.has(Feature::Channels)
+            && let Some(member) = super::uri::member_of(type_of(&action))
+        {
+            action[member] = json!(channel);
+        }
+        params["action"] = action;
+        if self.protocol.has(Feature::Channels) {
+            params["channel"] = json!(channel);
+        } else if let Some(members) = params.as_object_mut() {
+            members.remove("channel");
+        }
+        params
+    }
+
+    /// The params of a method in the words of the wire.
+    pub fn lower_params(&self, method: &str, mut params: Value) -> Value {
+        self.lower(Part::Params(method), &mut params, Beside::NOTHING);
+        self.spell(&mut params, true);
+        if !self.protocol.has(Feature::Channels)
+            && let Some(members) = params.as_object_mut()
+        {
+            members.remove("channel");
+        }
+        self.protocol.trim(Of::Params(method), self.newest, Of::Params(method), &mut params);
+        params
+    }
+
+    /// The params of a request of a client in the newest words.
+    pub fn lift_params(&self, method: &str, mut params: Value) -> Value {
+        self.spell(&mut params, false);
+        self.lift(Part::Params(method), &mut params, Beside::NOTHING);
+        if !self.protocol.has(Feature::Channels)
+            && let Some(members) = params.as_object_mut()
+        {
+            members.entry("channel").or_insert_with(|| json!(ROOT));
+        }
+        params
+    }
+
+    /// The result of a method in the words of the wire. Snapshots and envelopes in it are so already.
+    pub fn lower_result(&self, method: &str, mut result: Value) -> Value {
+        if !STATES.contains(&method) {
+            self.lower(Part::Result(method), &mut result, Beside::NOTHING);
+            self.spell(&mut result, true);
+        } else if method == "initialize" {
+            self.own(Part::Result(method), &mut result, true);
+        }
+        self.protocol.trim(Of::Result(method), self.newest, Of::Result(method), &mut result);
+        result
+    }
+
+    /// A notification of the host in the words of the wire: its method and params; `None` where the
+    /// version has none like it.
+    pub fn lower_notification(&self, method: &str, params: Value) -> Option<(String, Value)> {
+        let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
+        let mut lowered = params;
+        self.lower(Part::Params(method), &mut lowered, Beside::NOTHING);
+        self.spell(&mut lowered, true);
+        if self.protocol.has(Feature::Channels) {
+            self.protocol.method(method)?;
+            let of = Of::Params(method);
+            self.protocol.trim(of, self.newest, of, &mut lowered);
+            return Some((method.to_owned(), lowered));
+        }
+        let (name, _) = wrapped?;
+        let members = lowered.as_object_mut()?;
+        members.remove("channel");
+        members.insert("type", json!(name));
+        Some((WRAPPER.to_owned(), json!({"notification": lowered})))
+    }
+
+    /// What a host sent in the newest words. `asked` is the method of the request that a response
+    /// answers.
+    pub fn lift_message(&self, message: &Message, asked: Option<&str>) -> Message {
+        if self.is_plain() {
+            return message.clone();
+        }
+        let mut value = message.value().clone();
+        match (message.kind(), message.method()) {
+            (Kind::Notification, Some("action")) => {
+                value["params"] = self.lift_envelope(message.params());
+            }
+            (Kind::Notification, Some(WRAPPER)) => {
+                let told = &message.params()["notification"];
+                let known = WRAPPED.iter().find(|(name, _)| told["type"] == **name);
+                if let Some((_, method)) = known {
+                    let mut params = told.clone();
+                    params.as_object_mut().map(|members| members.remove("type"));
+                    value["method"] = json!(method);
+                    value["params"] = self.lift_params(method, params);
+                }
+            }
+            (Kind::Notification, Some(method)) => {
+                value["params"] = self.lift_params(method, message.params().clone());
+            }
+            (Kind::Success, _) => {
+                if let Some((method, result)) = asked.zip(message.result()) {
+                    value["result"] = self.lift_result(method, result.clone());
+                }
+            }
+            _ => {}
+        }
+        Message::new(value)
+    }
+
+    /// An envelope in the newest words.
+    fn lift_envelope(&self, envelope: &Value) -> Value {
+        let mut lifted = envelope.clone();
+        let channel = envelope.get("channel").and_then(Value::as_str);
+        let action = envelope.get("action").unwrap_or(&Value::Null);
+        if !action.is_object() {
+            return lifted;
+        }
+        let (channel, action) = self.lift_action(channel, action, Beside::NOTHING);
+        lifted["action"] = action;
+        if let Some(channel) = channel {
+            lifted["channel"] = json!(channel);
+        }
+        lifted
+    }
+
+    fn lift_result(&self, method: &str, mut result: Value) -> Value {
+        if !STATES.contains(&method) {
+            self.spell(&mut result, false);
+            self.lift(Part::Result(method), &mut result, Beside::NOTHING);
+            return result;
+        }
+        self.own(Part::Result(method), &mut result, false);
+        if let Some(snapshot) = result.get_mut("snapshot") {
+            self.lift_snapshot(snapshot);
+        }
+        let snapshots = result.get_mut("snapshots").and_then(Value::as_array_mut);
+        snapshots.into_iter().flatten().for_each(|snapshot| self.lift_snapshot(snapshot));
+        for envelope in result.get_mut("actions").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            *envelope = self.lift_envelope(envelope);
+        }
+        for uri in result.get_mut("missing").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(text) = uri.as_str() {
+                *uri = json!(self.lift_uri(text));
+            }
+        }
+        result
+    }
+
+    fn lift_snapshot(&self, snapshot: &mut Value) {
+        let Some(members) = snapshot.as_object_mut() else {
+            return;
+        };
+        if let Some(uri) = members.get("resource").and_then(Value::as_str) {
+            let uri = self.lift_uri(uri);
+            members.insert("resource", json!(uri));
+        }
+        let kind = members.get("state").and_then(Value::as_object).and_then(kind_of);
+        if let Some((kind, state)) = kind.zip(members.get("state")) {
+            let state = self.lift_state(kind, state);
+            members.insert("state", state);
+        }
+    }
+
+    /// The changes of a part itself, without what it holds.
+    fn own(&self, part: Part<'_>, value: &mut Value, lower: bool) {
+        let mut outer = Map::new();
+        for (name, member) in value.as_object().into_iter().flatten() {
+            if !member.is_array() && !member.is_object() {
+                outer.insert(name.clone(), member.clone());
+            }
+        }
+        let mut outer = Value::Object(outer);
+        match lower {
+            true => self.lower(part, &mut outer, Beside::NOTHING),
+            false => self.lift(part, &mut outer, Beside::NOTHING),
+        }
+        for (name, member) in outer.as_object().into_iter().flatten() {
+            value[name.as_str()] = member.clone();
+        }
+    }
+}
+
+/// The kind of channel whose state has these members.
+pub(super) fn kind_of(state: &Map) -> Option<ChannelKind> {
+    let has = |name: &str| state.contains_key(name);
+    let rows = [
+        ("agents", ChannelKind::Root),
+        ("lifecycle", ChannelKind::Session),
+        ("turns", ChannelKind::Chat),
+        ("claim", ChannelKind::Terminal),
+        ("annotations", ChannelKind::Annotations),
+        ("files", ChannelKind::Changeset),
+    ];
+    // A terminal has a lifecycle too, and a claim.
+    if has("claim") {
+        return Some(ChannelKind::Terminal);
+    }
+    rows.iter().find(|(name, _)| has(name)).map(|(_, kind)| *kind)
+}

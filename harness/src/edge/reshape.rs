@@ -1,0 +1,554 @@
+//! The forms that objects had in older versions: each pair takes one change back, and makes it again.
+//!
+//! An object that is not what a change is about is left as it is, and so is one that has the other
+//! form already.
+//!
+//! Knows: the members that each change is about. Never knows: versions.
+
+use crate::wire::json::{Map, Value, json};
+use crate::wire::timestamp;
+
+use super::Beside;
+
+/// No change of the words.
+pub(super) fn same(_: &mut Map, _: Beside<'_>) {}
+
+fn has_type(members: &Map, wanted: &str) -> bool {
+    members.get("type").is_some_and(|it| *it == *wanted)
+}
+
+fn text<'a>(members: &'a Map, name: &str) -> Option<&'a str> {
+    members.get(name)?.as_str()
+}
+
+/// Puts something in place of a member, under another name.
+fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> Option<Value>) {
+    if let Some(value) = members.remove(from).and_then(with) {
+        members.insert(to, value);
+    }
+}
+
+// 0.9.0
+
+pub(super) fn error_beside(action: &mut Map, _: Beside<'_>) {
+    replace(action, "part", "error", |mut part| Some(part.get_mut("error")?.take()));
+}
+
+pub(super) fn error_part(action: &mut Map, _: Beside<'_>) {
+    replace(action, "error", "part", |error| Some(json!({"kind": "error", "error": error})));
+}
+
+pub(super) fn turn_error_beside(turn: &mut Map, _: Beside<'_>) {
+    let Some(parts) = turn.get_mut("responseParts").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let place = parts.iter().rposition(|part| part["kind"] == "error");
+    let error = place.map(|place| parts.remove(place)["error"].take());
+    if let Some(error) = error {
+        turn.insert("error", error);
+    }
+}
+
+pub(super) fn turn_error_part(turn: &mut Map, _: Beside<'_>) {
+    if !turn.contains_key("responseParts") {
+        return;
+    }
+    let error = turn.remove("error");
+    let parts = turn.get_mut("responseParts").and_then(Value::as_array_mut);
+    if let Some((parts, error)) = parts.zip(error) {
+        parts.push(json!({"kind": "error", "error": error}));
+    }
+}
+
+fn relabel(members: &mut Map, name: &str, from: &str, to: &str) {
+    if text(members, name) == Some(from) {
+        members.insert(name, json!(to));
+    }
+}
+
+pub(super) fn creation_failed(state: &mut Map, _: Beside<'_>) {
+    relabel(state, "lifecycle", "failed", "creationFailed");
+}
+
+pub(super) fn failed(state: &mut Map, _: Beside<'_>) {
+    relabel(state, "lifecycle", "creationFailed", "failed");
+}
+
+/// The terminal that a state is, and those that it lists.
+fn terminals(members: &mut Map, change: fn(&mut Map)) {
+    let listed = members.get_mut("terminals").and_then(Value::as_array_mut);
+    for terminal in listed.into_iter().flatten().filter_map(Value::as_object_mut) {
+        change(terminal);
+    }
+    if members.contains_key("claim") {
+        change(members);
+    }
+}
+
+pub(super) fn exit_codes(members: &mut Map, _: Beside<'_>) {
+    terminals(members, |terminal| {
+        replace(terminal, "lifecycle", "exitCode", |mut lifecycle| {
+            Some(lifecycle.get_mut("exitCode")?.take())
+        });
+    });
+}
+
+pub(super) fn lifecycles(members: &mut Map, _: Beside<'_>) {
+    terminals(members, |terminal| {
+        let lifecycle = match terminal.remove("exitCode") {
+            Some(code) => json!({"status": "exited", "exitCode": code}),
+            None => json!({"status": "running"}),
+        };
+        terminal.insert("lifecycle", lifecycle);
+    });
+}
+
+pub(super) fn annotation_turn(members: &mut Map, _: Beside<'_>) {
+    let turn = members.get("origin").and_then(|origin| origin.get("turnId"));
+    if let Some(turn) = turn.filter(|_| is_annotation(members)).cloned() {
+        members.remove("origin");
+        members.insert("turnId", turn);
+    }
+}
+
+pub(super) fn annotation_origin(members: &mut Map, _: Beside<'_>) {
+    if is_annotation(members) {
+        replace(members, "turnId", "origin", |turn| Some(json!({"turnId": turn})));
+    }
+}
+
+fn is_annotation(members: &Map) -> bool {
+    members.contains_key("entries") && members.contains_key("resolved")
+        || has_type(members, "annotations/updated")
+}
+
+// 0.8.0
+
+/// Decisions for scopes, the one that counts first.
+fn decided(enablement: &Value) -> Option<bool> {
+    let decisions = enablement.as_array()?;
+    let of = |scope: &&str| decisions.iter().find(|decision| decision["kind"] == **scope);
+    let counts = ["session", "workspace", "global"].iter().find_map(of);
+    counts?.get("enabled")?.as_bool()
+}
+
+fn decisions(enabled: &Value) -> Option<Value> {
+    Some(json!([{"kind": "session", "enabled": enabled.as_bool()?}]))
+}
+
+pub(super) fn one_flag(action: &mut Map, _: Beside<'_>) {
+    replace(action, "enablement", "enabled", |it| Some(json!(decided(&it).unwrap_or(true))));
+}
+
+pub(super) fn one_decision(action: &mut Map, _: Beside<'_>) {
+    replace(action, "enabled", "enablement", |it| decisions(&it));
+}
+
+/// Customizations that people turn on and off.
+fn is_switched(members: &Map) -> bool {
+    members.contains_key("id")
+        && members.contains_key("uri")
+        && (has_type(members, "plugin") || has_type(members, "mcpServer"))
+}
+
+pub(super) fn customization_flag(members: &mut Map, _: Beside<'_>) {
+    if is_switched(members) {
+        let decisions = members.remove("enablement").unwrap_or_default();
+        members.insert("enabled", json!(decided(&decisions).unwrap_or(true)));
+    }
+}
+
+pub(super) fn customization_decisions(members: &mut Map, _: Beside<'_>) {
+    if is_switched(members) {
+        replace(members, "enabled", "enablement", |it| decisions(&it));
+    }
+}
+
+pub(super) fn resource_name(params: &mut Map, _: Beside<'_>) {
+    replace(params, "resource", "resource", |mut resource| match resource.get_mut("resource") {
+        Some(name) => Some(name.take()),
+        None => Some(resource),
+    });
+}
+
+pub(super) fn resource_metadata(params: &mut Map, _: Beside<'_>) {
+    replace(params, "resource", "resource", |resource| match resource {
+        Value::String(name) => Some(json!({"resource": name})),
+        other => Some(other),
+    });
+}
+
+// 0.7.0
+
+pub(super) fn one_directory(members: &mut Map, _: Beside<'_>) {
+    replace(members, "workingDirectories", "workingDirectory", |mut list| {
+        Some(list.get_mut(0)?.take())
+    });
+}
+
+pub(super) fn directories(members: &mut Map, _: Beside<'_>) {
+    replace(members, "workingDirectory", "workingDirectories", |one| Some(json!([one])));
+}
+
+pub(super) fn bare_source(params: &mut Map, _: Beside<'_>) {
+    if let Some(source) = params.get_mut("source").and_then(Value::as_object_mut)
+        && source.get("kind").is_some_and(|kind| *kind == "fork")
+    {
+        source.remove("kind");
+    }
+}
+
+pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
+    if let Some(source) = params.get_mut("source").and_then(Value::as_object_mut) {
+        source.insert("kind", json!("fork"));
+    }
+}
+
+// 0.6.0
+
+/// A new state has no questions.
+pub(super) fn listed_questions(_: &mut Map, _: Beside<'_>) {}
+
+pub(super) fn question_parts(state: &mut Map, _: Beside<'_>) {
+    let Some(Value::Array(requests)) = state.remove("inputRequests") else {
+        return;
+    };
+    let turn = state.get_mut("activeTurn").and_then(|turn| turn.get_mut("responseParts"));
+    if let Some(parts) = turn.and_then(Value::as_array_mut) {
+        let part = |request: Value| json!({"kind": "inputRequest", "request": request});
+        parts.extend(requests.into_iter().map(part));
+    }
+}
+
+// 0.5.0
+
+/// What stood in the summary that the state of a session had.
+const SUMMARY: &[&str] = &[
+    "provider",
+    "title",
+    "status",
+    "activity",
+    "project",
+    "workingDirectory",
+    "workingDirectories",
+    "annotations",
+];
+
+pub(super) fn summarised(state: &mut Map, beside: Beside<'_>) {
+    let mut summary = Map::new();
+    for name in SUMMARY {
+        if let Some(value) = state.remove(name) {
+            summary.insert(*name, value);
+        }
+    }
+    for (name, value) in beside.state.as_object().into_iter().flatten() {
+        summary.insert(name.clone(), value.clone());
+    }
+    in_millis(&mut summary);
+    state.insert("summary", Value::Object(summary));
+    let active = state.remove("activeClients");
+    if let Some(client) = active.and_then(|mut clients| Some(clients.get_mut(0)?.take())) {
+        state.insert("activeClient", client);
+    }
+}
+
+pub(super) fn flat(state: &mut Map, _: Beside<'_>) {
+    if let Some(Value::Object(summary)) = state.remove("summary") {
+        for (name, value) in summary.iter() {
+            state.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    let clients: Value = state.remove("activeClient").into_iter().collect();
+    state.insert("activeClients", clients);
+}
+
+/// The summaries of a message: of a list, of an announcement, of changes.
+fn summaries(members: &mut Map, change: fn(&mut Map)) {
+    let items = members.get_mut("items").and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
+        change(item);
+    }
+    for name in ["summary", "changes"] {
+        if let Some(summary) = members.get_mut(name).and_then(Value::as_object_mut) {
+            change(summary);
+        }
+    }
+}
+
+const TIMES: [&str; 2] = ["createdAt", "modifiedAt"];
+
+/// The times of a summary in milliseconds.
+fn in_millis(summary: &mut Map) {
+    for name in TIMES {
+        if let Some(millis) = text(summary, name).and_then(timestamp::parse) {
+            summary.insert(name, json!(millis));
+        }
+    }
+}
+
+pub(super) fn millis(members: &mut Map, _: Beside<'_>) {
+    summaries(members, in_millis);
+}
+
+pub(super) fn texts(members: &mut Map, _: Beside<'_>) {
+    summaries(members, |summary| {
+        for name in TIMES {
+            let millis = summary.get(name).and_then(Value::as_i64);
+            if let Some(text) = millis.and_then(timestamp::format) {
+                summary.insert(name, json!(text));
+            }
+        }
+    });
+}
+
+const SET: &str = "session/activeClientSet";
+const REMOVED: &str = "session/activeClientRemoved";
+const CHANGED: &str = "session/activeClientChanged";
+const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
+
+/// A client that goes was the active one, or nothing is to be said.
+pub(super) fn the_active_client(action: &mut Map, beside: Beside<'_>) {
+    if has_type(action, SET) {
+        action.insert("type", json!(CHANGED));
+    } else if has_type(action, REMOVED) {
+        let active = beside.state.pointer("/activeClient/clientId");
+        if beside.state.is_null() || active == action.get("clientId") {
+            action.insert("type", json!(CHANGED));
+            action.remove("clientId");
+        }
+    }
+}
+
+pub(super) fn an_active_client(action: &mut Map, beside: Beside<'_>) {
+    let active = beside.state.get("activeClient");
+    if has_type(action, TOOLS_CHANGED) {
+        let mut client = active.cloned().unwrap_or_else(|| json!({}));
+        if let Some(tools) = action.remove("tools") {
+            client["tools"] = tools;
+        }
+        action.insert("type", json!(SET));
+        action.insert("activeClient", client);
+    } else if has_type(action, CHANGED) {
+        if action.get("activeClient").is_some_and(|client| !client.is_null()) {
+            action.insert("type", json!(SET));
+            return;
+        }
+        action.remove("activeClient");
+        action.insert("type", json!(REMOVED));
+        if let Some(client) = active.and_then(|client| client.get("clientId")) {
+            action.insert("clientId", client.clone());
+        }
+    }
+}
+
+// 0.4.0
+
+/// The actions that were a session's before chats were channels.
+const MOVED: &[&str] = &[
+    "delta",
+    "error",
+    "inputAnswerChanged",
+    "inputCompleted",
+    "inputRequested",
+    "pendingMessageRemoved",
+    "pendingMessageSet",
+    "queuedMessagesReordered",
+    "reasoning",
+    "responsePart",
+    "toolCallComplete",
+    "toolCallConfirmed",
+    "toolCallContentChanged",
+    "toolCallDelta",
+    "toolCallReady",
+    "toolCallResultConfirmed",
+    "toolCallStart",
+    "truncated",
+    "turnCancelled",
+    "turnComplete",
+    "turnStarted",
+    "usage",
+];
+
+fn move_to(action: &mut Map, from: &str, to: &str) {
+    let name = text(action, "type").and_then(|it| it.split_once('/'));
+    let moved = name.filter(|(family, name)| *family == from && MOVED.contains(name));
+    if let Some((_, name)) = moved {
+        let name = format!("{to}/{name}");
+        action.insert("type", json!(name));
+    }
+}
+
+pub(super) fn of_the_session(action: &mut Map, _: Beside<'_>) {
+    move_to(action, "chat", "session");
+}
+
+pub(super) fn of_the_chat(action: &mut Map, _: Beside<'_>) {
+    move_to(action, "session", "chat");
+}
+
+// 0.3.0
+
+pub(super) fn user_message(members: &mut Map, _: Beside<'_>) {
+    if members.get("message").is_some_and(Value::is_object) {
+        replace(members, "message", "userMessage", |mut message| {
+            if let Some(members) = message.as_object_mut() {
+                ["origin", "model", "agent"].iter().for_each(|name| drop(members.remove(name)));
+            }
+            Some(message)
+        });
+    }
+}
+
+pub(super) fn message(members: &mut Map, _: Beside<'_>) {
+    replace(members, "userMessage", "message", |mut message| {
+        if let Some(members) = message.as_object_mut() {
+            members.insert("origin", json!({"kind": "user"}));
+        }
+        Some(message)
+    });
+}
+
+pub(super) fn owner_of_tool(members: &mut Map, _: Beside<'_>) {
+    replace(members, "contributor", "toolClientId", |mut contributor| {
+        Some(contributor.get_mut("clientId")?.take())
+    });
+}
+
+pub(super) fn contributor(members: &mut Map, _: Beside<'_>) {
+    replace(members, "toolClientId", "contributor", |client| {
+        Some(json!({"kind": "client", "clientId": client}))
+    });
+}
+
+pub(super) fn changesets_in_summary(state: &mut Map, _: Beside<'_>) {
+    let changesets = state.remove("changesets");
+    let summary = state.get_mut("summary").and_then(Value::as_object_mut);
+    if let Some((summary, changesets)) = summary.zip(changesets) {
+        summary.insert("changesets", changesets);
+    }
+}
+
+pub(super) fn changesets_beside(state: &mut Map, _: Beside<'_>) {
+    let summary = state.get_mut("summary").and_then(Value::as_object_mut);
+    if let Some(changesets) = summary.and_then(|summary| summary.remove("changesets")) {
+        state.insert("changesets", changesets);
+    }
+}
+
+// 0.2.0
+
+/// A customization as a reference.
+fn reference(entry: &Value) -> Option<Value> {
+    let uri = entry.get("uri")?;
+    let enabled = entry.get("enabled").and_then(Value::as_bool).unwrap_or(true);
+    let mut listed = json!({
+        "customization": {"uri": uri, "displayName": entry["name"]}, "enabled": enabled,
+    });
+    if let Some(client) = entry.get("clientId") {
+        listed["clientId"] = client.clone();
+    }
+    Some(listed)
+}
+
+/// An entry that stands for a reference: its URI is its id.
+fn entry(listed: &Value) -> Option<Value> {
+    let uri = listed.get("customization")?.get("uri")?;
+    let mut entry = json!({
+        "type": "plugin", "id": uri, "uri": uri, "name": listed["customization"]["displayName"],
+        "enabled": listed["enabled"],
+    });
+    if let Some(client) = listed.get("clientId") {
+        entry["clientId"] = client.clone();
+    }
+    Some(entry)
+}
+
+fn each(members: &mut Map, change: fn(&Value) -> Option<Value>) {
+    if let Some(list) = members.get_mut("customizations") {
+        *list = list.as_array().into_iter().flatten().filter_map(change).collect();
+    }
+}
+
+pub(super) fn references(members: &mut Map, _: Beside<'_>) {
+    match text(members, "type") {
+        Some("session/customizationToggled") => {
+            // Ids of entries that stand for references are URIs.
+            replace(members, "id", "uri", Some);
+        }
+        Some("session/customizationUpdated") => {
+            let listed = members.get("customization").and_then(reference);
+            if let Some(Value::Object(listed)) = listed {
+                members.remove("customization");
+                for (name, value) in listed.iter() {
+                    members.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        None | Some("session/customizationsChanged") => each(members, reference),
+        _ => {}
+    }
+}
+
+pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
+    match text(members, "type") {
+        Some("session/customizationToggled") => {
+            replace(members, "uri", "id", Some);
+        }
+        Some("session/customizationUpdated") => {
+            if let Some(made) = entry(&Value::Object(members.clone())) {
+                ["enabled", "clientId"].iter().for_each(|name| drop(members.remove(name)));
+                members.insert("customization", made);
+            }
+        }
+        None | Some("session/customizationsChanged") => each(members, entry),
+        _ => {}
+    }
+}
+
+// 0.1.0
+
+pub(super) fn one_number(params: &mut Map, _: Beside<'_>) {
+    replace(params, "protocolVersions", "protocolVersion", |offers| {
+        let offer = offers.get(0)?.as_str()?;
+        Some(json!(offer.split('.').next()?.parse::<u64>().ok()?))
+    });
+}
+
+pub(super) fn offers(params: &mut Map, _: Beside<'_>) {
+    replace(params, "protocolVersion", "protocolVersions", |number| {
+        Some(json!([number.to_string()]))
+    });
+}
+
+pub(super) fn chosen_number(result: &mut Map, _: Beside<'_>) {
+    replace(result, "protocolVersion", "protocolVersion", |text| {
+        Some(json!(text.as_str()?.parse::<u64>().ok()?))
+    });
+}
+
+pub(super) fn chosen_text(result: &mut Map, _: Beside<'_>) {
+    replace(result, "protocolVersion", "protocolVersion", |number| {
+        Some(json!(number.to_string()))
+    });
+}
+
+/// Attachments that name a resource; no other kind was there.
+pub(super) fn typed_attachments(members: &mut Map, _: Beside<'_>) {
+    let list = members.get_mut("attachments").and_then(Value::as_array_mut);
+    for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if has_type(attachment, "resource") && attachment.contains_key("uri") {
+            attachment.insert("type", json!("file"));
+            replace(attachment, "label", "displayName", Some);
+        }
+    }
+}
+
+pub(super) fn labelled_attachments(members: &mut Map, _: Beside<'_>) {
+    let list = members.get_mut("attachments").and_then(Value::as_array_mut);
+    for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if attachment.contains_key("uri") {
+            attachment.insert("type", json!("resource"));
+            replace(attachment, "displayName", "label", Some);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Each change there and back, and the order in which they are made.
+
+use crate::wire::version::PUBLISHED;
+
+use super::*;
+
+fn edge(version: Version) -> Edge {
+    Edge::new(version, "copilot")
+}
+
+#[test]
+fn rows_are_sorted_and_say_something() {
+    assert!(CHANGES.is_sorted_by(|one, next| one.since >= next.since));
+    for change in CHANGES {
+        assert!(change.name.ends_with('.') && !change.at.is_empty(), "{}", change.name);
+    }
+    for version in PUBLISHED {
+        assert_eq!(edge(version).is_plain(), version >= Version::V0_9, "{version}");
+    }
+}
+
+#[test]
+fn actions_go_down_and_come_back() {
+    let check = |version: Version, channel: &str, inner: Value, expected: (&str, Value)| {
+        let edge = edge(version);
+        let (uri, lowered) = edge.lower_action(channel, &inner, Beside::NOTHING).unwrap();
+        assert_eq!((uri.as_str(), &lowered), (expected.0, &expected.1), "{version}");
+        let beside = edge.protocol.has(Feature::Channels).then_some(uri.as_str());
+        let (back, _) = edge.lift_action(beside, &lowered, Beside::NOTHING);
+        assert_eq!(back.as_deref(), Some(channel), "{version}");
+    };
+    let error = json!({"errorType": "x", "message": "m"});
+    let failed = json!({
+        "type": "chat/error", "turnId": "t", "duration": 1,
+        "part": {"kind": "error", "error": error, "resumable": true},
+    });
+    let older = json!({"type": "chat/error", "turnId": "t", "duration": 1, "error": error});
+    check(Version::V0_8, "ahp-chat:/c", failed.clone(), ("ahp-chat:/c", older));
+    let oldest = json!({
+        "type": "session/error", "turnId": "t", "error": error, "session": "copilot:/s",
+    });
+    check(Version::V0_1, "ahp-session:/s", failed, ("copilot:/s", oldest));
+    let started = json!({
+        "type": "chat/turnStarted", "turnId": "t", "startedAt": "now",
+        "message": {"text": "a", "origin": {"kind": "user"}},
+    });
+    let older = json!({"type": "session/turnStarted", "turnId": "t", "userMessage": {"text": "a"}});
+    check(Version::V0_2, "ahp-session:/s", started, ("ahp-session:/s", older));
+    let config = json!({"type": "root/configChanged", "config": {}});
+    check(Version::V1, ROOT_URI, config.clone(), ("agenthost:/root", config));
+}
+
+const ROOT_URI: &str = crate::wire::channel::ROOT;
+
+#[test]
+fn what_a_version_does_not_have_is_not_said() {
+    let resume = json!({"type": "chat/turnResume", "turnId": "t"});
+    assert!(edge(Version::V0_8).lower_action("c", &resume, Beside::NOTHING).is_none());
+    let added = json!({"type": "session/chatAdded", "summary": {}});
+    assert!(edge(Version::V0_3).lower_action("s", &added, Beside::NOTHING).is_none());
+}
+
+#[test]
+fn one_client_is_active_where_several_can_be() {
+    let edge = edge(Version::V0_4);
+    let state = json!({"activeClient": {"clientId": "b"}});
+    let beside = Beside { state: &state };
+    let gone = |client: &str| {
+        let action = json!({"type": "session/activeClientRemoved", "clientId": client});
+        edge.lower_action("s", &action, beside).map(|(_, action)| action)
+    };
+    assert_eq!(gone("b"), Some(json!({"type": "session/activeClientChanged"})));
+    assert_eq!(gone("a"), None);
+    let (_, lifted) =
+        edge.lift_action(Some("s"), &json!({"type": "session/activeClientChanged"}), beside);
+    assert_eq!(lifted, json!({"type": "session/activeClientRemoved", "clientId": "b"}));
+}
+
+#[test]
+fn states_are_valid_in_their_version() {
+    let state = json!({
+        "provider": "copilot", "title": "t", "status": 1, "lifecycle": "creating",
+        "activeClients": [{"clientId": "c", "tools": []}], "chats": [],
+        "workingDirectories": ["file:///a", "file:///b"],
+        "customizations": [{
+            "type": "plugin", "id": "p", "uri": "file:///p", "name": "P",
+            "enablement": [{"kind": "global", "enabled": false}],
+        }],
+    });
+    let own = json!({
+        "resource": "ahp-session:/s", "createdAt": "2026-01-01T00:00:00.000Z",
+        "modifiedAt": "2026-01-01T00:00:00.000Z",
+    });
+    for version in PUBLISHED {
+        let edge = edge(version);
+        let mut lowered =
+            edge.lower_state(ChannelKind::Session, &state, Beside { state: &own }).unwrap();
+        if !edge.has_chats() {
+            lowered["turns"] = json!([]);
+        }
+        let errors = edge.protocol.check_state(ChannelKind::Session, &lowered);
+        assert_eq!(errors, [], "{version}: {lowered}");
+        let lifted = edge.lift_state(ChannelKind::Session, &lowered);
+        assert_eq!(lifted["title"], "t", "{version}");
+        assert_eq!(lifted["activeClients"][0]["clientId"], "c", "{version}");
+        assert_eq!(lifted["workingDirectories"][0], "file:///a", "{version}");
+    }
+}
+
+#[test]
+fn notifications_were_wrapped() {
+    let params = json!({"channel": ROOT_URI, "session": "ahp-session:/s"});
+    let (method, lowered) =
+        edge(Version::V0_1).lower_notification("root/sessionRemoved", params.clone()).unwrap();
+    let told = json!({"type": "notify/sessionRemoved", "session": "copilot:/s"});
+    assert_eq!((method.as_str(), &lowered), ("notification", &json!({"notification": told})));
+    let message = crate::wire::message::Message::notification(&method, lowered);
+    let lifted = edge(Version::V0_1).lift_message(&message, None);
+    assert_eq!((lifted.method(), lifted.params()), (Some("root/sessionRemoved"), &params));
+}
+
+#[test]
+fn requests_name_what_they_are_about() {
+    let check = |method: &str, inner: Value, expected: Value| {
+        let edge = edge(Version::V1);
+        let lowered = edge.lower_params(method, inner.clone());
+        assert_eq!(lowered, expected, "{method}");
+        let lifted = edge.lift_params(method, lowered);
+        assert_eq!(lifted["channel"], inner["channel"], "{method}");
+    };
+    let session = json!({"channel": "ahp-session:/s"});
+    check("subscribe", session.clone(), json!({"resource": "copilot:/s"}));
+    check("createSession", session, json!({"session": "copilot:/s"}));
+    check(
+        "initialize",
+        json!({"channel": ROOT_URI, "protocolVersions": ["1"], "clientId": "c",
+               "initialSubscriptions": [ROOT_URI]}),
+        json!({"protocolVersion": 1, "clientId": "c", "initialSubscriptions": ["agenthost:/root"]}),
+    );
+}

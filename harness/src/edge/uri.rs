@@ -1,0 +1,105 @@
+//! How channels are named: before 0.2.0 the root channel has another URI, the scheme of a session is
+//! its provider, and actions name their channel themselves.
+//!
+//! Knows: URIs. Never knows: what is on a channel.
+
+use crate::wire::channel::ROOT;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+
+use super::Edge;
+
+/// The root channel before 0.2.0.
+pub const OLD_ROOT: &str = "agenthost:/root";
+/// How the URIs of sessions begin since.
+const SESSION: &str = "ahp-session:/";
+/// Members that hold URIs of channels, or lists of them.
+const MEMBERS: &[&str] = &[
+    "channel",
+    "resource",
+    "session",
+    "terminal",
+    "initialSubscriptions",
+    "subscriptions",
+    "missing",
+];
+
+/// The member by which an action named its channel before 0.2.0.
+pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
+    match action_type.split_once('/')?.0 {
+        "session" | "chat" => Some("session"),
+        "terminal" => Some("terminal"),
+        _ => None,
+    }
+}
+
+/// The channel of an action: beside it, or inside of it before 0.2.0.
+pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Option<&'a str> {
+    if channel.is_some() {
+        return channel;
+    }
+    let action_type = super::type_of(action);
+    match member_of(action_type) {
+        Some(member) => action.get(member)?.as_str(),
+        None => action_type.starts_with("root/").then_some(OLD_ROOT),
+    }
+}
+
+impl Edge {
+    /// A channel's URI as the wire spells it.
+    pub fn lower_uri(&self, uri: &str) -> String {
+        if self.protocol.has(Feature::Channels) {
+            return uri.to_owned();
+        }
+        match (uri, uri.strip_prefix(SESSION)) {
+            (ROOT, _) => OLD_ROOT.to_owned(),
+            (_, Some(rest)) => format!("{}:/{rest}", self.provider),
+            _ => uri.to_owned(),
+        }
+    }
+
+    /// A channel's URI as the harness spells it.
+    pub fn lift_uri(&self, uri: &str) -> String {
+        if self.protocol.has(Feature::Channels) {
+            return uri.to_owned();
+        }
+        if uri == OLD_ROOT {
+            return ROOT.to_owned();
+        }
+        let rest = uri.strip_prefix(self.provider.as_str()).and_then(|it| it.strip_prefix(":/"));
+        rest.map_or_else(|| uri.to_owned(), |rest| format!("{SESSION}{rest}"))
+    }
+
+    /// Spells every URI of a channel that stands in a value.
+    pub(super) fn spell(&self, value: &mut Value, lower: bool) {
+        if self.protocol.has(Feature::Channels) {
+            return;
+        }
+        let spell = |text: &str| match lower {
+            true => self.lower_uri(text),
+            false => self.lift_uri(text),
+        };
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.spell(item, lower)),
+            Value::Object(members) => {
+                for (name, item) in members.iter_mut() {
+                    let named = MEMBERS.contains(&name.as_str());
+                    match item {
+                        Value::String(text) if named => *item = json!(spell(text.as_str())),
+                        Value::Array(items) if named => {
+                            for item in items {
+                                match item {
+                                    Value::String(text) => *item = json!(spell(text.as_str())),
+                                    item => self.spell(item, lower),
+                                }
+                            }
+                        }
+                        item if !super::OPAQUE.contains(&name.as_str()) => self.spell(item, lower),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
