@@ -182,6 +182,10 @@ impl<'a> Row<'a> {
 
 fn version(node: &Node<'_>) -> Result<[u64; 3], Wrong> {
     let text = node.get_ref().as_str().unwrap_or_default();
+    // The first protocol has one number, and stands before all that have three.
+    if text == "1" {
+        return Ok([0, 0, u64::MAX]);
+    }
     let numbers: Option<Vec<u64>> = text.split('.').map(|part| part.parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| (node.span().start, format!("expected a version, found `{text}`")))

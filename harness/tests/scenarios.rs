@@ -10,6 +10,7 @@ use ahp_harness::report::event::CaseReport;
 use ahp_harness::report::summary::Summary;
 use ahp_harness::run::case::Setup;
 use ahp_harness::run::detect::Detected;
+use ahp_harness::run::mutants::playable;
 use ahp_harness::run::plan::{Abilities, plan};
 use ahp_harness::run::play::{Counting, Play};
 use ahp_harness::run::sim;
@@ -31,6 +32,7 @@ fn play(entry: &Entry, version: Version) -> CaseReport {
         config.replay_capacity = usize::try_from(*value).expect("a small number");
     }
     let play = Play::new(setup, false, Box::new(Counting::default()));
+    let config = sim::speaking(config, version);
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
@@ -49,10 +51,12 @@ fn has_no_mistakes() {
 #[test]
 fn passes_on_the_reference_host_at_every_version() {
     let suite = Suite::carried();
-    for version in Protocol::known() {
+    for version in Protocol::all_played() {
         let mut summary = Summary::new(true);
         let mut wrong = Vec::new();
-        for entry in suite.entries.iter().filter(|e| e.scenario.spec.includes(*version)) {
+        let entries = playable(&suite, *version);
+        assert!(entries.len() > 100, "{version}: {}", entries.len());
+        for entry in &entries {
             let report = play(entry, *version);
             summary.add(&report);
             if report.status != Status::Pass {
@@ -119,7 +123,8 @@ fn the_schema_for_editors_is_the_tables() {
 #[test]
 fn what_a_host_does_not_offer_is_skipped() {
     let suite = Suite::carried();
-    let entries: Vec<_> = suite.entries.iter().collect();
+    let newest = |entry: &&Entry| entry.scenario.spec.includes(Version::V1_0);
+    let entries: Vec<_> = suite.entries.iter().filter(newest).collect();
     let skipped = |without: &[&str]| {
         let lacks = |name: &&str| Detected::new(name, false, "a test");
         let abilities = Abilities {

@@ -35,6 +35,7 @@ mod scenario;
 mod serve;
 mod subject;
 mod target;
+mod versions;
 
 use context::Context;
 use exit::{Code, Stop};

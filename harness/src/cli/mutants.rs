@@ -111,7 +111,7 @@ fn full(matrix: &Matrix, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = if outcome.is_caught() { "caught" } else { "MISSED" };
         let _ = writeln!(out, "{verdict} {}", outcome.fault.name());
-        for name in outcome.named {
+        for name in &outcome.named {
             let how = if outcome.missed.contains(name) {
                 "held, and should not have".to_owned()
             } else {

@@ -38,8 +38,35 @@ pub fn version(text: &str) -> Result<Version, String> {
     if Protocol::played(version).is_some() {
         return Ok(version);
     }
-    let known: Vec<_> = Protocol::known().iter().map(Version::to_string).collect();
+    let known: Vec<_> = Protocol::all_played().iter().map(Version::to_string).collect();
     Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
+}
+
+/// Which versions a run is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Spec {
+    /// One of them.
+    One(Version),
+    /// Each one that the host speaks.
+    All,
+}
+
+impl Spec {
+    /// The version, where it is one.
+    pub fn one(self) -> Option<Version> {
+        match self {
+            Spec::One(version) => Some(version),
+            Spec::All => None,
+        }
+    }
+}
+
+/// Reads a protocol version that the harness plays, or `all`.
+pub fn spec(text: &str) -> Result<Spec, String> {
+    match text {
+        "all" => Ok(Spec::All),
+        _ => version(text).map(Spec::One),
+    }
 }
 
 /// Reads `Name: value`.

@@ -26,6 +26,7 @@ use crate::run::sim;
 use crate::run::suite::{Carried, Entry, Suite};
 use crate::transport::{below, http};
 use crate::verdict::Status;
+use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -33,7 +34,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::interrupt::interrupts;
-use super::options::{self, Report};
+use super::options::{self, Report, Spec};
 use super::place::{Behind, Place};
 use super::reports::Reports;
 use super::target::Remote;
@@ -41,7 +42,7 @@ use super::target::Remote;
 /// Plays scenarios against a host and judges the conversation.
 ///
 /// Without a target the embedded reference host is played, in memory and in virtual time.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Run {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
@@ -91,9 +92,9 @@ pub struct Run {
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     agent_log: Option<PathBuf>,
 
-    /// Speak this protocol version only
-    #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Selection")]
-    spec: Option<Version>,
+    /// Speak this protocol version only; `all` plays each version that the host speaks
+    #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
+    pub(super) spec: Option<Spec>,
     /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host)
     #[arg(long, value_parser = ["core", "agent", "all"], help_heading = "Selection")]
     profile: Vec<String>,
@@ -146,7 +147,7 @@ pub struct Run {
     update_baseline: bool,
     /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report, help_heading = "Judging")]
-    report: Vec<Report>,
+    pub(super) report: Vec<Report>,
     /// Replace what this regular expression matches in everything that is written (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
@@ -155,7 +156,7 @@ pub struct Run {
     secret: Vec<String>,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
-    quiet: bool,
+    pub(super) quiet: bool,
     /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
     #[arg(skip)]
     looks_for_scripts: bool,
@@ -187,6 +188,9 @@ impl Run {
         mut self,
         reports: impl IntoIterator<Item = Report>,
     ) -> Result<Run, Stop> {
+        if self.spec == Some(Spec::All) {
+            return Err(Stop::usage("a certificate is about one version (hint: `--spec VERSION`)"));
+        }
         if let Some(shard) = self.shard {
             return Err(Stop::usage(format!(
                 "a certificate is about the whole suite, not shard {shard} (hint: `run --profile all --shard {shard} \
@@ -203,6 +207,14 @@ impl Run {
     }
 
     pub(super) fn main(self, context: &Context) -> Outcome {
+        if self.spec == Some(Spec::All) {
+            if self.update_baseline {
+                return Err(Stop::usage(
+                    "a baseline is about one version (hint: `--spec VERSION`)",
+                ));
+            }
+            return self.every(context);
+        }
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
@@ -328,11 +340,12 @@ impl Run {
         mut baseline: Baseline,
         target: &Target,
     ) -> Outcome {
-        let offers: Vec<String> = match self.spec {
+        let spec = self.spec.and_then(Spec::one);
+        let offers: Vec<String> = match spec {
             Some(version) => vec![version.to_string()],
             None => Protocol::known().iter().map(Version::to_string).collect(),
         };
-        let newest = self.spec.or(Protocol::known().first().copied());
+        let newest = spec.or(Protocol::known().first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let probed = self.look(target, newest, &offers).await;
         let found = probed.clone().unwrap_or_default();
@@ -376,7 +389,10 @@ impl Run {
             Target::Remote(remote, _) => {
                 probe(&remote.endpoint, &remote.shown(), offers, provider, self.timeout).await
             }
-            _ => Ok(sim::look(&mut RefHost::new(Config::default()), offers, provider)),
+            _ => {
+                let config = sim::speaking(Config::default(), newest);
+                Ok(sim::look(&mut RefHost::new(config), offers, provider))
+            }
         }
     }
 
@@ -486,7 +502,7 @@ impl Run {
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             shared,
             authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
-            provider: self.provider.clone(),
+            provider: self.provider.clone().or_else(|| scheme(version, found)),
             versions: found.versions.clone(),
             providers: found.providers.clone(),
             detected: found.detected.clone().unwrap_or_default(),
@@ -606,7 +622,7 @@ impl Run {
             authenticate: self.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
-            provider: self.provider.clone(),
+            provider: header.provider.clone(),
             observe: self.observe,
             agent: header.agent,
         }
@@ -626,10 +642,17 @@ impl Run {
             _ => {
                 let epoch = Duration::from_micros(header.epoch_us);
                 let config = sim::settings(&entry.scenario, header.seed, epoch);
+                let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
                 Place::own(Box::new(RefHost::new(config))).await
             }
         }
     }
+}
+
+/// The provider by which sessions are named, before channels: the first there is.
+fn scheme(version: Version, found: &Found) -> Option<String> {
+    let named = Protocol::of(version).is_some_and(|protocol| !protocol.has(Feature::Channels));
+    found.providers.first().filter(|_| named).cloned()
 }
 
 /// Whether a scenario is going to restart the host that the others are played against, too.
@@ -661,5 +684,6 @@ impl Fuse {
 fn embedded(play: Play, entry: &Entry, header: &Header) -> Verdict {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
     let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
+    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
     sim::play(play, &mut RefHost::new(config))
 }

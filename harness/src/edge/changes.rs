@@ -111,6 +111,12 @@ pub const CHANGES: &[Change] = &[
         reshaped(to::annotation_turn, to::annotation_origin),
     ),
     row(
+        Version::V0_9,
+        "Enumerations grow: a changeset that is computed anew need not say the same as at first.",
+        &[Action("changeset/statusChanged"), State(ChannelKind::Changeset)],
+        reshaped(to::computing, to::same),
+    ),
+    row(
         Version::V0_8,
         "A customization is turned on and off by decisions for scopes, instead of one flag.",
         &[Action("session/customizationToggled")],
@@ -181,6 +187,16 @@ pub const CHANGES: &[Change] = &[
         reshaped(to::of_the_session, to::of_the_chat),
     ),
     row(
+        Version::V0_4,
+        "An operation of a changeset says when it cannot be invoked.",
+        &[
+            State(ChannelKind::Changeset),
+            Action("changeset/operationsChanged"),
+            Action("changeset/operationStatusChanged"),
+        ],
+        reshaped(to::idle_operations, to::same),
+    ),
+    row(
         Version::V0_3,
         "What a person wrote is a `message`, which says whom it comes from, instead of a `userMessage`.",
         &[Everywhere],
@@ -201,11 +217,21 @@ pub const CHANGES: &[Change] = &[
     row(
         Version::V0_2,
         "Customizations are a tree of entries with ids, instead of references by URI.",
-        &[State(Session), Actions],
+        &[State(Session), Actions, Params("createSession")],
         reshaped(to::references, to::entries),
     ),
-    row(Version::V0_2, "A subscription names a channel.", &[Params("subscribe")], renamed("channel", "resource")),
-    row(Version::V0_2, "So does its end.", &[Params("unsubscribe")], renamed("channel", "resource")),
+    row(
+        Version::V0_2,
+        "A subscription names a channel.",
+        &[Params("subscribe")],
+        renamed("channel", "resource"),
+    ),
+    row(
+        Version::V0_2,
+        "So does its end.",
+        &[Params("unsubscribe")],
+        renamed("channel", "resource"),
+    ),
     row(
         Version::V0_2,
         "What is about a session names its channel.",

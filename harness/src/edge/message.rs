@@ -100,21 +100,19 @@ impl Edge {
     /// A notification of the host in the words of the wire: its method and params; `None` where the
     /// version has none like it.
     pub fn lower_notification(&self, method: &str, params: Value) -> Option<(String, Value)> {
-        let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
-        let mut lowered = params;
-        self.lower(Part::Params(method), &mut lowered, Beside::NOTHING);
-        self.spell(&mut lowered, true);
+        let params = self.lower_params(method, params);
+        self.wrap_notification(method, params)
+    }
+
+    /// As [`Edge::lower_notification`], for params that are in the words of the wire already.
+    pub fn wrap_notification(&self, method: &str, mut params: Value) -> Option<(String, Value)> {
         if self.protocol.has(Feature::Channels) {
             self.protocol.method(method)?;
-            let of = Of::Params(method);
-            self.protocol.trim(of, self.newest, of, &mut lowered);
-            return Some((method.to_owned(), lowered));
+            return Some((method.to_owned(), params));
         }
-        let (name, _) = wrapped?;
-        let members = lowered.as_object_mut()?;
-        members.remove("channel");
-        members.insert("type", json!(name));
-        Some((WRAPPER.to_owned(), json!({"notification": lowered})))
+        let (name, _) = WRAPPED.iter().find(|(_, newer)| *newer == method)?;
+        params.as_object_mut()?.insert("type", json!(name));
+        Some((WRAPPER.to_owned(), json!({"notification": params})))
     }
 
     /// What a host sent in the newest words. `asked` is the method of the request that a response
@@ -179,7 +177,8 @@ impl Edge {
         }
         let snapshots = result.get_mut("snapshots").and_then(Value::as_array_mut);
         snapshots.into_iter().flatten().for_each(|snapshot| self.lift_snapshot(snapshot));
-        for envelope in result.get_mut("actions").and_then(Value::as_array_mut).into_iter().flatten()
+        for envelope in
+            result.get_mut("actions").and_then(Value::as_array_mut).into_iter().flatten()
         {
             *envelope = self.lift_envelope(envelope);
         }

@@ -92,6 +92,14 @@ impl Edge {
         Edge { protocol, newest, changes, provider: provider.to_owned() }
     }
 
+    /// The edge of another version, for the same host.
+    pub fn of(&self, version: Version) -> Edge {
+        match Protocol::of(version) {
+            Some(protocol) if std::ptr::eq(protocol, self.protocol) => self.clone(),
+            _ => Edge::new(version, &self.provider),
+        }
+    }
+
     /// The tables of the version on the wire.
     pub fn protocol(&self) -> &'static Protocol {
         self.protocol

@@ -104,10 +104,11 @@ pub(super) fn lifecycles(members: &mut Map, _: Beside<'_>) {
 }
 
 pub(super) fn annotation_turn(members: &mut Map, _: Beside<'_>) {
-    let turn = members.get("origin").and_then(|origin| origin.get("turnId"));
-    if let Some(turn) = turn.filter(|_| is_annotation(members)).cloned() {
-        members.remove("origin");
-        members.insert("turnId", turn);
+    // Where nothing says which turn it is about, it is about none: the member was required.
+    if is_annotation(members) {
+        replace(members, "origin", "turnId", |mut origin| {
+            Some(origin.get_mut("turnId").map_or_else(|| json!(""), Value::take))
+        });
     }
 }
 
@@ -120,6 +121,19 @@ pub(super) fn annotation_origin(members: &mut Map, _: Beside<'_>) {
 fn is_annotation(members: &Map) -> bool {
     members.contains_key("entries") && members.contains_key("resolved")
         || has_type(members, "annotations/updated")
+}
+
+pub(super) fn computing(members: &mut Map, _: Beside<'_>) {
+    relabel(members, "status", "recomputing", "computing");
+}
+
+/// Operations that cannot be invoked were not told from those that can.
+pub(super) fn idle_operations(members: &mut Map, _: Beside<'_>) {
+    relabel(members, "status", "disabled", "idle");
+    let list = members.get_mut("operations").and_then(Value::as_array_mut);
+    for operation in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+        relabel(operation, "status", "disabled", "idle");
+    }
 }
 
 // 0.8.0
@@ -314,6 +328,7 @@ pub(super) fn the_active_client(action: &mut Map, beside: Beside<'_>) {
         let active = beside.state.pointer("/activeClient/clientId");
         if beside.state.is_null() || active == action.get("clientId") {
             action.insert("type", json!(CHANGED));
+            action.insert("activeClient", Value::Null);
             action.remove("clientId");
         }
     }
@@ -463,6 +478,26 @@ fn entry(listed: &Value) -> Option<Value> {
     Some(entry)
 }
 
+/// What a client publishes, as a reference.
+fn published_reference(entry: &Value) -> Option<Value> {
+    let mut reference = json!({"uri": entry.get("uri")?, "displayName": entry["name"]});
+    if let Some(nonce) = entry.get("nonce") {
+        reference["nonce"] = nonce.clone();
+    }
+    Some(reference)
+}
+
+/// What a client publishes, as an entry.
+fn published_entry(reference: &Value) -> Option<Value> {
+    let uri = reference.get("uri")?;
+    let mut entry =
+        json!({"type": "plugin", "id": uri, "uri": uri, "name": reference["displayName"]});
+    if let Some(nonce) = reference.get("nonce") {
+        entry["nonce"] = nonce.clone();
+    }
+    Some(entry)
+}
+
 fn each(members: &mut Map, change: fn(&Value) -> Option<Value>) {
     if let Some(list) = members.get_mut("customizations") {
         *list = list.as_array().into_iter().flatten().filter_map(change).collect();
@@ -487,6 +522,9 @@ pub(super) fn references(members: &mut Map, _: Beside<'_>) {
         None | Some("session/customizationsChanged") => each(members, reference),
         _ => {}
     }
+    if let Some(client) = members.get_mut("activeClient").and_then(Value::as_object_mut) {
+        each(client, published_reference);
+    }
 }
 
 pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
@@ -502,6 +540,9 @@ pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
         }
         None | Some("session/customizationsChanged") => each(members, entry),
         _ => {}
+    }
+    if let Some(client) = members.get_mut("activeClient").and_then(Value::as_object_mut) {
+        each(client, published_entry);
     }
 }
 
@@ -527,9 +568,7 @@ pub(super) fn chosen_number(result: &mut Map, _: Beside<'_>) {
 }
 
 pub(super) fn chosen_text(result: &mut Map, _: Beside<'_>) {
-    replace(result, "protocolVersion", "protocolVersion", |number| {
-        Some(json!(number.to_string()))
-    });
+    replace(result, "protocolVersion", "protocolVersion", |number| Some(json!(number.to_string())));
 }
 
 /// Attachments that name a resource; no other kind was there.

@@ -69,7 +69,10 @@ fn one_client_is_active_where_several_can_be() {
         let action = json!({"type": "session/activeClientRemoved", "clientId": client});
         edge.lower_action("s", &action, beside).map(|(_, action)| action)
     };
-    assert_eq!(gone("b"), Some(json!({"type": "session/activeClientChanged"})));
+    assert_eq!(
+        gone("b"),
+        Some(json!({"type": "session/activeClientChanged", "activeClient": null}))
+    );
     assert_eq!(gone("a"), None);
     let (_, lifted) =
         edge.lift_action(Some("s"), &json!({"type": "session/activeClientChanged"}), beside);

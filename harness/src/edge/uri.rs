@@ -3,14 +3,12 @@
 //!
 //! Knows: URIs. Never knows: what is on a channel.
 
-use crate::wire::channel::ROOT;
+use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::json::{Value, json};
 
 use super::Edge;
 
-/// The root channel before 0.2.0.
-pub const OLD_ROOT: &str = "agenthost:/root";
 /// How the URIs of sessions begin since.
 const SESSION: &str = "ahp-session:/";
 /// Members that hold URIs of channels, or lists of them.

@@ -25,6 +25,7 @@ use super::files::File;
 use super::resources::{escaped, uri_of};
 use super::rules::{Facts, require};
 use crate::wire::channel::ChannelKind;
+use crate::wire::protocol::Protocol;
 
 /// How long a changeset takes to be computed.
 const COMPUTING: Duration = Duration::from_millis(20);
@@ -207,6 +208,7 @@ impl RefHost {
         if let Some(changeset) = self.changesets.get_mut(uri) {
             changeset.entries = entries;
         }
+        self.tell_file_by_file(uri, &session, whole, &files);
         let mut content = json!({"type": "changeset/contentChanged", "files": files});
         if whole && self.state(uri)["operations"].is_null() {
             content["operations"] = super::operations::offered();
@@ -219,6 +221,32 @@ impl RefHost {
         self.publish(uri, status);
         if whole {
             self.announce_summary(&session);
+        }
+    }
+
+    /// Tells clients of versions that have no `changeset/contentChanged` what it says: up to 0.3.0 file by
+    /// file, and before there were changesets as the differences of the session.
+    fn tell_file_by_file(&mut self, uri: &str, session: &str, whole: bool, files: &[Value]) {
+        if whole {
+            let diffs: Vec<&Value> = files.iter().map(|file| &file["edit"]).collect();
+            let action = json!({"type": "session/diffsChanged", "diffs": diffs});
+            self.say_old(session, &action, |_| true);
+        }
+        let by_file: fn(&Protocol) -> bool =
+            |protocol| protocol.action("changeset/contentChanged").is_none();
+        let before = self.state(uri)["files"].as_array().cloned().unwrap_or_default();
+        let gone = before.iter().filter(|old| files.iter().all(|file| file["id"] != old["id"]));
+        let gone: Vec<Value> = gone.map(|file| file["id"].clone()).collect();
+        for id in gone {
+            self.say_old(uri, &json!({"type": "changeset/fileRemoved", "fileId": id}), by_file);
+        }
+        for file in files.iter().filter(|file| !before.contains(file)) {
+            self.say_old(uri, &json!({"type": "changeset/fileSet", "file": file}), by_file);
+        }
+        if whole && self.state(uri)["operations"].is_null() {
+            let operations = super::operations::offered();
+            let action = json!({"type": "changeset/operationsChanged", "operations": operations});
+            self.say_old(uri, &action, by_file);
         }
     }
 

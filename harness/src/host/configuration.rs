@@ -9,7 +9,7 @@ use crate::wire::json::{Map, Text, Value, json};
 use super::auth;
 
 /// The provider of sessions that name none.
-pub(super) const PROVIDER: &str = "scripted";
+pub const PROVIDER: &str = "scripted";
 /// The one model of every agent.
 const MODEL: &str = "script-1";
 

@@ -19,6 +19,7 @@ use super::rules::{Facts, RULES};
 use crate::model::{NoOp, Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Dispatch;
 
@@ -63,11 +64,20 @@ impl RefHost {
     /// there is nothing to answer to, and it is ignored.
     pub(super) fn dispatch(&mut self, conn: ConnId, params: &Value) {
         let client = self.connections.get(&conn).and_then(|connection| connection.client.clone());
-        let (Some(client), Some(uri)) = (client, params["channel"].as_str()) else {
+        let Some(client) = client else {
             return;
         };
+        let raised = match self.view_of(conn) {
+            Some(view) => self.raised(view, params).map(|(uri, it, sent)| (uri, it, Some(sent))),
+            None => params["channel"]
+                .as_str()
+                .map(|uri| (uri.to_owned(), params["action"].clone(), None)),
+        };
+        let Some((uri, action, sent)) = raised else {
+            return;
+        };
+        let (uri, action) = (uri.as_str(), &action);
         let mut client_seq = &params["clientSeq"];
-        let action = &params["action"];
         let mut whole = client_seq.is_u64() || client_seq.is_i64();
         let zero = json!(0);
         if !whole && self.has(Fault::NumberlessDispatchTaken) {
@@ -92,7 +102,7 @@ impl RefHost {
         let claimed = params["origin"]["clientId"].as_str();
         let claimed = claimed.filter(|_| self.has(Fault::OriginFromClient));
         let client = claimed.map_or(client, str::to_owned);
-        let origin = Origin { conn, client, client_seq: client_seq.clone() };
+        let origin = Origin { conn, client, client_seq: client_seq.clone(), sent };
         if !self.channels.contains_key(uri) {
             let kind = ChannelKind::of_uri(uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
@@ -115,9 +125,15 @@ impl RefHost {
         if self.has(Fault::EchoesWithoutApplying) {
             return Ok(());
         }
-        let kind = self.channels.get(uri).map(|channel| channel.kind);
+        let mut kind = self.channels.get(uri).map(|channel| channel.kind);
         let protocol = self.protocol_of(origin.conn);
-        let Some(row) = protocol.action(action_type(action)) else {
+        let mut worded = action;
+        if let Some(sent) = &origin.sent {
+            let view = self.views.get(sent.view);
+            kind = view.and_then(|it| it.channels.get(&sent.worded.key)).map(|shown| shown.kind);
+            worded = &sent.worded.action;
+        }
+        let Some(row) = protocol.action(action_type(worded)) else {
             return Err("the agreed version has no such action".to_owned());
         };
         if row.dispatch != Dispatch::Client && !self.has(Fault::AcceptsHostOnly) {
@@ -126,7 +142,7 @@ impl RefHost {
         if Some(row.channel) != kind && !self.has(Fault::AcceptsWrongFamily) {
             return Err("the action is for another kind of channel".to_owned());
         }
-        let errors = protocol.check_action(action);
+        let errors = protocol.check_action(worded);
         if let Some(error) = errors.iter().find(|error| !error.soft)
             && !self.has(Fault::AcceptsMalformed)
         {
@@ -142,6 +158,15 @@ impl RefHost {
         if self.has(Fault::EchoesWithoutApplying) {
             return self.emit(uri, action.clone(), Some(origin));
         }
+        if let Some(sent) = &origin.sent
+            && self.protocol.action(action_type(action)).is_none()
+        {
+            let outcome = self.publish_own(sent, origin);
+            if !matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
+                self.reject(uri, action, origin, &reason(&outcome));
+            }
+            return;
+        }
         if action_type(action) == "chat/truncated" && self.keeps_turn(uri, action) {
             self.load_turns(uri);
         }
@@ -150,6 +175,7 @@ impl RefHost {
             self.load_turns(chat);
         }
         let removed = self.queued(uri, action);
+        self.take_place(uri, action, origin);
         match self.publish_from(uri, action.clone(), Some(origin)) {
             Outcome::Applied => {
                 if let Some(chat) = self.chats.get_mut(uri) {
@@ -234,6 +260,13 @@ impl RefHost {
             "serverSeq": self.log.seq(),
             "rejectionReason": reason,
         });
+        if let Some(sent) = &origin.sent {
+            params["action"] = sent.worded.action.clone();
+            params["channel"] = json!(sent.worded.channel);
+            if !self.protocol_of(origin.conn).has(Feature::Channels) {
+                params.as_object_mut().map(|members| members.remove("channel"));
+            }
+        }
         if !self.has(Fault::RejectionWithoutOrigin) {
             params["origin"] = origin.value();
         }

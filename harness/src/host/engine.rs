@@ -33,7 +33,7 @@ use super::acp::Link;
 use super::agent::Run;
 use super::automations::{self, AUTOMATIONS};
 use super::changesets::Changeset;
-use super::configuration;
+use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
 use super::customizations::Brought;
 use super::errands::Errand;
@@ -45,10 +45,13 @@ use super::merge::Held;
 use super::resources::Right;
 use super::sessions::{Chat, Session};
 use super::terminals::Terminal;
+use super::view::View;
 use super::watches::Watch;
 use super::{Host, Output, timestamp};
+use crate::edge::Edge;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -76,7 +79,7 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 /// How a reference host is set up.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The versions it supports; each one stands for its caret range. None means all known ones.
+    /// The versions it supports; each one stands for its caret range. None means the newest ones.
     pub versions: Vec<Version>,
     /// How many envelopes are kept for replay.
     pub replay_capacity: usize,
@@ -94,7 +97,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            versions: Protocol::known().to_vec(),
+            versions: newest_words(),
             replay_capacity: 10_000,
             seed: 0,
             faults: Vec::new(),
@@ -102,6 +105,13 @@ impl Default for Config {
             acp: None,
         }
     }
+}
+
+/// The versions that are spoken without a view: further ones have to be asked for, since each costs
+/// every action a translation.
+fn newest_words() -> Vec<Version> {
+    let plain = |version: &&Version| Edge::new(**version, PROVIDER).is_plain();
+    Protocol::known().iter().filter(plain).copied().collect()
 }
 
 /// A client that shook hands once.
@@ -122,6 +132,8 @@ pub(super) struct Connection {
     pub(super) client: Option<String>,
     /// The table of the version that was agreed on.
     pub(super) protocol: Option<&'static Protocol>,
+    /// Which view it has, where that is an older one.
+    pub(super) view: Option<usize>,
     /// Its channels.
     pub(super) subscriptions: HashSet<String>,
     /// Frames that are not yet polled.
@@ -156,6 +168,8 @@ pub struct RefHost {
     pub(super) versions: Vec<Version>,
     /// The newest version, which states are kept in.
     pub(super) protocol: &'static Protocol,
+    /// What clients of each older version see.
+    pub(super) views: Vec<View>,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
     pub(super) now: Duration,
@@ -210,16 +224,21 @@ impl RefHost {
     pub fn new(config: Config) -> RefHost {
         let known = Protocol::known();
         let mut versions = config.versions;
-        versions.retain(|version| known.contains(version));
+        versions.retain(|version| Protocol::all_played().contains(version));
         if versions.is_empty() {
-            versions = known.to_vec();
+            versions = newest_words();
         }
         versions.sort_unstable_by(|a, b| b.cmp(a));
-        let newest = versions.first().copied().and_then(Protocol::of);
+        let tables = versions.iter().copied().filter_map(Protocol::of);
+        let plain = |it: &&Protocol| Edge::new(it.version(), PROVIDER).is_plain();
+        let (newer, older): (Vec<&Protocol>, Vec<&Protocol>) = tables.partition(plain);
+        let newest =
+            newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
         let mut host = RefHost {
             faults: FaultSet::of(&config.faults),
             protocol: newest.unwrap_or_else(fallback),
             versions,
+            views: older.into_iter().map(View::new).collect(),
             seed: config.seed,
             epoch_ms: config.epoch_ms,
             now: Duration::ZERO,
@@ -275,6 +294,7 @@ impl RefHost {
     }
 
     pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
+        self.show(uri, kind, &state);
         let channel = Channel { kind, state, born: self.log.seq(), stale: None };
         self.channels.insert(uri.to_owned(), channel);
     }
@@ -399,7 +419,8 @@ impl RefHost {
     pub(super) fn notify(&mut self, method: &str, params: Value) {
         let everybody = self.has(Fault::RootNotifiesEverybody);
         let to_root = |(conn, connection): (&ConnId, &Connection)| {
-            let wanted = everybody || connection.subscriptions.contains(ROOT);
+            let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
+            let wanted = everybody || broadcast || connection.subscriptions.contains(ROOT);
             (wanted && connection.client.is_some()).then_some(*conn)
         };
         let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
@@ -418,7 +439,7 @@ impl RefHost {
     }
 
     fn inform(&mut self, conn: ConnId, method: &str, params: &Value) {
-        if let Some(params) = self.shaped(conn, method, params) {
+        if let Some((method, params)) = self.shaped(conn, method, params) {
             self.send(conn, json!({"jsonrpc": "2.0", "method": method, "params": params}));
         }
     }

@@ -17,6 +17,7 @@ use super::log::Envelope;
 use super::{automations, telemetry};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -40,7 +41,11 @@ impl RefHost {
         }
         let (version, protocol) = self.negotiate(call.params)?;
         self.remember(&client, &version);
-        let wanted = self.existing(call.params.get("initialSubscriptions"));
+        let view = self.view_for(protocol);
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
+            connection.view = view;
+        }
+        let wanted = self.existing(call.conn, call.params.get("initialSubscriptions"));
         let here = self.connections.values().any(|c| c.client.as_ref() == Some(&client));
         if !here {
             self.leave_unlisted(&client, &wanted);
@@ -51,7 +56,8 @@ impl RefHost {
             connection.subscriptions = wanted.iter().cloned().collect();
         }
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
-        let snapshots: Vec<Value> = wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
+        let snapshots: Vec<Value> =
+            wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
         Ok(json!({
             "protocolVersion": version,
             "serverSeq": if self.has(Fault::HandshakeSeqZero) { 0 } else { self.log.seq() },
@@ -67,7 +73,7 @@ impl RefHost {
 
     /// The highest offered version that lies in the caret range of a supported one, exactly as it
     /// was offered. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
-    fn negotiate(&self, params: &Value) -> Result<(String, &'static Protocol), Failure> {
+    pub(super) fn negotiate(&self, params: &Value) -> Result<(String, &'static Protocol), Failure> {
         let offers = params.get("protocolVersions").and_then(Value::as_array);
         let offers = offers.into_iter().flatten().filter_map(Value::as_str);
         let base = |offer: Version| {
@@ -102,6 +108,49 @@ impl RefHost {
         Err(failure)
     }
 
+    /// The table of a version that was agreed on.
+    fn protocol_named(&self, version: &str) -> &'static Protocol {
+        let range = version.parse::<Version>().ok();
+        let base = range.and_then(|range| self.versions.iter().find(|own| own.accepts(range)));
+        base.copied().and_then(Protocol::of).unwrap_or(self.protocol)
+    }
+
+    /// The table of a handshake that comes to nothing, by its form: what names no channel is of the
+    /// versions that have none, what names a number of the first one.
+    fn protocol_spoken(&self, params: &Value) -> &'static Protocol {
+        let number = params.get("protocolVersion").is_some();
+        let old = params.get("channel").is_none();
+        let fits = |protocol: &&'static Protocol| {
+            let numbered = protocol.version() == Version::V1;
+            !protocol.has(Feature::Channels) && numbered == number
+        };
+        let mut tables = self.views.iter().map(|view| view.edge.protocol()).filter(|_| old);
+        tables.find(fits).unwrap_or(self.protocol)
+    }
+
+    /// The table by which a request is read: of the version agreed on or, before that, of the one that
+    /// the request is about to bring about.
+    pub(super) fn protocol_for(&self, call: &Call, method: &str) -> &'static Protocol {
+        let agreed = self.connections.get(&call.conn).and_then(|it| it.protocol);
+        if let Some(agreed) = agreed {
+            return agreed;
+        }
+        match method {
+            "initialize" => {
+                let number = call.params.get("protocolVersion").filter(|it| it.is_u64());
+                let offers = number.map(|it| json!({"protocolVersions": [it.to_string()]}));
+                let chosen = self.negotiate(offers.as_ref().unwrap_or(call.params));
+                let otherwise = || self.protocol_spoken(call.params);
+                chosen.map_or_else(|_| otherwise(), |(_, protocol)| protocol)
+            }
+            "reconnect" => {
+                let known = self.clients.get(call.text("clientId"));
+                known.map_or(self.protocol, |client| self.protocol_named(&client.version))
+            }
+            _ => self.protocol,
+        }
+    }
+
     fn remember(&mut self, client: &str, version: &str) {
         if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
             let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
@@ -113,11 +162,11 @@ impl RefHost {
     }
 
     /// The URIs of a list that name a channel, each once.
-    fn existing(&self, uris: Option<&Value>) -> Vec<String> {
+    fn existing(&self, conn: ConnId, uris: Option<&Value>) -> Vec<String> {
         let uris = uris.and_then(Value::as_array).into_iter().flatten();
         let mut seen = HashSet::new();
         uris.filter_map(Value::as_str)
-            .filter(|uri| self.exists(uri) && seen.insert(*uri))
+            .filter(|uri| self.exists_for(conn, uri) && seen.insert(*uri))
             .take(MAX_SUBSCRIPTIONS)
             .map(str::to_owned)
             .collect()
@@ -142,10 +191,12 @@ impl RefHost {
             self.forget_sessions();
         }
         self.supersede(call.conn, &client);
-        let wanted = self.existing(call.params.get("subscriptions"));
-        let range = version.parse::<Version>().ok();
-        let base = range.and_then(|range| self.versions.iter().find(|own| own.accepts(range)));
-        let protocol = base.copied().and_then(Protocol::of).unwrap_or(self.protocol);
+        let protocol = self.protocol_named(&version);
+        let view = self.view_for(protocol);
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
+            connection.view = view;
+        }
+        let wanted = self.existing(call.conn, call.params.get("subscriptions"));
         let dead = self.has(Fault::ReconnectNotLive);
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.client = Some(client.clone());
@@ -176,23 +227,23 @@ impl RefHost {
             |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);
         if too_old || too_new || wanted.iter().any(reborn) || self.has(Fault::ReconnectForgets) {
             let snapshots: Vec<Value> =
-                wanted.iter().filter_map(|uri| self.snapshot(uri)).collect();
+                wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
             return json!({"type": "snapshot", "snapshots": snapshots});
         }
-        let protocol = self.protocol_of(call.conn);
+        let (protocol, view) = (self.protocol_of(call.conn), self.view_of(call.conn));
         let leaks = self.has(Fault::ReplayLeaksChannels);
         let skips = self.has(Fault::TerminalsNotReplayed);
-        let listed = |envelope: &&Arc<Envelope>| {
-            let known = protocol.action(&envelope.action_type).is_some();
-            let kept =
-                !skips || ChannelKind::of_uri(&envelope.channel) != Some(ChannelKind::Terminal);
-            known && kept && (leaks || wanted.contains(&envelope.channel))
+        let listed = |envelope: &Arc<Envelope>| {
+            let (channel, params, _) = envelope.told(view)?;
+            let known = view.is_some() || protocol.action(&envelope.action_type).is_some();
+            let kept = !skips || ChannelKind::of_uri(channel) != Some(ChannelKind::Terminal);
+            let wanted = leaks || wanted.iter().any(|uri| uri == channel);
+            (known && kept && wanted).then(|| params.clone())
         };
-        let missed = self.log.after(last_seen).filter(listed);
-        let mut actions: Vec<Value> = missed.map(|envelope| envelope.params.clone()).collect();
+        let mut actions: Vec<Value> = self.log.after(last_seen).filter_map(listed).collect();
         if self.has(Fault::ReplayRepeatsLastSeen) {
             let seen = self.log.after(0).filter(|envelope| envelope.seq <= last_seen);
-            let last = seen.filter(listed).last().map(|envelope| envelope.params.clone());
+            let last = seen.filter_map(listed).last();
             actions.splice(0..0, last);
         }
         if self.has(Fault::ReplayLosesOne) && !actions.is_empty() {
@@ -210,9 +261,13 @@ impl RefHost {
         let listed = call.params.get("subscriptions").and_then(Value::as_array);
         let listed: HashSet<&str> =
             listed.into_iter().flatten().filter_map(Value::as_str).collect();
-        let gone = |uri: &&str| !self.exists(uri);
+        let gone = |uri: &&str| !self.exists_for(call.conn, uri);
         let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
         missing.sort_unstable();
+        let mut missing: Vec<String> = match view.and_then(|view| self.views.get(view)) {
+            Some(view) => missing.into_iter().map(|uri| view.edge.lower_uri(uri)).collect(),
+            None => missing.into_iter().map(str::to_owned).collect(),
+        };
         if self.has(Fault::MissingNotReported) {
             missing.clear();
         }

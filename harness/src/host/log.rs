@@ -25,6 +25,30 @@ pub(super) struct Envelope {
     pub(super) params: Value,
     /// The notification, serialised once for every subscriber.
     pub(super) text: String,
+    /// What clients of older versions are told, by view.
+    pub(super) faces: Vec<Option<Face>>,
+}
+
+/// An accepted action as one older version words it.
+#[derive(Debug)]
+pub(super) struct Face {
+    /// Its channel, as the host calls it.
+    pub(super) key: String,
+    /// The whole `params` of the notification.
+    pub(super) params: Value,
+    /// The notification.
+    pub(super) text: String,
+}
+
+impl Envelope {
+    /// What a connection is told of it: the channel as the host calls it, the params, the notification.
+    pub(super) fn told(&self, view: Option<usize>) -> Option<(&str, &Value, &str)> {
+        let Some(view) = view else {
+            return Some((&self.channel, &self.params, &self.text));
+        };
+        let face = self.faces.get(view)?.as_ref()?;
+        Some((&face.key, &face.params, &face.text))
+    }
 }
 
 /// The counter and the tail.

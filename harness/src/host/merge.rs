@@ -45,24 +45,27 @@ impl RefHost {
     /// Holds an envelope back for more, or appends it to the one that waits. `false` where it is to be sent
     /// at once.
     pub(super) fn gather(&mut self, conn: ConnId, envelope: &Envelope) -> bool {
+        let Some((channel, params, _)) = envelope.told(self.view_of(conn)) else {
+            return false;
+        };
         let latencies = self.connections.get(&conn).map(|connection| &connection.latencies);
-        let latency = latencies.and_then(|known| known.get(&envelope.channel).copied());
+        let latency = latencies.and_then(|known| known.get(channel).copied());
         let row = MERGED.iter().find(|(kind, ..)| *kind == envelope.action_type);
         let (Some(latency), Some((_, text, same))) = (latency, row) else {
             return false;
         };
-        if envelope.params.get("origin").is_some() {
+        if params.get("origin").is_some() {
             return false;
         }
         let forgetful = self.has(Fault::MergedTextLost);
         if let Some(held) = self.merging.get_mut(&conn) {
             let action = |params: &Value, name: &str| params["action"][name].clone();
-            let equal = |name: &&str| action(&held.params, name) == action(&envelope.params, name);
-            if held.params["channel"] == envelope.params["channel"]
+            let equal = |name: &&str| action(&held.params, name) == action(params, name);
+            if held.params["channel"] == params["channel"]
                 && equal(&"type")
                 && same.iter().all(equal)
             {
-                let (first, next) = (action(&held.params, text), action(&envelope.params, text));
+                let (first, next) = (action(&held.params, text), action(params, text));
                 let (first, next) = (first.as_str().unwrap_or(""), next.as_str().unwrap_or(""));
                 let joined = if forgetful { next.to_owned() } else { format!("{first}{next}") };
                 held.params["action"][*text] = json!(joined);
@@ -71,7 +74,7 @@ impl RefHost {
             }
         }
         self.send_held(conn);
-        let held = Held { params: envelope.params.clone(), due: self.now + latency };
+        let held = Held { params: params.clone(), due: self.now + latency };
         self.merging.insert(conn, held);
         true
     }

@@ -40,6 +40,7 @@ mod handshake;
 mod log;
 mod mcp;
 mod merge;
+mod older;
 mod operations;
 mod paging;
 mod play;
@@ -52,7 +53,10 @@ mod tamper;
 mod telemetry;
 mod terminals;
 mod timestamp;
+mod view;
 mod watches;
+
+pub use configuration::PROVIDER;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::publish::trim_summary;
+use crate::wire::feature::Feature;
 
 /// The most sessions of one page, and their number without a `limit`.
 const PAGE: usize = 100;
@@ -20,7 +21,10 @@ const CURSOR: &str = "sessions-after ";
 impl RefHost {
     /// Serves `listSessions`.
     pub(super) fn list_sessions(&mut self, call: &Call) -> Reply {
+        let protocol = self.protocol_of(call.conn);
         let limit = match call.params.get("limit").filter(|limit| !limit.is_null()) {
+            // Before there were pages the list was whole.
+            _ if !protocol.has(Feature::SessionPages) => usize::MAX,
             None => PAGE,
             Some(limit) => match limit.as_u64() {
                 Some(limit @ 1..) => usize::try_from(limit).unwrap_or(PAGE).min(PAGE),
@@ -41,9 +45,8 @@ impl RefHost {
         };
         let rest: Vec<&(&str, &str, &Value)> = all.iter().filter(beyond).collect();
         let page = &rest[..limit.min(rest.len())];
-        let version = self.protocol_of(call.conn).version();
         let mut items: Vec<Value> = page.iter().map(|entry| entry.2.clone()).collect();
-        items.iter_mut().for_each(|summary| trim_summary(summary, version));
+        items.iter_mut().for_each(|summary| trim_summary(summary, protocol.version()));
         if self.has(Fault::ListMissesCreated) {
             let newest = self.sessions.values().map(|session| &session.created_at).max();
             items.retain(|summary| summary["createdAt"].as_str() != newest.map(String::as_str));

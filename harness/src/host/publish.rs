@@ -12,10 +12,12 @@ use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
+use super::view::{Sent, Worded};
 use super::{merge, tamper};
 use crate::model::{Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::version::Version;
 
@@ -25,6 +27,8 @@ pub(super) struct Origin {
     pub(super) conn: ConnId,
     pub(super) client: String,
     pub(super) client_seq: Value,
+    /// What it sent, where it speaks an older version.
+    pub(super) sent: Option<Sent>,
 }
 
 impl Origin {
@@ -55,27 +59,47 @@ impl RefHost {
         origin: Option<&Origin>,
     ) -> Outcome {
         let (faults, version) = (self.faults, self.protocol.version());
+        let worded = self.worded(uri, &action, origin);
         let Some(channel) = self.channels.get_mut(uri) else {
             return Outcome::OutOfScope;
         };
         let before = faults.has(Fault::SnapshotStale).then(|| channel.state.clone());
         let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
-        let outcome = tamper::reduce(faults, &mut channel.state, &action, reduce);
+        let kind = action_type(&action);
+        let outcome = tamper::reduce(faults, kind, &mut channel.state, &action, reduce);
         if outcome == Outcome::Applied {
             channel.stale = before;
-            self.emit(uri, action, origin);
+            self.fold_views(kind, &worded);
+            self.emit_worded(uri, action, origin, worded);
         }
         outcome
     }
 
     /// Numbers an action and sends it, without looking at its effect.
-    pub(super) fn emit(&mut self, uri: &str, mut action: Value, origin: Option<&Origin>) {
+    pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&Origin>) {
+        let worded = self.worded(uri, &action, origin);
+        self.emit_worded(uri, action, origin, worded);
+    }
+
+    /// As [`RefHost::emit`], with the words that older versions have for it.
+    pub(super) fn emit_worded(
+        &mut self,
+        uri: &str,
+        mut action: Value,
+        origin: Option<&Origin>,
+        mut worded: Vec<Option<Worded>>,
+    ) {
         let kind = action_type(&action).to_owned();
         let seq = self.log.advance();
         if tamper::loses_delta(self.faults, &kind, seq) {
             return;
         }
+        let before = (!worded.is_empty()).then(|| action.clone());
         tamper::action(self.faults, &kind, origin.is_some(), &mut action);
+        if before.is_some_and(|before| before != action) {
+            let again = origin.map(|origin| Origin { sent: None, ..origin.clone() });
+            worded = self.worded(uri, &action, again.as_ref());
+        }
         let channel = match self.chats.get(uri) {
             Some(chat) if tamper::strays(self.faults, &kind) => chat.session.clone(),
             _ => uri.to_owned(),
@@ -83,11 +107,17 @@ impl RefHost {
         let mut params = Map::new();
         params.insert("channel", json!(channel));
         params.insert("action", action);
-        params.insert("serverSeq", json!(tamper::number(self.faults, seq)));
-        match tamper::origin(self.faults, origin) {
-            Some(origin) => params.insert("origin", origin),
-            None => None,
+        let number = tamper::number(self.faults, seq);
+        params.insert("serverSeq", json!(number));
+        let mut more = Map::new();
+        if let Some(origin) = tamper::origin(self.faults, origin) {
+            params.insert("origin", origin.clone());
+            more.insert("origin", origin);
+        }
+        let face = |(view, worded): (usize, Option<Worded>)| {
+            worded.and_then(|worded| self.face(view, worded, number, &more))
         };
+        let faces = worded.into_iter().enumerate().map(face).collect();
         let params = Value::Object(params);
         let envelope = Arc::new(Envelope {
             seq,
@@ -95,6 +125,7 @@ impl RefHost {
             action_type: kind,
             text: self.envelope_text(&params),
             params,
+            faces,
         });
         self.log.keep(Arc::clone(&envelope));
         self.fan_out(&envelope, origin.map(|origin| origin.conn));
@@ -116,8 +147,8 @@ impl RefHost {
             _ => None,
         };
         let mixed = self.has(Fault::SessionsMixed) && envelope.channel.starts_with("ahp-session:");
-        let wants = |subscriptions: &std::collections::HashSet<String>| {
-            subscriptions.contains(&envelope.channel)
+        let wants = |subscriptions: &std::collections::HashSet<String>, channel: &str| {
+            subscriptions.contains(channel)
                 || mixed && subscriptions.iter().any(|uri| uri.starts_with("ahp-session:"))
                 || session.is_some_and(|session| subscriptions.contains(session))
         };
@@ -125,8 +156,10 @@ impl RefHost {
         let mut receivers = Vec::new();
         for (conn, connection) in &self.connections {
             let protocol = connection.protocol.unwrap_or(self.protocol);
-            let known = newer || protocol.action(&envelope.action_type).is_some();
-            if known && wants(&connection.subscriptions) {
+            let old = connection.view.is_some();
+            let known = old || newer || protocol.action(&envelope.action_type).is_some();
+            let told = envelope.told(connection.view).filter(|_| known);
+            if told.is_some_and(|(channel, ..)| wants(&connection.subscriptions, channel)) {
                 receivers.push(*conn);
             }
         }
@@ -145,13 +178,16 @@ impl RefHost {
         if self.gather(conn, envelope) {
             return;
         }
+        let Some((_, params, text)) = envelope.told(self.view_of(conn)) else {
+            return;
+        };
         let frame = match place > 0 && self.has(Fault::SeqDiffersPerClient) {
             true => {
-                let mut params = envelope.params.clone();
+                let mut params = params.clone();
                 params["serverSeq"] = json!(envelope.seq + 1_000_000);
                 Frame::Text(self.envelope_text(&params))
             }
-            false => Frame::Text(envelope.text.clone()),
+            false => Frame::Text(text.to_owned()),
         };
         if own && self.has(Fault::EchoOutOfOrder) {
             let connection = self.connections.get_mut(&conn);
@@ -180,6 +216,7 @@ impl RefHost {
         match self.channels.get(uri).map(|channel| channel.kind) {
             Some(ChannelKind::Chat) => {
                 self.chat_changed(uri, action_type);
+                self.tell_doing(uri, action_type);
                 self.errand_follows(uri, action_type);
             }
             Some(ChannelKind::AutomationRun) => self.list_run(uri),
@@ -190,11 +227,15 @@ impl RefHost {
         }
     }
 
-    /// A snapshot of a channel, of its whole state.
-    pub(super) fn snapshot(&mut self, uri: &str) -> Option<Value> {
+    /// A snapshot of a channel, of its whole state, as a connection knows it.
+    pub(super) fn snapshot(&mut self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
         let stale = channel.stale.as_ref().filter(|_| self.has(Fault::SnapshotStale));
-        let mut state = stale.unwrap_or(&channel.state).clone();
+        let view = self.view_of(conn);
+        let mut state = match view {
+            Some(view) => self.shown(view, uri)?,
+            None => stale.unwrap_or(&channel.state).clone(),
+        };
         if self.has(Fault::SnapshotMissesField)
             && let Some(members) = state.as_object_mut()
         {
@@ -208,7 +249,11 @@ impl RefHost {
         }
         let wrong = self.has(Fault::SnapshotWrongResource);
         let ahead = if self.has(Fault::SnapshotFutureFromSeq) { 5 } else { 0 };
-        let resource = if wrong { format!("{uri}/") } else { uri.to_owned() };
+        let named = match view.and_then(|view| self.views.get(view)) {
+            Some(view) => view.edge.lower_uri(uri),
+            None => uri.to_owned(),
+        };
+        let resource = if wrong { format!("{named}/") } else { named };
         let snapshot = json!({
             "resource": resource, "state": state, "fromSeq": self.log.seq() + ahead
         });
@@ -222,7 +267,7 @@ impl RefHost {
     pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
         self.expand_changeset(uri);
-        if !self.exists(uri) {
+        if !self.exists_for(call.conn, uri) {
             if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
                 let state = super::sessions::empty_state(super::configuration::PROVIDER);
                 return Ok(json!({"snapshot": {"resource": uri, "state": state, "fromSeq": 0}}));
@@ -252,8 +297,10 @@ impl RefHost {
             list.push(json!({"clientId": client, "tools": []}));
         }
         if self.has(Fault::ReplaysBelowFromSeq) {
-            let last = self.log.after(0).filter(|envelope| envelope.channel == uri).last();
-            if let Some(frame) = last.map(|envelope| Frame::Text(envelope.text.clone())) {
+            let view = self.view_of(call.conn);
+            let told = self.log.after(0).filter_map(|envelope| envelope.told(view));
+            let last = told.filter(|(channel, ..)| *channel == uri).last();
+            if let Some(frame) = last.map(|(.., text)| Frame::Text(text.to_owned())) {
                 self.late.push((call.conn, frame));
             }
         }
@@ -262,7 +309,7 @@ impl RefHost {
             return Ok(json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}}));
         }
         // A side channel to an MCP server has no state, and neither has telemetry.
-        let Some(mut snapshot) = self.snapshot(uri) else {
+        let Some(mut snapshot) = self.snapshot(call.conn, uri) else {
             return Ok(json!({}));
         };
         if self.has(Fault::SnapshotMissing) {
@@ -298,6 +345,9 @@ impl RefHost {
     /// action serves every subscriber and leaves no hole.
     pub(super) fn fetch_turns(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
+        if !self.protocol_of(call.conn).has(Feature::TurnWindows) {
+            return self.answer_turns(call);
+        }
         let Some(chat) = self.chats.get(uri) else {
             return Err(unknown_channel(uri));
         };
@@ -370,10 +420,18 @@ impl RefHost {
 
     /// The params of a notification as the version of a connection knows them; `None` when nothing
     /// of them is left.
-    pub(super) fn shaped(&self, conn: ConnId, method: &str, params: &Value) -> Option<Value> {
+    pub(super) fn shaped(
+        &self,
+        conn: ConnId,
+        method: &str,
+        params: &Value,
+    ) -> Option<(String, Value)> {
         let protocol = self.protocol_of(conn);
-        protocol.method(method)?;
         let mut params = params.clone();
+        if let Some(view) = self.view_of(conn) {
+            return self.shaped_for(view, method, params);
+        }
+        protocol.method(method)?;
         for name in ["summary", "changes"] {
             if let Some(summary) = params.get_mut(name) {
                 trim_summary(summary, protocol.version());
@@ -382,7 +440,28 @@ impl RefHost {
                 }
             }
         }
-        Some(params)
+        Some((method.to_owned(), params))
+    }
+
+    /// As [`RefHost::shaped`], for an older version; its own state says what stands in a summary.
+    fn shaped_for(&self, view: usize, method: &str, mut params: Value) -> Option<(String, Value)> {
+        let edge = &self.views.get(view)?.edge;
+        let added = params["summary"]["resource"].as_str().map(str::to_owned);
+        let session = params["session"].as_str().map(str::to_owned).or(added);
+        // Lowered first: members are compared by their older names.
+        let inner = edge.lower_params(method, params.take());
+        let mut inner = inner;
+        if let Some(session) = session {
+            for name in ["summary", "changes"] {
+                if let Some(summary) = inner.get_mut(name) {
+                    self.summary_shown(view, &session, summary);
+                    if name == "changes" && summary.as_object().is_some_and(Map::is_empty) {
+                        return None;
+                    }
+                }
+            }
+        }
+        edge.wrap_notification(method, inner)
     }
 }
 

@@ -227,7 +227,13 @@ impl RefHost {
                     continue;
                 }
             }
+            if unreachable(self.state(&uri)) {
+                let error = json!({"errorType": "unreachable", "message": "no such folder"});
+                self.publish(&uri, json!({"type": "session/creationFailed", "error": error}));
+                continue;
+            }
             self.publish(&uri, json!({"type": "session/ready"}));
+            self.tell_ready(&uri);
             if self.has(Fault::SessionReadyTwice) {
                 self.publish(&uri, json!({"type": "session/ready"}));
             }
@@ -303,6 +309,7 @@ impl RefHost {
     /// Takes a channel and its subscriptions away.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         self.channels.remove(uri);
+        self.hide(uri);
         for (_, connection) in &mut self.connections {
             connection.subscriptions.remove(uri);
         }
@@ -345,6 +352,12 @@ impl RefHost {
 
 fn unknown_provider() -> Failure {
     Failure::named("ProviderNotFound", "no such provider")
+}
+
+/// Whether a session is to work where this host cannot.
+fn unreachable(state: &Value) -> bool {
+    let directories = state["workingDirectories"].as_array().into_iter().flatten();
+    directories.filter_map(Value::as_str).any(|uri| uri.starts_with("unreachable:"))
 }
 
 /// The working directories of a request, each once, in order.

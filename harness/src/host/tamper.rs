@@ -31,14 +31,14 @@ const NOT_STORED: &[(Fault, &[&str])] = &[
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
-/// Reduces an action into a state, as the faults have it.
+/// Reduces an action into a state, as the faults have it. `kind` is its type in the newest words.
 pub(super) fn reduce(
     faults: FaultSet,
+    kind: &str,
     state: &mut Value,
     action: &Value,
     apply: impl Fn(&mut Value) -> Outcome,
 ) -> Outcome {
-    let kind = action.get("type").and_then(Value::as_str).unwrap_or("");
     let lost = |(fault, kinds): &(Fault, &[&str])| faults.has(*fault) && kinds.contains(&kind);
     if NOT_STORED.iter().any(lost) {
         return apply(&mut state.clone());

@@ -1,7 +1,8 @@
 //! Terminals: made, typed into, disposed of, and always in the root's list.
 //!
 //! Behind each one is a shell that only says what it was told: a line that is typed becomes a
-//! command, its output repeats the line, `exit 3` ends the process with that code. Output is bounded:
+//! command, its output repeats the line, `exit 3` ends the process with that code, `cd file:///a` goes to
+//! another folder. Output is bounded:
 //! with too much of it the terminal is cleared, by an action, so that everybody agrees.
 //!
 //! Knows: what a terminal holds. Never knows: real processes.
@@ -159,8 +160,14 @@ impl RefHost {
             if let Some(code) = line.strip_prefix("exit") {
                 return self.exit(uri, code.trim().parse().unwrap_or(0));
             }
+            if self.state(uri)["supportsCommandDetection"] != true {
+                self.publish(uri, json!({"type": "terminal/commandDetectionAvailable"}));
+            }
             let command = self.begin_command(uri, &line);
             self.print(uri, &format!("{line}\r\n"));
+            if let Some(folder) = line.strip_prefix("cd ") {
+                self.publish(uri, json!({"type": "terminal/cwdChanged", "cwd": folder.trim()}));
+            }
             // A fault lets the next command begin first.
             match self.has(Fault::CommandsOverlap) {
                 true => ends.push(command),

@@ -4,9 +4,9 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
+use crate::edge::Edge;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::message::{Kind, Message};
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::mirror::Mirror;
@@ -16,7 +16,8 @@ use super::mirror::Mirror;
 /// Messages are made with [`request`](Self::request), [`notification`](Self::notification) and
 /// [`dispatch`](Self::dispatch) and are the caller's to send; what comes is shown to
 /// [`handle`](Self::handle). [`lost`](Self::lost) says that the connection is gone; what survives
-/// it is what a client needs to come back.
+/// it is what a client needs to come back. What it is asked for and what it tells are in the newest
+/// words; its messages, and its mirrors, are in those of the version it speaks.
 #[derive(Clone, Debug)]
 pub struct ClientEngine {
     /// Its `clientId`.
@@ -28,7 +29,13 @@ pub struct ClientEngine {
     open: LiteMap<u64, Asked>,
     channels: LiteMap<String, Option<Mirror>>,
     mirrors: bool,
+    edge: Edge,
+    /// Methods of requests that it did not make itself, by their ids as JSON.
+    foreign: LiteMap<String, String>,
 }
+
+/// Requests of others that are remembered.
+const MAX_FOREIGN: usize = 1_000;
 
 /// A request that has not been answered.
 #[derive(Clone, Debug)]
@@ -51,6 +58,37 @@ impl ClientEngine {
             open: LiteMap::new(),
             channels: LiteMap::new(),
             mirrors,
+            edge: Edge::new(Version::V1_0, ""),
+            foreign: LiteMap::new(),
+        }
+    }
+
+    /// The same client in the words of a version, until it has agreed on another.
+    pub fn speaking(self, edge: Edge) -> ClientEngine {
+        ClientEngine { edge, ..self }
+    }
+
+    /// A request that somebody else wrote goes out on its connection: its answer has to be read.
+    pub fn sent(&mut self, message: &Message) {
+        if let Some((id, method)) = message.id().zip(message.method())
+            && self.foreign.len() < MAX_FOREIGN
+        {
+            self.foreign.insert(id.to_string(), method.to_owned());
+        }
+    }
+
+    /// The words that it speaks.
+    pub fn edge(&self) -> &Edge {
+        &self.edge
+    }
+
+    /// What it shows of a channel, its own pending actions included, in the newest words.
+    pub fn shown(&self, channel: &str) -> Option<Value> {
+        let mirror = self.mirror(channel)?;
+        let state = mirror.optimistic();
+        match self.edge.is_plain() {
+            true => Some(state),
+            false => Some(self.edge.lift_state(mirror.kind(), &state)),
         }
     }
 
@@ -93,7 +131,7 @@ impl ClientEngine {
         self.next_id += 1;
         let channel = params["channel"].as_str().unwrap_or_default().to_owned();
         self.open.insert(id, Asked { method: method.to_owned(), channel, left: false });
-        (id, Message::request(id, method, params))
+        (id, self.edge.lower_message(Message::request(id, method, params)))
     }
 
     /// A notification. Unsubscribing takes effect for the client at once; the answer to a
@@ -107,19 +145,20 @@ impl ClientEngine {
             let asked = asked.filter(|a| a.method == "subscribe" && a.channel == channel);
             asked.for_each(|asked| asked.left = true);
         }
-        Message::notification(method, params)
+        self.edge.lower_message(Message::notification(method, params))
     }
 
     /// A dispatched action with the next `clientSeq`, or the given one; returns that number too.
     pub fn dispatch(&mut self, channel: &str, action: Value, seq: Option<u64>) -> (u64, Message) {
         let client_seq = seq.unwrap_or(self.next_seq);
         self.next_seq = self.next_seq.max(client_seq.saturating_add(1));
-        if let Some(Some(mirror)) = self.channels.get_mut(channel) {
-            mirror.dispatch(client_seq, action.clone());
-        }
         let mut params = json!({"channel": channel, "clientSeq": client_seq});
         params["action"] = action;
-        (client_seq, Message::notification("dispatchAction", params))
+        let message = self.edge.lower_message(Message::notification("dispatchAction", params));
+        if let Some(Some(mirror)) = self.channels.get_mut(channel) {
+            mirror.dispatch(client_seq, message.params()["action"].clone());
+        }
+        (client_seq, message)
     }
 
     /// The `reconnect` request that takes up where the client was.
@@ -149,24 +188,28 @@ impl ClientEngine {
         }
     }
 
-    /// A message came from the host.
-    pub fn handle(&mut self, message: &Message) {
-        match message.kind() {
-            Kind::Notification if message.method() == Some("action") => {
-                self.envelope(message.params());
-            }
-            Kind::Success | Kind::Failure => {
-                let asked =
-                    message.id().and_then(Value::as_u64).and_then(|id| self.open.remove(&id));
-                if let (Some(asked), Some(result)) = (asked, message.result()) {
-                    self.answered(&asked, result);
-                }
-            }
-            _ => {}
+    /// A message came from the host. Returns it in the newest words, where it has others.
+    pub fn handle(&mut self, message: &Message) -> Option<Message> {
+        let answers = matches!(message.kind(), Kind::Success | Kind::Failure);
+        let id = message.id().and_then(Value::as_u64).filter(|_| answers);
+        let asked = id.and_then(|id| self.open.remove(&id));
+        let lifted = (!self.edge.is_plain()).then(|| {
+            let own = asked.as_ref().map(|asked| asked.method.clone());
+            let foreign = message.id().and_then(|id| self.foreign.remove(&id.to_string()));
+            self.edge.lift_message(message, own.or(foreign).as_deref())
+        });
+        let told = lifted.as_ref().unwrap_or(message);
+        if message.kind() == Kind::Notification && message.method() == Some("action") {
+            self.envelope(told.params(), message.params());
         }
+        if let (Some(asked), Some(result), Some(raw)) = (asked, told.result(), message.result()) {
+            self.answered(&asked, result, raw);
+        }
+        lifted
     }
 
-    fn envelope(&mut self, envelope: &Value) {
+    /// Takes an envelope: as it is told here, and as it is to be folded.
+    fn envelope(&mut self, envelope: &Value, raw: &Value) {
         let Some(channel) = envelope["channel"].as_str() else {
             return;
         };
@@ -174,22 +217,25 @@ impl ClientEngine {
             self.last_seen = self.last_seen.max(seq);
         }
         if let Some(Some(mirror)) = self.channels.get_mut(channel) {
-            mirror.envelope(&self.client_id, envelope);
+            mirror.envelope(&self.client_id, raw);
         }
     }
 
-    fn answered(&mut self, asked: &Asked, result: &Value) {
+    fn answered(&mut self, asked: &Asked, result: &Value, raw: &Value) {
         match asked.method.as_str() {
             "initialize" => {
                 self.version = result["protocolVersion"].as_str().and_then(|v| v.parse().ok());
+                if let Some(version) = self.version {
+                    self.edge = self.edge.of(version);
+                }
                 if let Some(seq) = result["serverSeq"].as_u64() {
                     self.last_seen = self.last_seen.max(seq);
                 }
-                self.snapshots(&result["snapshots"]);
+                self.snapshots(&result["snapshots"], &raw["snapshots"]);
             }
             "subscribe" if asked.left => {}
             "subscribe" => match result.get("snapshot") {
-                Some(snapshot) => self.snapshot(snapshot),
+                Some(snapshot) => self.snapshot(snapshot, &raw["snapshot"]),
                 None => {
                     self.channels.insert(asked.channel.clone(), None);
                 }
@@ -200,38 +246,41 @@ impl ClientEngine {
                     let given = |uri: &str| snapshots.iter().any(|s| resource(s) == Some(uri));
                     self.channels.retain(|uri, _| given(uri));
                 }
-                self.snapshots(&result["snapshots"]);
+                self.snapshots(&result["snapshots"], &raw["snapshots"]);
                 for missing in result["missing"].as_array().into_iter().flatten() {
                     if let Some(channel) = missing.as_str() {
                         self.channels.remove(channel);
                     }
                 }
-                for envelope in result["actions"].as_array().into_iter().flatten() {
-                    self.envelope(envelope);
+                let raw = raw["actions"].as_array().into_iter().flatten();
+                for (envelope, raw) in result["actions"].as_array().into_iter().flatten().zip(raw) {
+                    self.envelope(envelope, raw);
                 }
             }
             _ => {}
         }
     }
 
-    fn snapshots(&mut self, snapshots: &Value) {
-        snapshots.as_array().into_iter().flatten().for_each(|snapshot| self.snapshot(snapshot));
+    fn snapshots(&mut self, snapshots: &Value, raw: &Value) {
+        let raw = raw.as_array().into_iter().flatten();
+        let told = snapshots.as_array().into_iter().flatten();
+        told.zip(raw).for_each(|(snapshot, raw)| self.snapshot(snapshot, raw));
     }
 
     /// A snapshot takes the place of what was confirmed. What the client dispatched meanwhile is
     /// still pending.
-    fn snapshot(&mut self, snapshot: &Value) {
+    fn snapshot(&mut self, snapshot: &Value, raw: &Value) {
         let Some(channel) = resource(snapshot) else {
             return;
         };
         let from_seq = snapshot["fromSeq"].as_u64().unwrap_or_default();
         self.last_seen = self.last_seen.max(from_seq);
         let kind = ChannelKind::of_uri(channel);
-        let version = self.version.or_else(|| Protocol::known().first().copied());
+        let version = Some(self.version.unwrap_or_else(|| self.edge.protocol().version()));
         let before = self.channels.remove(channel).flatten();
         let mirror = match (self.mirrors, kind, version) {
             (true, Some(kind), Some(version)) => {
-                let mirror = Mirror::new(version, kind, snapshot["state"].clone(), from_seq);
+                let mirror = Mirror::new(version, kind, raw["state"].clone(), from_seq);
                 Some(mirror.after(before))
             }
             _ => None,

@@ -71,6 +71,11 @@ impl Mirror {
         self.pending.clear();
     }
 
+    /// What kind of channel it is.
+    pub fn kind(&self) -> ChannelKind {
+        self.kind
+    }
+
     /// The state the host has confirmed.
     pub fn confirmed(&self) -> &Value {
         &self.confirmed

@@ -7,6 +7,7 @@ use crate::wire::json::{Value, json};
 use crate::scenario::bind::Template;
 use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
+use crate::wire::message::Message;
 
 use super::case::{Case, Output, Progress, Wait, Watch};
 use super::mailbox::{Item, Mailbox};
@@ -26,7 +27,10 @@ impl Case {
     }
 
     pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
-        let (id, message) = self.peers.get_mut(peer)?.engine.request("ping", json!({}));
+        // The first protocol has no `ping`; to list the sessions does no more harm.
+        let has_ping = self.protocol().is_none_or(|it| it.method("ping").is_some());
+        let method = if has_ping { "ping" } else { "listSessions" };
+        let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
         self.send(peer, Seen::of(message));
         Some(id)
     }
@@ -113,8 +117,11 @@ impl Case {
                 self.mirror(task.step, peer, &channel, &state, exact)
             }
             Act::Send { peer, frame } => {
-                let frame = self.raw(frame);
-                self.send(peer, Seen::new(frame));
+                let seen = Seen::new(self.raw(frame));
+                if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
+                    peer.engine.sent(message);
+                }
+                self.send(peer, seen);
                 Progress::Done
             }
             Act::Answer { peer, id, want: Some(want) } => {
@@ -195,7 +202,8 @@ impl Case {
                 if let Some(method) = value["method"].as_str() {
                     self.created.asked(method, &value["params"]);
                 }
-                Frame::json(&value)
+                let message = Message::new(value);
+                Frame::json(self.edge().lower_message(message).value())
             }
             RawFrame::Binary(template) => {
                 Frame::Binary(text_of(&self.fill(&template)).into_bytes())

@@ -13,9 +13,7 @@ use crate::scenario::parse::Scenario;
 use crate::scenario::pattern::{Mismatch, Pattern, brief};
 use crate::scenario::source::Span;
 use crate::transcript::{ConnId, Seen};
-use crate::wire::feature::Feature;
 use crate::wire::message::{Kind, Message};
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::barrier::{Barrier, Marks};
@@ -401,7 +399,7 @@ impl Case {
         self.peers.push(Peer {
             name,
             seq_name,
-            engine: ClientEngine::new(client_id, mirrors),
+            engine: ClientEngine::new(client_id, mirrors).speaking(self.edge()),
             conn: None,
             connected: false,
             initialized: false,
@@ -431,14 +429,6 @@ impl Case {
         self.peers.get(peer).is_some_and(|peer| peer.connected)
     }
 
-    pub(super) fn protocol(&self) -> Option<&'static Protocol> {
-        Protocol::played(self.setup.version)
-    }
-
-    pub(super) fn delays_can_be_declined(&self) -> bool {
-        self.protocol().is_some_and(|protocol| protocol.has(Feature::Delivery))
-    }
-
     pub(super) fn peer_of(&mut self, conn: ConnId) -> Option<&mut Peer> {
         self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
@@ -453,8 +443,13 @@ impl Case {
         let shook = message.kind() == Kind::Success
             && asked.is_some_and(|method| method == "initialize" || method == "reconnect");
         peer.initialized |= shook;
-        peer.engine.handle(message);
+        let lifted = peer.engine.handle(message).map(|lifted| Arc::new(Seen::of(lifted)));
         let last_seen = peer.engine.last_seen();
+        // From here on it is read in the newest words; the transcript has it as it came.
+        let seen = lifted.as_ref().unwrap_or(seen);
+        let Some(message) = seen.message() else {
+            return;
+        };
         match message.kind() {
             Kind::Success | Kind::Failure => {
                 if peer.answers.len() == MAX_ANSWERS {
@@ -614,6 +609,10 @@ impl Case {
 
     pub(super) fn step(&mut self, now: Duration) {
         let scenario = Arc::clone(&self.setup.scenario);
+        let version = self.setup.version;
+        while scenario.steps.get(self.next_step).is_some_and(|step| !step.holds_in(version)) {
+            self.next_step += 1;
+        }
         let index = self.next_step;
         match scenario.steps.get(index) {
             Some(step) => {

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::edge::Edge;
 use crate::scenario::capability::{
     CAPABILITIES, Capability, PROTECTED, SCRIPTS, Shown, TOKEN, agents,
 };
@@ -19,6 +20,7 @@ use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::trim::Of;
 use crate::wire::version::Version;
 
 /// The client that looks.
@@ -132,6 +134,7 @@ pub fn scripted(failure: Option<&str>) -> Detected {
 /// One look, as a conversation without a socket.
 #[derive(Debug)]
 pub struct Detection {
+    edge: Edge,
     provider: Option<String>,
     handshake: Handshake,
     /// The questions that wait for an answer, by their ids.
@@ -148,8 +151,14 @@ impl Detection {
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        let first = Message::request(HANDSHAKE, "initialize", params).frame();
+        // Where one version alone is offered, it is offered in its own words.
+        let edge = match offers {
+            [only] => Edge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or("")),
+            _ => Edge::new(Version::V1_0, ""),
+        };
+        let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         Detection {
+            edge,
             provider: provider.map(str::to_owned),
             handshake: Handshake::Open,
             asked: Vec::new(),
@@ -216,7 +225,8 @@ impl Detection {
     }
 
     fn shaken(&mut self, answer: Message) {
-        let Some(result) = answer.result() else {
+        let lifted = self.edge.lift_message(&answer, Some("initialize"));
+        let Some(result) = lifted.result() else {
             self.handshake = Handshake::Refused(answer);
             return;
         };
@@ -231,7 +241,15 @@ impl Detection {
             None => agents.first(),
         };
         let mut detected = Vec::new();
-        for (number, row) in CAPABILITIES.iter().enumerate() {
+        // What the version has no word for cannot be declared: nothing is known about it then.
+        let protocol = self.edge.protocol();
+        let spoken = |row: &&'static Capability| match row.shown {
+            Shown::Handshake(member) => protocol.has_member(Of::Result("initialize"), member),
+            Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
+            Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
+            Shown::Thing(..) | Shown::Token | Shown::Script => true,
+        };
+        for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
                 Shown::Handshake(member) => detected.push(Detected::new(
                     row.name,
@@ -249,7 +267,8 @@ impl Detection {
                 Shown::Methods(methods, params) => {
                     let id = HANDSHAKE + 1 + number as u64;
                     self.asked.push((id, row));
-                    self.output.push_back(Message::request(id, methods[0], params()).frame());
+                    let question = Message::request(id, methods[0], params());
+                    self.output.push_back(self.edge.lower_message(question).frame());
                 }
             }
         }

@@ -265,11 +265,15 @@ fn open(case: &mut Case, step: &Step) -> Vec<Act> {
         exact: false,
         keep: Keep { bind: None, default_chat },
     };
+    // Before chats were channels, a session was its own.
+    let apart = case.edge().has_chats();
     for peer in by {
         acts.push(subscribe(peer, &session, Some(chat.clone())));
         let hole = Template::hole(span, &session);
         acts.push(Act::DefaultChat { peer, session: hole, bind: chat.clone() });
-        acts.push(subscribe(peer, &chat, None));
+        if apart {
+            acts.push(subscribe(peer, &chat, None));
+        }
     }
     acts
 }

@@ -34,3 +34,4 @@ pub mod sim;
 pub mod suite;
 pub mod task;
 pub mod wait;
+mod words;

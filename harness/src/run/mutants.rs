@@ -32,9 +32,10 @@ use crate::host::engine::{Config, RefHost};
 use crate::host::fault::{BELOW, FAULTS, Fault};
 use crate::oracle::CHECKS;
 use crate::verdict::{Status, Weight};
+use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-pub use super::mutant_rows::rows;
+pub use super::mutant_rows::{of_older, rows};
 
 use super::case::Setup;
 use super::plan::{Abilities, plan};
@@ -79,6 +80,8 @@ pub struct Tripped {
     pub checks: LiteMap<&'static str, Weight>,
     /// Scenarios that neither passed nor were skipped, and how they ended.
     pub scenarios: LiteMap<String, Status>,
+    /// Checks that were put to the test at all.
+    pub exercised: HashSet<&'static str>,
 }
 
 /// What came of one row.
@@ -87,7 +90,7 @@ pub struct Outcome {
     /// The fault.
     pub fault: Fault,
     /// What its row names; empty if it has none.
-    pub named: &'static [&'static str],
+    pub named: Vec<&'static str>,
     /// Everything that tripped.
     pub tripped: Tripped,
     /// Names that nothing answered to.
@@ -148,6 +151,7 @@ pub fn play(faults: &[Fault], entries: &[Entry], version: Version, agent: Mode) 
     for entry in entries {
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
+        let config = sim::speaking(config, version);
         let verdict = play_with(entry, version, &mut RefHost::new(config), agent);
         tripped.add(entry, &verdict);
     }
@@ -165,6 +169,9 @@ impl Tripped {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
         }
         for report in &verdict.checks {
+            if report.observations > 0 {
+                self.exercised.insert(report.check);
+            }
             let worst = report.findings.iter().map(|finding| finding.weight).max();
             let judged = EXEMPT.iter().all(|(check, _)| *check != report.check);
             if let Some(worst) = worst.filter(|_| judged) {
@@ -201,6 +208,7 @@ impl Outcome {
     fn of(fault: Fault, tripped: Tripped, absent: impl Fn(&str) -> bool) -> Outcome {
         let row = rows().find(|row| row.fault == fault);
         let named = row.map_or(&[][..], |row| row.trips);
+        let named: Vec<&'static str> = named.iter().chain(of_older(fault)).copied().collect();
         let names: Vec<String> = tripped.names().collect();
         let unmet = |name: &&&str| !names.iter().any(|tripped| covers(name, tripped));
         let missed = named.iter().filter(unmet).filter(|name| !absent(name)).copied().collect();
@@ -246,9 +254,15 @@ impl Matrix {
         let honest = play(&[], &entries, version, Mode::Host);
         let honest_acp = play(&[], &started, version, Mode::Acp);
         let scenarios: Vec<String> = entries.iter().map(|one| one.scenario.id.clone()).collect();
-        // A scenario that this version does not have cannot be missed.
+        // A scenario that this version does not have cannot be missed, nor can a check of what it does
+        // not have.
+        let oldest = !Protocol::known().contains(&version);
         let absent = |name: &str| {
             let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            let check = CHECKS.iter().any(|row| row.id == id);
+            if oldest && check {
+                return !honest.exercised.contains(id) && !honest_acp.exercised.contains(id);
+            }
             suite.entries.iter().any(|one| one.scenario.id == id)
                 && !scenarios.iter().any(|scenario| scenario == id)
         };
@@ -270,7 +284,11 @@ impl Matrix {
     /// Checks that nothing killed.
     pub fn checks_alive(&self) -> Vec<&'static str> {
         let about_hosts = |id: &&str| EXEMPT.iter().all(|(check, _)| check != id);
-        let ids = CHECKS.iter().map(|row| row.id).filter(about_hosts);
+        let older = !Protocol::known().contains(&self.version);
+        let here = |id: &&str| {
+            !older || self.honest.exercised.contains(id) || self.honest_acp.exercised.contains(id)
+        };
+        let ids = CHECKS.iter().map(|row| row.id).filter(about_hosts).filter(here);
         ids.filter(|id| !self.is_killed(id)).collect()
     }
 
@@ -295,7 +313,9 @@ impl Matrix {
             CHECKS.iter().any(|row| row.id == id)
                 || suite.entries.iter().any(|one| covers(id, &one.scenario.id))
         };
-        let names = rows().flat_map(|row| row.trips.iter().map(|name| (row.fault, *name)));
+        let names = rows().flat_map(|row| {
+            row.trips.iter().chain(of_older(row.fault)).map(|name| (row.fault, *name))
+        });
         names.filter(|(_, name)| !known(name)).collect()
     }
 

@@ -106,6 +106,7 @@ impl Case {
     }
 
     fn observer_comes(&mut self) {
+        let edge = self.edge();
         let Some(observers) = &mut self.observers else {
             return;
         };
@@ -118,6 +119,7 @@ impl Case {
         self.next_conn += 1;
         let tag = observers.dice.roll() as u32;
         let engine = ClientEngine::new(format!("ahp-harness-{tag:08x}-{name}"), false);
+        let engine = engine.speaking(edge);
         let observer = Observer { conn, engine, open: 0, asked: HashSet::new() };
         observers.here.push(observer);
         self.outputs.push_back(Output::Open { conn, client: name });
@@ -154,7 +156,8 @@ impl Case {
         };
         let id = message.id().and_then(Value::as_u64);
         let asked = id.and_then(|id| observer.engine.awaits(id)).map(str::to_owned);
-        observer.engine.handle(message);
+        let lifted = observer.engine.handle(message);
+        let message = lifted.as_ref().unwrap_or(message);
         let Some(method) = asked else {
             return true;
         };

@@ -13,6 +13,7 @@ use crate::wire::version::Version;
 
 use super::detect::Detected;
 use super::suite::{Entry, Suite};
+use super::words;
 
 /// What the user asked for. Empty lists ask for everything.
 #[derive(Clone, Debug, Default)]
@@ -215,6 +216,9 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
         return Some(format!("not a rule of protocol {}", abilities.version));
+    }
+    if let Some(what) = words::lacks(scenario, abilities.version) {
+        return Some(format!("protocol {} has no {what}", abilities.version));
     }
     if !abilities.profiles.iter().any(|asked| asked == profile || asked == "all") {
         return Some(format!(

@@ -12,6 +12,7 @@ use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
 use crate::transcript::{Below, ConnId, Seen};
 use crate::wire::frame::Frame;
+use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::case::Output;
@@ -60,7 +61,7 @@ pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
     if scenario.needs.is_empty() {
         return Vec::new();
     }
-    let mut host = RefHost::new(Config::default());
+    let mut host = RefHost::new(speaking(Config::default(), version));
     let found = look(&mut host, &[version.to_string()], None);
     detect::facts(&found.detected.unwrap_or_default(), Some(auth::TOKEN.1))
 }
@@ -83,6 +84,15 @@ fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
     }
     host.handle_close(now, conn);
     look
+}
+
+/// The same, of a host that speaks a version besides those that it always does.
+pub fn speaking(mut config: Config, version: Version) -> Config {
+    let base = Protocol::of(version).map(Protocol::version);
+    if let Some(base) = base.filter(|base| !config.versions.contains(base)) {
+        config.versions.push(base);
+    }
+    config
 }
 
 /// Plays to the end. A host that speaks ACP to its agent is given one.

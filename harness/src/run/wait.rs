@@ -189,8 +189,13 @@ impl Case {
         let value = value.cloned().unwrap_or_default();
         if let Some(name) = &keep.default_chat {
             // A host names its default chat; one that does not has only one to offer.
-            let state = &value["snapshot"]["state"];
-            let chat = [&state["defaultChat"], &state["chats"][0]["resource"]]
+            let snapshot = &value["snapshot"];
+            let state = &snapshot["state"];
+            let own = match (&state["lifecycle"], self.edge().has_chats()) {
+                (ready, false) if *ready == "ready" => &snapshot["resource"],
+                _ => &Value::Null,
+            };
+            let chat = [&state["defaultChat"], &state["chats"][0]["resource"], own]
                 .into_iter()
                 .find(|chat| chat.is_string());
             if let Some(chat) = chat {
@@ -394,6 +399,8 @@ impl Case {
                 let params = seen.message()?.params();
                 let action = &params["action"];
                 let chat = match action["type"].as_str()? {
+                    // Where a session is its own chat, it is one as soon as it is ready.
+                    "session/ready" if !peer.engine.edge().has_chats() => &params["channel"],
                     "session/defaultChatChanged" => &action["defaultChat"],
                     "session/chatAdded" => &action["summary"]["resource"],
                     _ => return None,
@@ -420,11 +427,9 @@ impl Case {
         exact: bool,
     ) -> Progress {
         let name = self.name(peer);
-        let mirror = self
-            .peers
-            .get(peer)
-            .and_then(|peer| peer.engine.mirror(channel.as_str().unwrap_or_default()));
-        let Some(own) = mirror.map(|mirror| mirror.optimistic()) else {
+        let engine = self.peers.get(peer).map(|peer| &peer.engine);
+        let shown = engine.and_then(|it| it.shown(channel.as_str().unwrap_or_default()));
+        let Some(own) = shown else {
             let message = format!(
                 "client `{name}`: expected a state of {}, it is not subscribed",
                 brief(channel)

@@ -119,7 +119,8 @@ impl Template {
         Template { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
     }
 
-    fn without_holes(&self) -> Option<&Value> {
+    /// The value, where it has no hole.
+    pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {
             Shape::Value(value) => Some(value),
             _ => self.fixed.as_deref(),

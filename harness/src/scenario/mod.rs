@@ -21,4 +21,5 @@ pub mod pattern;
 pub mod render;
 pub mod schema;
 pub mod source;
+pub mod spec;
 pub mod verbs;

@@ -10,6 +10,7 @@ use super::capability::{self, CAPABILITIES};
 use super::node::{Content, Member, Node};
 use super::pattern::Pattern;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
+pub use super::spec::SpecRange;
 use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, Verb};
 use super::{given, names};
 
@@ -78,53 +79,6 @@ pub enum Given {
     Pattern(Pattern),
 }
 
-/// The versions a scenario holds for: all bounds at once.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SpecRange {
-    bounds: Vec<(Bound, Version)>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Bound {
-    AtLeast,
-    Above,
-    AtMost,
-    Below,
-    Exactly,
-}
-
-impl SpecRange {
-    /// Reads bounds such as `>=0.9.0 <1.0.0`; a bare version is exactly that one.
-    pub fn read(text: &str) -> Option<SpecRange> {
-        let bound = |word: &str| {
-            let signs = [
-                (">=", Bound::AtLeast),
-                (">", Bound::Above),
-                ("<=", Bound::AtMost),
-                ("<", Bound::Below),
-                ("=", Bound::Exactly),
-                ("", Bound::Exactly),
-            ];
-            let (rest, bound) =
-                signs.iter().find_map(|(sign, bound)| Some((word.strip_prefix(sign)?, *bound)))?;
-            Some((bound, rest.parse().ok()?))
-        };
-        let bounds: Option<Vec<_>> = text.split_whitespace().map(bound).collect();
-        bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
-    }
-
-    /// Whether the scenario holds for a version.
-    pub fn includes(&self, version: Version) -> bool {
-        self.bounds.iter().all(|(bound, limit)| match bound {
-            Bound::AtLeast => version >= *limit,
-            Bound::Above => version > *limit,
-            Bound::AtMost => version <= *limit,
-            Bound::Below => version < *limit,
-            Bound::Exactly => version == *limit,
-        })
-    }
-}
-
 impl Step {
     fn given(&self, name: &str) -> Option<&Given> {
         self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
@@ -133,6 +87,24 @@ impl Step {
     /// Where a member stands; the verb itself where it is not given.
     pub fn place(&self, name: &str) -> Span {
         self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
+    }
+
+    /// Whether the step is taken at a version.
+    pub fn holds_in(&self, version: Version) -> bool {
+        let range = self.text("spec").and_then(SpecRange::read);
+        range.is_none_or(|range| range.includes(version))
+    }
+
+    /// Takes a range of versions over, besides its own.
+    fn narrow(&mut self, range: &(&'static str, Span, Given)) {
+        let own = self.text("spec").map(str::to_owned);
+        self.members.retain(|(name, ..)| *name != "spec");
+        let (name, span, given) = range.clone();
+        let both = match (own, &given) {
+            (Some(own), Given::Text(outer)) => Given::Text(format!("{own} {outer}")),
+            _ => given,
+        };
+        self.members.push((name, span, both));
     }
 
     /// The clients of a member, or none.
@@ -438,8 +410,12 @@ impl Parser<'_> {
         }
         let with = with.and_then(Node::as_map).unwrap_or_default();
         let tree = given::fill(tree, with, self.errors);
-        let steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
+        let mut steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
+        // What holds for the whole holds for its steps.
+        if let Some(range) = step.members.iter().find(|(name, ..)| *name == "spec") {
+            steps.iter_mut().for_each(|step| step.narrow(range));
+        }
         steps
     }
 
@@ -470,6 +446,7 @@ impl Parser<'_> {
             _ => wrong_form(self.errors, value, &format!("the members of `{}`", row.name)),
         }
         let step = Step { verb, span, members };
+        self.spec(value.get("spec"));
         self.exclusive(&step);
         step
     }

@@ -261,6 +261,18 @@ impl Pattern {
         Pattern::new(second.span, Kind::All(vec![first, second]))
     }
 
+    /// The members that a matching object has to have.
+    pub fn keys(&self) -> Vec<&str> {
+        match &*self.kind {
+            Kind::Map(members) => {
+                let wanted = members.iter().filter(|(_, item)| !matches!(*item.kind, Kind::Absent));
+                wanted.map(|(name, _)| name.as_str()).collect()
+            }
+            Kind::All(items) => items.iter().flat_map(Pattern::keys).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Calls `visit` for each name the pattern uses (a hole) and binds (`$bind`), in order.
     pub fn names(&self, visit: &mut dyn FnMut(Span, Name<'_>)) {
         let span = self.span;

@@ -133,6 +133,11 @@ const fn wanted(name: &'static str, form: Form, doc: &'static str) -> Field {
 }
 
 const RULE: Field = field("rule", Form::Text, "the requirement that this step alone proves");
+const SPEC: Field = field(
+    "spec",
+    Form::Text,
+    "the versions at which the step is taken, such as `>=0.5.1`; it is left out at others",
+);
 const WITHIN: Field =
     field("within", Form::Duration, "how long to wait, instead of the run's limit");
 const BY: Field = needed("by", Form::Client, "the client that acts");
@@ -170,7 +175,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "connect",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that connect"), RULE],
+        fields: &[needed("by", Form::Clients, "the clients that connect"), RULE, SPEC],
         doc: "opens connections and sends nothing on them",
     },
     VerbRow {
@@ -194,6 +199,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "sends `initialize` and waits for the answer; an error fails the step unless `error` wants one",
     },
@@ -215,6 +221,7 @@ pub const VERBS: &[VerbRow] = &[
             TOKENS,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat",
     },
@@ -238,6 +245,7 @@ pub const VERBS: &[VerbRow] = &[
             EXACT,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "sends a request and waits for its response; an error fails the step unless `error` wants one",
     },
@@ -251,6 +259,7 @@ pub const VERBS: &[VerbRow] = &[
             needed("method", Form::Text, "the method"),
             field("params", Form::Template, "the params"),
             RULE,
+            SPEC,
         ],
         doc: "sends a notification",
     },
@@ -283,6 +292,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "dispatches an action; without a wish the step does not wait",
     },
@@ -311,6 +321,7 @@ pub const VERBS: &[VerbRow] = &[
             ),
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "dispatches `chat/turnStarted` with a message that carries the agent's script",
     },
@@ -328,6 +339,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "subscribes to a channel and waits for the response",
     },
@@ -336,7 +348,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "unsubscribe",
         short: None,
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that unsubscribe"), CHANNEL, RULE],
+        fields: &[needed("by", Form::Clients, "the clients that unsubscribe"), CHANNEL, RULE, SPEC],
         doc: "unsubscribes from a channel; nothing answers it",
     },
     VerbRow {
@@ -344,7 +356,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "expect",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE],
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
         doc: "waits for the first message that matches, and passes over what came before it",
     },
     VerbRow {
@@ -352,7 +364,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "next",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE],
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
         doc: "demands that the very next message on the channel matches",
     },
     VerbRow {
@@ -360,7 +372,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "never",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, RULE],
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, RULE, SPEC],
         doc: "demands that no message matches, from what was read last to the next barrier",
     },
     VerbRow {
@@ -377,6 +389,7 @@ pub const VERBS: &[VerbRow] = &[
             ),
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "waits until everything that was sent before has arrived at every subscriber of the channel",
     },
@@ -393,6 +406,7 @@ pub const VERBS: &[VerbRow] = &[
             EXACT,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "reads a channel's state from scratch",
     },
@@ -407,6 +421,7 @@ pub const VERBS: &[VerbRow] = &[
             needed("state", Form::Pattern, "what the client's own state has to look like"),
             EXACT,
             RULE,
+            SPEC,
         ],
         doc: "looks at the state that a client made of its snapshot, the envelopes and its own pending actions",
     },
@@ -422,6 +437,7 @@ pub const VERBS: &[VerbRow] = &[
             field("binary", Form::Template, "the bytes of a binary frame, as text"),
             field("size", Form::Count, "a well-formed `ping` padded to this many bytes"),
             RULE,
+            SPEC,
         ],
         doc: "sends a frame as it is, well-formed or not",
     },
@@ -443,6 +459,7 @@ pub const VERBS: &[VerbRow] = &[
             ),
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "waits for the response to a frame that was sent as it is",
     },
@@ -451,7 +468,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "drop",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients whose connections end"), RULE],
+        fields: &[needed("by", Form::Clients, "the clients whose connections end"), RULE, SPEC],
         doc: "cuts connections off without a closing handshake; the clients keep what they know",
     },
     VerbRow {
@@ -486,6 +503,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             RULE,
+            SPEC,
         ],
         doc: "opens a new connection and resumes on it with `reconnect`",
     },
@@ -494,7 +512,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "closed",
         short: Some("at"),
         asserts: true,
-        fields: &[AT, WITHIN, RULE],
+        fields: &[AT, WITHIN, RULE, SPEC],
         doc: "waits until the host closes the connection",
     },
     VerbRow {
@@ -511,6 +529,7 @@ pub const VERBS: &[VerbRow] = &[
             ),
             field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
             RULE,
+            SPEC,
         ],
         doc: "lets the agent go on from `hold NAME`, by a steering message `ahp-release: NAME`",
     },
@@ -519,7 +538,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "restart",
         short: None,
         asserts: false,
-        fields: &[WITHIN, RULE],
+        fields: &[WITHIN, RULE, SPEC],
         doc: "restarts the host; every connection ends",
     },
     VerbRow {
@@ -542,6 +561,7 @@ pub const VERBS: &[VerbRow] = &[
                 Form::Values,
                 "values by name, for the fragment's `$given name`; a list of steps for a step",
             ),
+            SPEC,
         ],
         doc: "plays the steps of a fragment: a file of `fragment` (a title) and `steps`",
     },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Seen};
-use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::channel::{ChannelKind, OLD_ROOT, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 
@@ -128,6 +128,7 @@ impl Channels {
     /// The channel of a URI, new if need be; `None` where there are too many.
     #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
+        let uri = canonical(uri);
         if let Some(id) = self.by_uri.get(uri) {
             return Some(*id);
         }
@@ -142,7 +143,7 @@ impl Channels {
     }
 
     pub(super) fn find(&self, uri: &str) -> Option<ChannelId> {
-        self.by_uri.get(uri).copied()
+        self.by_uri.get(canonical(uri)).copied()
     }
 
     #[inline]
@@ -231,6 +232,11 @@ impl Channel {
         self.waiting.clear();
         self.rejected.clear();
     }
+}
+
+/// The root channel has one name here, whatever the version calls it.
+pub(super) fn canonical(uri: &str) -> &str {
+    if uri == OLD_ROOT { ROOT } else { uri }
 }
 
 /// The kind that a scheme names beyond doubt. Hosts may give terminals, chats and changesets any

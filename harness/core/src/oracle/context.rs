@@ -17,6 +17,7 @@ use litemap::LiteMap;
 use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Entry, Event, Seen};
+use crate::wire::channel::ROOT;
 use crate::wire::message::{Kind, Message};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
@@ -386,6 +387,11 @@ impl Context {
     }
 
     fn notified(&mut self, seen: &Arc<Seen>, message: &Message, emit: Emit<'_>) {
+        let unwrapped = unwrapped(message).map(|message| Arc::new(Seen::of(message)));
+        let seen = unwrapped.as_ref().unwrap_or(seen);
+        let Some(message) = seen.message() else {
+            return;
+        };
         let params = message.params();
         let channel = target(params).and_then(|uri| self.channels.intern(uri));
         let method = message.method().unwrap_or_default();
@@ -397,4 +403,24 @@ impl Context {
             self.unsettle(session);
         }
     }
+}
+
+/// What was told in the one notification that there was before 0.2.0, as it is told since.
+fn unwrapped(message: &Message) -> Option<Message> {
+    const NAMES: [(&str, &str); 4] = [
+        ("notify/sessionAdded", "root/sessionAdded"),
+        ("notify/sessionRemoved", "root/sessionRemoved"),
+        ("notify/sessionSummaryChanged", "root/sessionSummaryChanged"),
+        ("notify/authRequired", "auth/required"),
+    ];
+    let told = message
+        .params()
+        .get("notification")
+        .filter(|_| message.method() == Some("notification"))?;
+    let name = told.get("type")?.as_str()?;
+    let (_, method) = NAMES.iter().find(|(older, _)| *older == name)?;
+    let mut params = told.as_object()?.clone();
+    params.remove("type");
+    params.insert("channel", Value::from(ROOT));
+    Some(Message::notification(method, Value::Object(params)))
 }

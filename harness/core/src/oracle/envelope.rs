@@ -4,6 +4,7 @@
 
 use crate::wire::json::Value;
 
+use super::channel::canonical;
 use crate::wire::channel::ROOT;
 
 /// An `ActionEnvelope`: the params of `action`, or an entry of a replay.
@@ -80,5 +81,7 @@ pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a
 /// The channel that a `subscribe`, an `unsubscribe` or another request is about; `resource` in
 /// 0.1.0.
 pub(super) fn target(params: &Value) -> Option<&str> {
-    params.get("channel").or_else(|| params.get("resource"))?.as_str()
+    let named = ["channel", "resource", "session", "terminal"];
+    let named = named.iter().find_map(|name| params.get(*name))?.as_str();
+    named.map(canonical)
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -108,6 +109,10 @@ fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Si
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
     };
+    // Before there were channels everybody was told everything, in one wrapper.
+    if conn.protocol.is_some_and(|protocol| !protocol.has(Feature::Channels)) {
+        return;
+    }
     let relayed = channel.is_some_and(|channel| cx.uri(channel).starts_with(MCP));
     if !relayed && let Some(protocol) = conn.protocol {
         out.seen(Rule::KnownActions);
@@ -237,7 +242,7 @@ fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool
     let Some(spoken) = spoken else {
         return;
     };
-    let versions = Protocol::known().iter().rev().copied();
+    let versions = Protocol::all_played().iter().rev().copied();
     let other = versions.filter_map(Protocol::of).find(|protocol| has(protocol));
     let early = |(prefix, since): &(&str, Version)| name.starts_with(prefix) && spoken >= *since;
     let (weight, message) = match other {

@@ -50,18 +50,19 @@ impl Check for Owners {
 impl Owners {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         let action = folding.envelope.action;
-        match folding.envelope.action_type {
-            "session/activeClientRemoved" => {
-                let client = text(action, "clientId");
-                if let Some(client) = client.filter(|_| self.gone.len() < MAX_GONE) {
-                    let key = (folding.channel, client.to_owned());
-                    self.gone.insert(key, (folding.envelope.seq, folding.line));
-                }
+        if folding.envelope.action_type == "session/activeClientRemoved" {
+            let client = text(action, "clientId");
+            if let Some(client) = client.filter(|_| self.gone.len() < MAX_GONE) {
+                let key = (folding.channel, client.to_owned());
+                self.gone.insert(key, (folding.envelope.seq, folding.line));
             }
-            "chat/toolCallStart" => self.started(cx, folding, out),
-            "chat/toolCallReady" => ready(cx, folding, out),
-            "chat/toolCallAuthRequired" => auth_required(cx, folding, out),
-            "chat/toolCallComplete" | "chat/toolCallContentChanged" => {
+        }
+        // Whether they are a chat's or, up to 0.3.0, the session's.
+        match folding.envelope.name {
+            "toolCallStart" => self.started(cx, folding, out),
+            "toolCallReady" => ready(cx, folding, out),
+            "toolCallAuthRequired" => auth_required(cx, folding, out),
+            "toolCallComplete" | "toolCallContentChanged" => {
                 acts(cx, folding, out);
                 self.ended(cx, folding, out);
             }
@@ -75,7 +76,7 @@ impl Owners {
         let Some(client) = owner(folding.envelope.action) else {
             return;
         };
-        let session = cx.families.session_of(cx.uri(folding.channel));
+        let session = session_of(cx, folding);
         let Some((session, fold)) = session.and_then(|id| Some((id, cx.followed(id)?))) else {
             return;
         };
@@ -99,7 +100,7 @@ impl Owners {
 
     /// F9, where it holds: the host ends the call of a client that has left.
     fn ended(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-        let session = cx.families.session_of(cx.uri(folding.channel));
+        let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
         if let (Some(session), Some(owner), None) = (session, owner, folding.envelope.origin)
             && self.gone.contains_key(&(session, owner.to_owned()))
@@ -208,6 +209,14 @@ fn named<'a>(cx: &'a Context, folding: &Folding<'_>) -> Option<(&'a Value, u64)>
     Some((call, fold.base_line))
 }
 
+/// The session that an action is about: its own channel, where turns are the session's.
+fn session_of(cx: &Context, folding: &Folding<'_>) -> Option<ChannelId> {
+    match folding.protocol.has(Feature::Chats) {
+        true => cx.families.session_of(cx.uri(folding.channel)),
+        false => Some(folding.channel),
+    }
+}
+
 /// The client that a call belongs to: the one its contributor names, or up to 0.3.0 its
 /// `toolClientId`.
 fn owner(call: &Value) -> Option<&str> {
@@ -221,7 +230,9 @@ fn owner(call: &Value) -> Option<&str> {
 }
 
 fn active(session: &Value, client: &str) -> bool {
-    list(session, "activeClients").iter().any(|entry| text(entry, "clientId") == Some(client))
+    let one = given(session, "activeClient").into_iter();
+    let mut all = list(session, "activeClients").iter().chain(one);
+    all.any(|entry| text(entry, "clientId") == Some(client))
 }
 
 /// The tool calls of the active turn.

@@ -50,7 +50,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, Members)> {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
         "session/chatAdded" => ("summary", SUMMARY),
         "session/chatUpdated" => ("changes", SUMMARY),
-        "chat/usage" => {
+        "chat/usage" | "session/usage" => {
             let tokens: Members =
                 &[("inputTokens", Count), ("outputTokens", Count), ("cacheReadTokens", Count)];
             ("usage", tokens)

@@ -11,7 +11,7 @@ use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Seen};
 
-use super::channel::{ChannelId, Place};
+use super::channel::{ChannelId, Place, canonical};
 use super::connection::{Request, Sub};
 use super::context::{Context, Emit};
 use super::envelope::{channel_of, target};
@@ -278,7 +278,7 @@ impl Context {
 /// The texts of a JSON array.
 pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
     let items = value.and_then(Value::as_array);
-    items.into_iter().flatten().filter_map(Value::as_str).collect()
+    items.into_iter().flatten().filter_map(Value::as_str).map(canonical).collect()
 }
 
 /// Whether the params of a `subscribe` allow the host to merge actions.

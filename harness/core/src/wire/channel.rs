@@ -78,6 +78,8 @@ const ROWS: [Row; 10] = {
 
 /// The URI of the root channel.
 pub const ROOT: &str = "ahp-root://";
+/// What it was before 0.2.0.
+pub const OLD_ROOT: &str = "agenthost:/root";
 
 impl ChannelKind {
     /// The kind that a URI's scheme names, or `None` where the scheme is not the protocol's own.

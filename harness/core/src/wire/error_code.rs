@@ -17,12 +17,11 @@ pub struct ErrorCode {
     pub data: Option<(Version, &'static str)>,
 }
 
-const V0_1: Version = Version::new(0, 1, 0);
 const V0_2: Version = Version::new(0, 2, 0);
 const V0_9: Version = Version::new(0, 9, 0);
 
 const fn plain(code: i64, name: &'static str) -> ErrorCode {
-    ErrorCode { code, name, since: V0_1, until: None, data: None }
+    ErrorCode { code, name, since: Version::V1, until: None, data: None }
 }
 
 /// Every code a host may answer with. Source: JSON-RPC 2.0 section 5.1; the protocol's error table.
@@ -41,7 +40,7 @@ pub const ERROR_CODES: &[ErrorCode] = &[
         ..plain(-32005, "UnsupportedProtocolVersion")
     },
     ErrorCode { until: Some(V0_9), ..plain(-32006, "ContentNotFound") },
-    ErrorCode { data: Some((V0_1, "resources")), ..plain(-32007, "AuthRequired") },
+    ErrorCode { data: Some((Version::V0_1, "resources")), ..plain(-32007, "AuthRequired") },
     plain(-32008, "NotFound"),
     plain(-32009, "PermissionDenied"),
     plain(-32010, "AlreadyExists"),

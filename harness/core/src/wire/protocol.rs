@@ -92,8 +92,25 @@ const fn source(version: Version, text: &'static str) -> Source {
     Source { version, text, table: OnceLock::new() }
 }
 
-/// The versions that hosts and clients of the harness speak, newest first.
+/// The versions that hosts and clients of the harness offer unless they are asked for another, newest
+/// first.
 const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
+/// Every version that they speak, newest first.
+const PLAYED: &[Version] = &[
+    Version::V1_0,
+    Version::V0_9,
+    Version::V0_8,
+    Version::V0_7,
+    Version::V0_6,
+    Version::V0_5_2,
+    Version::V0_5_1,
+    Version::V0_5,
+    Version::V0_4,
+    Version::V0_3,
+    Version::V0_2,
+    Version::V0_1,
+    Version::V1,
+];
 
 /// Newest first.
 static SOURCES: [Source; 13] = [
@@ -129,13 +146,19 @@ impl Protocol {
     /// where there is a table.
     pub fn played(version: Version) -> Option<&'static Protocol> {
         let plays = |known: &Version| *known == version || known.accepts(version);
-        KNOWN.iter().any(plays).then(|| Protocol::of(version)).flatten()
+        PLAYED.iter().any(plays).then(|| Protocol::of(version)).flatten()
     }
 
-    /// The versions that hosts and clients of the harness speak, newest first. There are tables
-    /// of every published version, see [`PUBLISHED`](super::version::PUBLISHED).
+    /// The versions that hosts and clients of the harness offer unless they are asked for another,
+    /// newest first.
     pub fn known() -> &'static [Version] {
         KNOWN
+    }
+
+    /// Every version that hosts and clients of the harness speak, newest first. There are tables of
+    /// every published version, see [`PUBLISHED`](super::version::PUBLISHED).
+    pub fn all_played() -> &'static [Version] {
+        PLAYED
     }
 
     /// The version of the table, which may be older than the version it was asked for.
@@ -329,14 +352,16 @@ mod tests {
     }
 
     #[test]
-    fn plays_the_newest_lines_only() {
+    fn plays_lines_of_versions() {
         let check = |asked: &str, expected: bool| {
             assert_eq!(Protocol::played(asked.parse().unwrap()).is_some(), expected, "{asked}");
         };
         check("1.7.3", true);
         check("0.9.5", true);
-        check("0.8.0", false);
-        check("1", false);
+        check("0.8.0", true);
+        check("0.8.7", true);
+        check("0.0.1", false);
+        check("2.0.0", false);
     }
 
     #[test]

@@ -26,13 +26,15 @@ pub enum Of<'a> {
     Action(&'a str),
     /// The state of a channel.
     State(ChannelKind),
+    /// A type by its name.
+    Named(&'a str),
 }
 
 impl Protocol {
     /// Removes what `newer` knows under `theirs` and this version does not know under `own`.
     pub fn trim(&self, own: Of<'_>, newer: &Protocol, theirs: Of<'_>, value: &mut Value) {
         if let Some((own, theirs)) = self.type_of(own).zip(newer.type_of(theirs)) {
-            Trim { own: self, newer }.value(own, theirs, value);
+            Trim { own: self, newer }.value(own, theirs, "", value);
         }
     }
 
@@ -57,6 +59,7 @@ impl Protocol {
             Of::Result(method) => self.method(method)?.result,
             Of::Action(action_type) => self.action(action_type).map(|row| row.shape),
             Of::State(kind) => self.shapes.named(kind.state_type()),
+            Of::Named(name) => self.shapes.named(name),
         }
     }
 }
@@ -68,35 +71,36 @@ struct Trim<'p> {
 }
 
 impl Trim<'_> {
-    /// Recursion ends with the value: JSON has a bounded depth here.
-    fn value(&self, own: TypeId, newer: TypeId, value: &mut Value) {
+    /// `tag` is the member that has told which variant this is. Recursion ends with the value: JSON has
+    /// a bounded depth here.
+    fn value(&self, own: TypeId, newer: TypeId, tag: &str, value: &mut Value) {
         match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
             (Shape::List(own), Shape::List(newer), Value::Array(items)) => {
-                items.iter_mut().for_each(|item| self.value(*own, *newer, item));
+                items.iter_mut().for_each(|item| self.value(*own, *newer, "", item));
             }
             (Shape::Map(own), Shape::Map(newer), Value::Object(members)) => {
-                members.values_mut().for_each(|item| self.value(*own, *newer, item));
+                members.values_mut().for_each(|item| self.value(*own, *newer, "", item));
             }
             (Shape::Record(known), Shape::Record(newer), Value::Object(members)) => {
                 members.retain(|name, item| {
                     let own = known.iter().find(|member| member.name == name.as_str());
                     let newer = newer.iter().find(|member| member.name == name.as_str());
                     if let Some((own, newer)) = own.zip(newer) {
-                        self.value(own.shape, newer.shape, item);
+                        self.value(own.shape, newer.shape, "", item);
                     }
-                    own.is_some() || newer.is_none()
+                    own.is_some() || newer.is_none() || name.as_str() == tag
                 });
             }
             (Shape::Union(own), Shape::Union(newer), value) => {
-                if let Some((own, newer)) = variant(own, value).zip(variant(newer, value)) {
-                    self.value(own, newer, value);
+                if let Some((one, other)) = variant(own, value).zip(variant(newer, value)) {
+                    self.value(one, other, &own.tag, value);
                 }
             }
             (Shape::AnyOf(own), Shape::AnyOf(newer), value) => {
                 let own = own.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 let newer = newer.iter().find(|id| admits(self.newer.shapes.get(**id), value));
                 if let Some((own, newer)) = own.zip(newer) {
-                    self.value(*own, *newer, value);
+                    self.value(*own, *newer, tag, value);
                 }
             }
             _ => {}

@@ -20,6 +20,7 @@ mod below;
 mod content;
 mod customizations;
 mod invariants;
+mod older;
 mod origins;
 mod state;
 
@@ -29,6 +30,12 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
     let later = later.chain(auth::ROWS);
     agents.chain(origins::ROWS).chain(invariants::ROWS).chain(state::ROWS).chain(later)
+}
+
+/// What a fault has to trip besides in versions that have scenarios of their own.
+pub fn of_older(fault: Fault) -> &'static [&'static str] {
+    let row = older::ROWS.iter().find(|(other, _)| *other == fault);
+    row.map_or(&[], |(_, trips)| trips)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

@@ -1,0 +1,393 @@
+//! What clients of an older version are shown: its words, folded by its own reducers.
+//!
+//! The host thinks in the newest version. For each older one that it offers there is a [`View`]: as
+//! an action takes place it is lowered to the words of that version and folded into a state of that
+//! version, so that what such a client is given is always the sum of what it was told. Actions that
+//! only the older version has act on the view alone.
+//!
+//! Knows: edges, reducers. Never knows: whether an action was allowed.
+//!
+//! Start at [`View`].
+
+use litemap::LiteMap;
+
+use crate::edge::{Beside, Edge};
+use crate::model::{NoOp, Outcome, apply_at};
+use crate::transcript::ConnId;
+use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Map, Value, json};
+use crate::wire::protocol::Protocol;
+
+use super::configuration::PROVIDER;
+use super::connection::{Call, Failure, Reply};
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::log::Face;
+use super::publish::{Origin, action_type, unknown_channel};
+use super::tamper;
+
+/// One older version, and what its clients see.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) edge: Edge,
+    pub(super) channels: LiteMap<String, Shown>,
+}
+
+/// A channel as clients of an older version see it.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) kind: ChannelKind,
+    pub(super) state: Value,
+    /// The state before the last action, which only a fault keeps.
+    stale: Option<Value>,
+}
+
+/// An action in the words of one view: the channel as the host calls it, and as the wire does.
+#[derive(Clone, Debug)]
+pub(super) struct Worded {
+    pub(super) key: String,
+    pub(super) channel: String,
+    pub(super) action: Value,
+}
+
+/// What a client of an older version dispatched.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) view: usize,
+    pub(super) worded: Worded,
+}
+
+impl View {
+    pub(super) fn new(protocol: &Protocol) -> View {
+        View { edge: Edge::new(protocol.version(), PROVIDER), channels: LiteMap::new() }
+    }
+
+    /// The state of a channel as it is on the wire; null where there is none.
+    pub(super) fn state(&self, key: &str) -> &Value {
+        self.channels.get(key).map_or(&Value::Null, |shown| &shown.state)
+    }
+
+    /// Folds an action by the reducers of the version.
+    fn fold(
+        &mut self,
+        faults: super::fault::FaultSet,
+        now_ms: u64,
+        kind: &str,
+        worded: &Worded,
+    ) -> Outcome {
+        let version = self.edge.protocol().version();
+        let Some(shown) = self.channels.get_mut(&worded.key) else {
+            return Outcome::OutOfScope;
+        };
+        let before = faults.has(Fault::SnapshotStale).then(|| shown.state.clone());
+        let channel = shown.kind;
+        let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
+        let outcome = tamper::reduce(faults, kind, &mut shown.state, &worded.action, reduce);
+        if outcome == Outcome::Applied {
+            shown.stale = before;
+        }
+        outcome
+    }
+}
+
+impl RefHost {
+    /// The view of a connection, where it speaks an older version.
+    pub(super) fn view_of(&self, conn: ConnId) -> Option<usize> {
+        self.connections.get(&conn)?.view
+    }
+
+    /// The view of a version, where it is an older one.
+    pub(super) fn view_for(&self, protocol: &'static Protocol) -> Option<usize> {
+        self.views.iter().position(|view| std::ptr::eq(view.edge.protocol(), protocol))
+    }
+
+    /// The wall clock in milliseconds.
+    pub(super) fn wall_ms(&self) -> u64 {
+        let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
+        self.epoch_ms.saturating_add(elapsed)
+    }
+
+    /// A channel came to be.
+    pub(super) fn show(&mut self, uri: &str, kind: ChannelKind, state: &Value) {
+        let now = self.timestamp();
+        for view in &mut self.views {
+            if kind == ChannelKind::Chat && !view.edge.has_chats() {
+                continue;
+            }
+            let own = json!({
+                "resource": view.edge.lower_uri(uri), "createdAt": now, "modifiedAt": now,
+            });
+            let Some(mut state) = view.edge.lower_state(kind, state, Beside { state: &own }) else {
+                continue;
+            };
+            if kind == ChannelKind::Session && !view.edge.has_chats() {
+                state["turns"] = json!([]);
+            }
+            view.channels.insert(uri.to_owned(), Shown { kind, state, stale: None });
+        }
+    }
+
+    /// A channel is no more.
+    pub(super) fn hide(&mut self, uri: &str) {
+        for view in &mut self.views {
+            view.channels.remove(uri);
+        }
+    }
+
+    /// An action in the words of each view. What a client sent is given back to its own version as it
+    /// was sent.
+    pub(super) fn worded(
+        &self,
+        uri: &str,
+        action: &Value,
+        origin: Option<&Origin>,
+    ) -> Vec<Option<Worded>> {
+        let sent = origin.and_then(|origin| origin.sent.as_ref());
+        let of = |(index, view): (usize, &View)| {
+            if let Some(sent) = sent.filter(|sent| sent.view == index) {
+                return Some(sent.worded.clone());
+            }
+            let key = self.key_of(view, uri)?;
+            let beside = Beside { state: view.state(&key) };
+            let (channel, action) = view.edge.lower_action(&key, action, beside)?;
+            view.channels.contains_key(&key).then_some(Worded { key, channel, action })
+        };
+        self.views.iter().enumerate().map(of).collect()
+    }
+
+    /// What a channel is to a view: itself, or the session whose only chat it is.
+    fn key_of(&self, view: &View, uri: &str) -> Option<String> {
+        match self.chats.get(uri) {
+            Some(chat) if !view.edge.has_chats() => {
+                let default = self.state(&chat.session)["defaultChat"] == *uri;
+                default.then(|| chat.session.clone())
+            }
+            _ => Some(uri.to_owned()),
+        }
+    }
+
+    /// Folds an action into every view that has words for it.
+    pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<Worded>]) {
+        let (faults, now) = (self.faults, self.wall_ms());
+        for (view, worded) in self.views.iter_mut().zip(worded) {
+            if let Some(worded) = worded {
+                view.fold(faults, now, kind, worded);
+            }
+        }
+    }
+
+    /// The notification of an action for a view.
+    pub(super) fn face(&self, view: usize, worded: Worded, seq: u64, more: &Map) -> Option<Face> {
+        let protocol = self.views.get(view)?.edge.protocol();
+        let mut params = Map::new();
+        if protocol.has(Feature::Channels) {
+            params.insert("channel", json!(worded.channel));
+        }
+        params.insert("action", worded.action);
+        params.insert("serverSeq", json!(seq));
+        for (name, value) in more.iter() {
+            params.insert(name.clone(), value.clone());
+        }
+        let params = Value::Object(params);
+        Some(Face { key: worded.key, text: self.envelope_text(&params), params })
+    }
+
+    /// What a dispatch of an older version means: the channel and the action in the host's words, and
+    /// what was sent. `None` where there is no such channel or no action.
+    pub(super) fn raised(&self, view: usize, params: &Value) -> Option<(String, Value, Sent)> {
+        let edge = &self.views.get(view)?.edge;
+        let sent = params.get("action")?;
+        let named = params.get("channel").and_then(Value::as_str);
+        let (key, _) = edge.lift_action(named, sent, Beside::NOTHING);
+        let key = key?;
+        let beside = Beside { state: self.views.get(view)?.state(&key) };
+        let (_, mut action) = edge.lift_action(named, sent, beside);
+        let worded =
+            Worded { key: key.clone(), channel: edge.lower_uri(&key), action: sent.clone() };
+        let mut uri = key;
+        let of_chat = action_type(&action).starts_with("chat/");
+        if of_chat
+            && !edge.has_chats()
+            && let Some(chat) = self.state(&uri)["defaultChat"].as_str()
+        {
+            uri = chat.to_owned();
+        }
+        // What the version does not tell, the host knows.
+        match action_type(&action) {
+            "session/customizationToggled" => {
+                let known = self.state(&uri)["customizations"].as_array();
+                let mut known = known.into_iter().flatten();
+                if let Some(meant) = known.find(|it| it["uri"] == action["id"]) {
+                    action["id"] = meant["id"].clone();
+                }
+            }
+            "chat/turnStarted" if action.get("startedAt").is_none() => {
+                action["startedAt"] = json!(self.timestamp());
+            }
+            "chat/turnCancelled" if action.get("duration").is_none() => {
+                action["duration"] = json!(self.turn_duration(&uri));
+            }
+            _ => {}
+        }
+        Some((uri, action, Sent { view, worded }))
+    }
+
+    /// Where one client alone can be active, who comes takes the place of who was there.
+    pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &Origin) {
+        let protocol = self.protocol_of(origin.conn);
+        if action_type(action) != "session/activeClientSet" || protocol.has(Feature::FlatSession) {
+            return;
+        }
+        let active = self.state(uri)["activeClients"].as_array().cloned().unwrap_or_default();
+        let others =
+            active.into_iter().filter(|it| it["clientId"] != action["activeClient"]["clientId"]);
+        for other in others {
+            let gone = json!({
+                "type": "session/activeClientRemoved", "clientId": other["clientId"],
+            });
+            // Said to nobody here: the action that follows says it.
+            if let Some(channel) = self.channels.get_mut(uri) {
+                crate::model::apply(
+                    self.protocol.version(),
+                    channel.kind,
+                    &mut channel.state,
+                    &gone,
+                );
+            }
+        }
+    }
+
+    /// Takes an action that only an older version has.
+    pub(super) fn publish_own(&mut self, sent: &Sent, origin: &Origin) -> Outcome {
+        let (faults, now) = (self.faults, self.wall_ms());
+        let kind = action_type(&sent.worded.action).to_owned();
+        let Some(view) = self.views.get_mut(sent.view) else {
+            return Outcome::OutOfScope;
+        };
+        let outcome = view.fold(faults, now, &kind, &sent.worded);
+        if matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
+            self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
+        }
+        outcome
+    }
+
+    /// Says something to the clients of the older versions for which it is meant: what they have other
+    /// actions for, or what no newer version has a word for.
+    pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
+        for index in 0..self.views.len() {
+            let Some(view) = self.views.get(index) else {
+                continue;
+            };
+            let known = view.edge.protocol().action(action_type(action)).is_some();
+            if !known || !meant(view.edge.protocol()) || !view.channels.contains_key(key) {
+                continue;
+            }
+            let lowered = view.edge.lower_action(key, action, Beside { state: view.state(key) });
+            let Some((channel, action)) = lowered else {
+                continue;
+            };
+            let worded = Worded { key: key.to_owned(), channel, action };
+            let mut all: Vec<Option<Worded>> = self.views.iter().map(|_| None).collect();
+            if let Some(place) = all.get_mut(index) {
+                *place = Some(worded.clone());
+            }
+            self.fold_views(action_type(&worded.action), &all);
+            self.emit_worded(key, worded.action, None, all);
+        }
+    }
+
+    /// Whether a client can be given a channel.
+    pub(super) fn exists_for(&self, conn: ConnId, uri: &str) -> bool {
+        match self.view_of(conn).and_then(|view| self.views.get(view)) {
+            // What has no state is the same for everybody.
+            Some(view) if !self.channels.contains_key(uri) => {
+                self.exists(uri) && view.edge.protocol().has(Feature::Channels)
+            }
+            Some(view) => view.channels.contains_key(uri),
+            None => self.exists(uri),
+        }
+    }
+
+    /// The state of a channel that a view gives out. What the newest version changes without an action
+    /// is as it is there.
+    pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
+        let view = self.views.get(view)?;
+        let shown = view.channels.get(uri)?;
+        let mut state = shown.stale.as_ref().unwrap_or(&shown.state).clone();
+        if shown.kind == ChannelKind::Session && view.edge.has_chats() {
+            let counts = view.edge.protocol().has(Feature::ClientToolsRaiseInputNeeded);
+            let needed = state["inputNeeded"].as_array().is_some_and(|it| counts && !it.is_empty());
+            let place = match view.edge.protocol().has(Feature::FlatSession) {
+                true => Some(&mut state),
+                false => state.get_mut("summary"),
+            };
+            if let Some(place) = place {
+                // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
+                let computed =
+                    if needed { &["annotations"][..] } else { &["status", "annotations"] };
+                for name in computed {
+                    if let Some(value) = self.state(uri).get(*name) {
+                        place[*name] = value.clone();
+                    }
+                }
+            }
+        }
+        Some(state)
+    }
+
+    /// A summary as the clients of a view know it: what its state says counts.
+    pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value) {
+        let Some(state) = self.shown(view, uri) else {
+            return;
+        };
+        let known = state.get("summary").unwrap_or(&state);
+        for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
+            if let Some(known) = known.get(name.as_str()) {
+                *value = known.clone();
+            }
+        }
+    }
+
+    /// The request of a client in the host's words.
+    pub(super) fn raised_params(&self, edge: &Edge, method: &str, params: &Value) -> Value {
+        let mut params = edge.lift_params(method, params.clone());
+        if !edge.has_chats()
+            && matches!(method, "fetchTurns" | "completions")
+            && let Some(session) = params["channel"].as_str()
+            && let Some(chat) = self.state(session).get("defaultChat")
+        {
+            params["channel"] = chat.clone();
+        }
+        params
+    }
+
+    /// The edge of a request: that of the version agreed on, or about to be.
+    pub(super) fn edge_of(&self, call: &Call, method: &str) -> Option<Edge> {
+        let protocol = self.protocol_for(call, method);
+        let view = self.view_for(protocol).and_then(|view| self.views.get(view));
+        view.map(|view| view.edge.clone())
+    }
+
+    /// Serves `fetchTurns` as it was when the answer held the turns: those before one that is named,
+    /// the latest first to go.
+    pub(super) fn answer_turns(&self, call: &Call) -> Reply {
+        let uri = call.channel();
+        let view = self.view_of(call.conn).and_then(|view| self.views.get(view));
+        let Some((view, key)) = view.and_then(|view| Some((view, self.key_of(view, uri)?))) else {
+            return Err(unknown_channel(uri));
+        };
+        let turns = view.state(&key)["turns"].as_array().cloned().unwrap_or_default();
+        let end = match call.params.get("before").and_then(Value::as_str) {
+            None => turns.len(),
+            Some(before) => match turns.iter().position(|turn| turn["id"] == *before) {
+                Some(end) => end,
+                None => return Err(Failure::invalid_params("no turn has that id")),
+            },
+        };
+        let limit = call.params.get("limit").and_then(Value::as_u64);
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let begin = end.saturating_sub(limit);
+        Ok(json!({"turns": &turns[begin..end], "hasMore": begin > 0}))
+    }
+}

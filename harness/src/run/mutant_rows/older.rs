@@ -1,0 +1,41 @@
+//! What the faults trip besides in versions that have scenarios of their own.
+//!
+//! Each fault has its row elsewhere; here stands what older versions add to it.
+
+use crate::host::fault::Fault;
+
+/// Names that a fault has to trip where they are played.
+pub(super) const ROWS: &[(Fault, &[&str])] = &[
+    (
+        Fault::AcceptsHostOnly,
+        &[
+            "early/clients-cannot-speak-for-a-session",
+            "early/what-it-does-is-told",
+            "early/differences-are-listed",
+            "early/changed-files-come-one-by-one",
+            "terminals/a-terminal-tells-where-it-is",
+        ],
+    ),
+    (
+        Fault::AcceptsMalformed,
+        &[
+            "early/malformed-actions-are-refused",
+            "early/a-model-is-the-sessions",
+            "early/an-agent-is-the-sessions",
+        ],
+    ),
+    (
+        Fault::ForeignActiveClientAccepted,
+        &["early/one-client-is-active", "early/the-active-clients-tools-change"],
+    ),
+    (
+        Fault::ToggleNotStored,
+        &["early/a-customization-is-switched", "early/a-customization-is-switched-by-uri"],
+    ),
+    (Fault::SessionAddedNotAnnounced, &["early/everybody-hears-of-sessions"]),
+    (Fault::TurnNeverEnds, &["early/turns-are-fetched-in-the-answer"]),
+    (Fault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
+    (Fault::ConfigNotMerged, &["early/configuration-is-resolved"]),
+    (Fault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
+    (Fault::SessionNeverReady, &["sessions/a-creation-can-fail"]),
+];

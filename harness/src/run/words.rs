@@ -1,0 +1,101 @@
+//! What a scenario speaks of, and whether a version of the protocol has it.
+//!
+//! Scenarios are written in the newest words. One that dispatches, waits for or asks for something
+//! that a version has under no name cannot be played there, and says so; nobody has to write that
+//! down.
+//!
+//! The words that the clients of a case begin with are here too.
+//!
+//! Knows: steps, edges. Never knows: hosts.
+//!
+//! Start at [`lacks`].
+
+use crate::edge::{Beside, Edge};
+use crate::host::PROVIDER;
+use crate::scenario::bind::Template;
+use crate::scenario::parse::{Scenario, Step};
+use crate::scenario::verbs::Verb;
+use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+use crate::wire::protocol::Protocol;
+use crate::wire::trim::Of;
+use crate::wire::version::Version;
+
+use super::case::Case;
+
+/// Members of states that had another name, or another place.
+const OLDER: &[(&str, &str)] =
+    &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
+
+/// Types whose members a state shows to a client.
+const STATES: &[Of<'static>] =
+    &[Of::State(ChannelKind::Session), Of::State(ChannelKind::Chat), Of::Named("SessionSummary")];
+
+/// What a scenario speaks of that a version does not have, for a message; `None` where it has
+/// everything.
+pub fn lacks(scenario: &Scenario, version: Version) -> Option<String> {
+    let edge = Edge::new(version, "");
+    if edge.is_plain() {
+        return None;
+    }
+    let newest = Protocol::of(Version::V1_0)?;
+    let mut taken = scenario.steps.iter().filter(|step| step.holds_in(version));
+    taken.find_map(|step| of_step(step, &edge, newest))
+}
+
+fn of_step(step: &Step, edge: &Edge, newest: &Protocol) -> Option<String> {
+    let action = match step.verb {
+        Verb::Dispatch => step.template("action").and_then(|action| {
+            let members = action.members();
+            let named = members.iter().find(|(name, _)| name == "type")?;
+            named.1.without_holes()?.as_str().map(str::to_owned)
+        }),
+        Verb::Expect | Verb::Next => step.text("type").map(str::to_owned),
+        _ => None,
+    };
+    if let Some(action) = action.filter(|action| newest.action(action).is_some()) {
+        let probe = json!({"type": (action.as_str())});
+        if edge.lower_action("", &probe, Beside::NOTHING).is_none() {
+            return Some(format!("`{action}`"));
+        }
+    }
+    let raw = step.template("json").into_iter().flat_map(Template::members);
+    let raw = raw.filter(|(name, _)| name == "method").find_map(|(_, it)| it.without_holes());
+    let method = step
+        .text("method")
+        .or(raw.and_then(Value::as_str))
+        .filter(|method| newest.method(method).is_some());
+    if let Some(method) = method.filter(|_| step.verb != Verb::Never) {
+        let known = edge.protocol().method(method).is_some()
+            || edge.wrap_notification(method, json!({})).is_some();
+        if !known {
+            return Some(format!("`{method}`"));
+        }
+    }
+    let state = step.pattern("state")?;
+    let lost = |name: &&str| {
+        let known = |protocol: &Protocol, name: &str| {
+            STATES.iter().any(|of| protocol.has_member(*of, name))
+        };
+        let older = OLDER.iter().find(|(newer, _)| newer == name).map_or(*name, |(_, it)| *it);
+        known(newest, name) && !known(edge.protocol(), name) && !known(edge.protocol(), older)
+    };
+    let keys = state.keys();
+    keys.into_iter().find(lost).map(|name| format!("`{name}` in that state"))
+}
+
+impl Case {
+    /// The words that clients begin with.
+    pub(super) fn edge(&self) -> Edge {
+        Edge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
+    }
+
+    pub(super) fn protocol(&self) -> Option<&'static Protocol> {
+        Protocol::played(self.setup.version)
+    }
+
+    pub(super) fn delays_can_be_declined(&self) -> bool {
+        self.protocol().is_some_and(|protocol| protocol.has(Feature::Delivery))
+    }
+}
