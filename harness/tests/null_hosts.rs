@@ -17,6 +17,7 @@ use ahp_harness::run::mutants::{play_on, playable};
 use ahp_harness::run::suite::Suite;
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::version::Version;
 
 /// What a run against a host that never says anything may take, with the usual limits: four rounds
 /// of 2 s until it is given up, and some time for slow machines.
@@ -35,8 +36,7 @@ struct Said {
 }
 
 /// Plays the whole suite, each scenario against a host of its own.
-fn play(mut host: impl FnMut() -> Box<dyn Host>) -> Said {
-    let version = Protocol::known()[0];
+fn play(version: Version, mut host: impl FnMut() -> Box<dyn Host>) -> Said {
     let mut summary = Summary::new(false);
     let mut junit = Junit::default();
     let mut results: Vec<(String, Status)> = Vec::new();
@@ -83,12 +83,15 @@ fn reads_junit() {
 
 #[test]
 fn hosts_that_do_nothing_get_nothing() {
-    for null in Null::ALL {
-        let said = play(|| Box::new(NullHost::new(*null)));
-        assert!(said.cases > 30, "{}: {} test cases", null.name(), said.cases);
-        assert_eq!(said.passed, BTreeSet::new(), "{}", null.name());
-        assert_eq!(said.noted, BTreeSet::new(), "{}", null.name());
-        assert_eq!(said.green, BTreeSet::new(), "{}", null.name());
+    for version in [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1, Version::V1] {
+        for null in Null::ALL {
+            let said = play(version, || Box::new(NullHost::new(*null)));
+            let which = format!("{} at {version}", null.name());
+            assert!(said.cases > 30, "{which}: {} test cases", said.cases);
+            assert_eq!(said.passed, BTreeSet::new(), "{which}");
+            assert_eq!(said.noted, BTreeSet::new(), "{which}");
+            assert_eq!(said.green, BTreeSet::new(), "{which}");
+        }
     }
 }
 
@@ -396,7 +399,7 @@ fn a_mute_host_is_given_up_in_time() {
 fn liars_get_no_more_than_they_earned() {
     let mut wrong = Vec::new();
     for liar in Liar::ALL {
-        let said = play(|| Box::new(LiarHost::new(*liar)));
+        let said = play(Protocol::known()[0], || Box::new(LiarHost::new(*liar)));
         let (name, earned) = (liar.name(), earned(*liar));
         let unearned = said.passed.iter().filter(|id| !listed(earned, id));
         wrong.extend(unearned.map(|id| format!("{name}: {id} passed")));
