@@ -26,11 +26,7 @@ fn play(entry: &Entry, version: Version) -> CaseReport {
         facts: sim::facts(&entry.scenario, version),
         ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
     };
-    let mut config = Config::default();
-    for (name, value) in &entry.scenario.host {
-        assert_eq!(name, "replayCapacity");
-        config.replay_capacity = usize::try_from(*value).expect("a small number");
-    }
+    let config = sim::settings(&entry.scenario, 0, epoch);
     let play = Play::new(setup, false, Box::new(Counting::default()));
     let config = sim::speaking(config, version);
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))

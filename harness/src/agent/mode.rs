@@ -1,6 +1,7 @@
 //! The ways of being the agent, and what each can do of a script.
 //!
-//! What a way cannot do is known before the run: a scenario that needs it is skipped with the reason.
+//! What a way cannot do is known before the run: a scenario that needs it is skipped with the reason. What an agent
+//! that the host keeps can do besides, the host declares.
 //!
 //! Knows: scripts. Never knows: hosts.
 //!
@@ -28,6 +29,7 @@ impl Mode {
     /// Why this mode cannot play a script; `None` where it can.
     pub fn cannot(self, script: &Script) -> Option<&'static str> {
         let limits = match self {
+            // What not every agent of a host can do, the host declares: see `Script::extras`.
             Mode::Host => return None,
             Mode::Model => MODEL,
             Mode::Acp => ACP,
@@ -68,6 +70,26 @@ const MODEL: &[Limit] = &[
         },
         why: "which kinds of questions there are is the affair of the agent's own tool",
     },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Activity(_)),
+        why: "what its agent shows that it is doing is no model's affair",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Background { .. }),
+        why: "whether a command goes on by itself is the affair of the agent's own tool",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Canvas { .. }),
+        why: "a model has no canvases",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Crash),
+        why: "a model cannot end the agent that asks it",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.by_reference),
+        why: "how the input of a call is shown is no model's affair",
+    },
 ];
 
 /// What an agent cannot say in version 1 of the Agent Client Protocol.
@@ -100,16 +122,31 @@ const ACP: &[Limit] = &[
         needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Mcp(_))),
         why: "the scripted ACP agent starts no MCP servers",
     },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.class == ToolClass::Worker),
+        why: "an ACP agent has no way to say that another one works for it",
+    },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.by_reference),
+        why: "an ACP agent shows the input of a call itself",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Activity(_)),
+        why: "an ACP agent has no way to say what it is doing but its calls",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Background { .. }),
+        why: "an ACP agent has no way to say that a command goes on by itself",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Canvas { .. }),
+        why: "an ACP agent has no canvases",
+    },
 ];
 
 /// The calls of a step.
 fn tools(step: &ScriptStep) -> impl Iterator<Item = &ToolStep> {
-    let calls = match step {
-        ScriptStep::Tool(call) => std::slice::from_ref(call),
-        ScriptStep::Parallel(calls) => calls,
-        _ => &[],
-    };
-    calls.iter()
+    step.calls().iter()
 }
 
 #[cfg(test)]
@@ -133,6 +170,12 @@ mod tests {
         check("ask Q a b", true);
         check("ask-number Q", false);
         check("ask-multi-select Q a b", false);
+        check("recall a\ntool worker b", true);
+        check("activity a", false);
+        check("background ls 1s", false);
+        check("canvas a", false);
+        check("crash", false);
+        check("tool shell ls confirm by-reference", false);
     }
 
     #[test]
@@ -150,5 +193,11 @@ mod tests {
         check("parallel\ntool shell ls\ntool client x y\nend", false);
         check("tool mcp x y", false);
         check("tool shell x confirm editable", false);
+        check("recall a\ncrash", true);
+        check("tool worker a", false);
+        check("tool shell x confirm by-reference", false);
+        check("activity a", false);
+        check("background ls 1s", false);
+        check("canvas a", false);
     }
 }

@@ -52,6 +52,8 @@ pub(super) enum Wait {
     Answer(String),
     /// The release of a hold.
     Release(String),
+    /// The end of the turn of a worker in its chat.
+    Worker(String),
     /// The end of all other tracks.
     Others,
     /// Nothing that ever comes: only the end of the turn from outside.
@@ -74,6 +76,8 @@ pub(super) struct Run {
     pub(super) tracks: Vec<Track>,
     /// Holds that were released.
     pub(super) released: HashSet<String>,
+    /// What the agent was given beside the message.
+    pub(super) given: Vec<String>,
     /// The turn was cancelled and goes on all the same: a fault.
     pub(super) undead: bool,
 }
@@ -82,7 +86,13 @@ impl Run {
     /// Begins a turn at `now`.
     pub(super) fn new(turn: &str, ops: VecDeque<Op>, now: Duration) -> Run {
         let main = Track { ops, due: Some(now + STEP), wait: None };
-        Run { turn: turn.to_owned(), tracks: vec![main], released: HashSet::new(), undead: false }
+        Run {
+            turn: turn.to_owned(),
+            tracks: vec![main],
+            released: HashSet::new(),
+            given: Vec::new(),
+            undead: false,
+        }
     }
 
     /// When the next operation is due.

@@ -12,7 +12,9 @@ use crate::wire::json::{Value, json};
 use super::agent::{Op, Wait};
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::files::{Mode, Wanted};
 use super::play::tool_call;
+use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
 
 impl ToolClass {
@@ -24,6 +26,7 @@ impl ToolClass {
             ToolClass::Write => ("write", "Write file"),
             ToolClass::Edit => ("edit", "Edit file"),
             ToolClass::Client(name) | ToolClass::Mcp(name) => (name, name),
+            ToolClass::Worker => ("worker", "Have a worker do"),
         }
     }
 }
@@ -101,7 +104,13 @@ impl RefHost {
         call: String,
         step: &ToolStep,
     ) {
-        self.say(uri, ready(turn, &call, step, step.confirm));
+        let mut action = ready(turn, &call, step, step.confirm);
+        if step.by_reference
+            && let Some(path) = self.files.keep(step.input.as_bytes())
+        {
+            action["toolInput"] = json!({"uri": uri_of(&path), "contentType": "text/plain"});
+        }
+        self.say(uri, action);
         if step.confirm && !self.has(Fault::RunsBeforeApproval) {
             let status = "pending-confirmation";
             self.hold_up(uri, index, Wait::Call { call, status });
@@ -120,7 +129,11 @@ impl RefHost {
         if tool_call(self.state(uri), &call)["status"] != "running" {
             return;
         }
-        self.say(uri, ready(turn, &call, step, true));
+        let mut action = ready(turn, &call, step, true);
+        if !self.has(Fault::AsksTheSameAgain) {
+            action["invocationMessage"] = json!(format!("Go on with {}", step.input));
+        }
+        self.say(uri, action);
         let status = "pending-confirmation";
         self.hold_up(uri, index, Wait::Call { call, status });
     }
@@ -146,6 +159,13 @@ impl RefHost {
             }
             _ => return,
         };
+        if step.class == ToolClass::Worker && !forced {
+            let input = self.input_of(&known).unwrap_or_default();
+            if let Err(why) = self.put_to_work(uri, index, turn, &call, &input) {
+                self.say(uri, failed(turn, &call, &why));
+            }
+            return;
+        }
         let Some(owner) = known["contributor"]["clientId"].as_str() else {
             if self.has(Fault::AuthForOwnTools) {
                 let resource = json!({"resource": "https://tools.example"});
@@ -158,7 +178,7 @@ impl RefHost {
             }
             let content = json!({
                 "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
-                "content": output(&known),
+                "content": self.output(&known),
             });
             return self.say_or_force(uri, content, forced || known["status"] != "running");
         };
@@ -190,14 +210,14 @@ impl RefHost {
         let edited = match step.fails || forced {
             true => Ok(()),
             false => {
-                let input = known["toolInput"].as_str().unwrap_or(&step.input);
-                self.edit_called(uri, turn, &step.class, input)
+                let input = self.input_of(&known).unwrap_or_else(|| step.input.clone());
+                self.edit_called(uri, turn, &step.class, &input)
             }
         };
         let mut result = json!({
             "success": !step.fails && !unowned && edited.is_ok(),
             "pastTenseMessage": format!("Called {}", step.class.names().0),
-            "content": output(&known),
+            "content": self.output(&known),
         });
         let why = match edited {
             _ if unowned => Some("no active client offers the tool".to_owned()),
@@ -221,7 +241,7 @@ impl RefHost {
         if self.has(Fault::ToolRunsTwice) {
             let content = json!({
                 "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
-                "content": output(&known),
+                "content": self.output(&known),
             });
             self.emit(uri, content, None);
             self.emit(uri, action, None);
@@ -281,6 +301,47 @@ impl RefHost {
     }
 }
 
+impl RefHost {
+    /// The input of a call, wherever it stands.
+    fn input_of(&self, call: &Value) -> Option<String> {
+        let input = &call["toolInput"];
+        let Some(uri) = input["uri"].as_str() else {
+            return input.as_str().map(str::to_owned);
+        };
+        let file = self.path_of(uri).and_then(|path| self.files.file(&path)).ok()?;
+        Some(String::from_utf8_lossy(&file.bytes).into_owned())
+    }
+
+    /// Puts the input that a user has edited where the call's input stands, before anybody hears of the
+    /// decision. Source: `chat.tool.edited-input-ref`.
+    pub(super) fn replace_input(&mut self, uri: &str, action: &Value) {
+        let active = &self.state(uri)["activeTurn"];
+        let call = tool_call(self.state(uri), action["toolCallId"].as_str().unwrap_or_default());
+        let fits = active["id"] == action["turnId"] && call["status"] == "pending-confirmation";
+        let edited = action["editedToolInput"].as_str().filter(|_| fits).map(str::to_owned);
+        let (Some(edited), Some(place)) = (edited, call["toolInput"]["uri"].as_str()) else {
+            return;
+        };
+        if let Ok(path) = self.path_of(place)
+            && !self.has(Fault::EditedInputLost)
+        {
+            let now = self.timestamp();
+            let whole = (Mode::Truncate, 0);
+            let _ = self.files.write(&path, edited.as_bytes(), whole, &Wanted::default(), &now);
+        }
+    }
+
+    /// What a tool gives back: what it was called with, and of a worker's call the worker.
+    fn output(&self, call: &Value) -> Value {
+        let input = self.input_of(call);
+        let input = input.or_else(|| call["partialInput"].as_str().map(str::to_owned));
+        let text = json!({"type": "text", "text": format!("ran: {}", input.unwrap_or_default())});
+        let shown = call["content"].as_array().into_iter().flatten();
+        let workers = shown.filter(|shown| shown["type"] == "subagent").cloned();
+        workers.chain([text]).collect()
+    }
+}
+
 fn execute(call: &str, step: &ToolStep) -> Op {
     Op::Execute { call: call.to_owned(), step: step.clone() }
 }
@@ -305,18 +366,15 @@ fn ready(turn: &str, call: &str, step: &ToolStep, ask: bool) -> Value {
 }
 
 fn orphaned(turn: &str, call: &str) -> Value {
-    json!({
-        "type": "chat/toolCallComplete", "turnId": turn, "toolCallId": call,
-        "result": {
-            "success": false,
-            "pastTenseMessage": "The client that owns the tool has left",
-            "error": {"message": "the client that owns the tool has left"},
-        },
-    })
+    let mut action = failed(turn, call, "the client that owns the tool has left");
+    action["result"]["pastTenseMessage"] = json!("The client that owns the tool has left");
+    action
 }
 
-/// What a tool gives back: what it was called with.
-fn output(call: &Value) -> Value {
-    let input = call["toolInput"].as_str().or(call["partialInput"].as_str()).unwrap_or("");
-    json!([{"type": "text", "text": format!("ran: {input}")}])
+/// The end of a call that could not be made.
+fn failed(turn: &str, call: &str, why: &str) -> Value {
+    let error = json!({"message": why});
+    let result =
+        json!({"success": false, "pastTenseMessage": "Could not be called", "error": error});
+    json!({"type": "chat/toolCallComplete", "turnId": turn, "toolCallId": call, "result": result})
 }

@@ -21,7 +21,7 @@ use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
-use super::files::File;
+use super::files::{File, within};
 use super::resources::{escaped, uri_of};
 use super::rules::{Facts, require};
 use crate::wire::channel::ChannelKind;
@@ -85,7 +85,11 @@ impl RefHost {
             Some(base) => base.clone(),
             None => format!("ahp-changeset:/{}", self.fresh_id("changes")),
         };
-        for (uri, whole) in [(base.clone(), true), (of_turn(&base, turn), false)] {
+        let mut places = vec![(base.clone(), true), (of_turn(&base, turn), false)];
+        if self.works_at(chat, &path) {
+            places.push((of_chat(&base, chat), false));
+        }
+        for (uri, whole) in places {
             if !self.changesets.contains_key(&uri) {
                 self.add_changeset(&uri, &session, whole, "computing");
             }
@@ -106,6 +110,24 @@ impl RefHost {
             let catalogue = RefHost::catalogue(&base);
             let action = json!({"type": "session/changesetsChanged", "changesets": catalogue});
             self.publish(&session, action);
+        }
+        self.offer_changes(chat, &base);
+    }
+
+    /// Whether a chat has directories of its own, and a path lies in one of them.
+    fn works_at(&self, chat: &str, path: &str) -> bool {
+        let own = self.state(chat)["workingDirectories"].as_array().into_iter().flatten();
+        let mut folders = own.filter_map(|uri| self.place_of(uri.as_str()?).ok());
+        let anywhere = self.has(Fault::ChatChangesUnscoped) && folders.next().is_some();
+        anywhere || folders.any(|folder| within(path, &folder))
+    }
+
+    /// Makes a chat with directories of its own say where its changes in them show.
+    fn offer_changes(&mut self, chat: &str, base: &str) {
+        let uri = of_chat(base, chat);
+        if self.changesets.contains_key(&uri) && self.state(chat)["changesets"].is_null() {
+            let offered = json!([{"label": "Chat", "uriTemplate": uri, "changeKind": "chat"}]);
+            self.publish(chat, json!({"type": "chat/changesetsChanged", "changesets": offered}));
         }
     }
 
@@ -327,6 +349,10 @@ impl RefHost {
 /// The changeset of a turn; that of the whole session is where both begin.
 fn of_turn(base: &str, turn: &str) -> String {
     format!("{base}/turn/{}", escaped(turn))
+}
+
+fn of_chat(base: &str, chat: &str) -> String {
+    format!("{base}/chat/{}", escaped(chat))
 }
 
 pub(super) fn reviewable(facts: &Facts) -> Result<(), String> {

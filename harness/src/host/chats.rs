@@ -6,6 +6,7 @@
 
 use crate::wire::json::{Value, json};
 
+use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_CHATS, RefHost};
 use super::fault::Fault;
@@ -24,6 +25,7 @@ impl RefHost {
         if self.state(&session)["lifecycle"] != "ready" {
             return Err(Failure::invalid_request("the session is not ready"));
         }
+        self.offers_chat(&session, &call.params["source"])?;
         if ChannelKind::of_uri(&chat) != Some(ChannelKind::Chat) {
             return Err(Failure::invalid_params("expected `ahp-chat:/<id>` at `params.chat`"));
         }
@@ -41,8 +43,13 @@ impl RefHost {
             self.load_turns(source);
         }
         let state = self.chat_from_source(call, &session, &chat)?;
+        let context = self.history(&state["origin"]);
         let from = self.outputs.len();
+        let state = self.made_movable(state);
         self.add_chat(&session, &chat, state);
+        if let Some(chat) = self.chats.get_mut(&chat) {
+            chat.context = context;
+        }
         if let Some(message) = message {
             self.begin_turn(&chat, message.clone(), None);
         }
@@ -50,6 +57,32 @@ impl RefHost {
             self.postpone(call, from);
         }
         Ok(Value::Null)
+    }
+
+    /// Whether the agent of a session takes a further chat of that source.
+    fn offers_chat(&self, session: &str, source: &Value) -> Result<(), Failure> {
+        let provider = self.state(session)["provider"].as_str().unwrap_or_default();
+        let chats = &configuration::capabilities(provider)["multipleChats"];
+        let offered = match source["kind"].as_str() {
+            Some(kind @ ("fork" | "sideChat")) => chats[kind] == true,
+            _ => chats.is_object(),
+        };
+        if offered || self.has(Fault::ChatsUnoffered) {
+            return Ok(());
+        }
+        Err(Failure::invalid_request("the agent does not offer such chats"))
+    }
+
+    /// What a chat is told of the one that it came of, as that is now.
+    fn history(&self, origin: &Value) -> String {
+        let (Some(from), Some(turn)) = (origin["chat"].as_str(), origin["turnId"].as_str()) else {
+            return String::new();
+        };
+        let active = &self.state(from)["activeTurn"];
+        if active["id"] == turn {
+            return self.transcript(from, None, 0) + &self.told(active, 0);
+        }
+        self.transcript(from, Some(turn), 0)
     }
 
     /// Sends what was sent since `from` after the response: a fault.
@@ -180,6 +213,8 @@ impl RefHost {
     pub(super) fn remove_chat(&mut self, uri: &str) {
         self.runs.remove(uri);
         self.leave_agent(uri);
+        self.work_ended(uri);
+        self.drop_canvases(uri);
         let Some(chat) = self.chats.remove(uri) else {
             return;
         };
@@ -201,17 +236,6 @@ impl RefHost {
     pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
         let own = self.chats.iter().filter(|(_, chat)| chat.session == session);
         own.map(|(uri, _)| uri.clone()).collect()
-    }
-
-    /// Serves `moveChat`: no chat of this host is movable, so that every move is refused.
-    pub(super) fn move_chat(&mut self, call: &Call) -> Reply {
-        if self.has(Fault::MovesAnything) {
-            return Ok(json!({"session": call.params["destination"]["session"]}));
-        }
-        if !self.chats.contains_key(call.channel()) {
-            return Err(unknown_channel(call.channel()));
-        }
-        Err(Failure::invalid_request("the chat is not movable"))
     }
 
     /// Serves `completions`: there is nothing to complete.

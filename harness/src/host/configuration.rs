@@ -12,19 +12,32 @@ use super::auth;
 pub const PROVIDER: &str = "scripted";
 /// The one model of every agent.
 const MODEL: &str = "script-1";
-
 /// The providers, the one that sessions have by themselves first; all of them play scripts.
-const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging"];
+const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single"];
 
 /// Whether there is an agent of this provider.
 pub(super) fn has_provider(name: &str) -> bool {
     PROVIDERS.contains(&name)
 }
 
+/// What the agent of a provider offers.
+pub(super) fn capabilities(provider: &str) -> Value {
+    match provider {
+        "single" => json!({}),
+        "plain" => json!({"multipleChats": {}}),
+        _ => json!({
+            "multipleChats": {"fork": true, "sideChat": true},
+            "multipleWorkingDirectories": {},
+        }),
+    }
+}
+
 fn agent(provider: &str) -> Value {
     let (name, protected) = match provider {
         "guarded" => ("Guarded agent", Some(auth::metadata(auth::TOKEN.0, true))),
         "obliging" => ("Obliging agent", Some(auth::metadata(auth::EXTRAS, false))),
+        "plain" => ("Agent that makes no chats of others", None),
+        "single" => ("Agent with one chat a session", None),
         _ => ("Scripted agent", None),
     };
     let mut agent = json!({
@@ -32,10 +45,7 @@ fn agent(provider: &str) -> Value {
         "displayName": name,
         "description": "Plays the script that the prompt holds, or says the prompt back.",
         "models": [{"id": MODEL, "provider": provider, "name": "Script 1"}],
-        "capabilities": {
-            "multipleChats": {"fork": true, "sideChat": true},
-            "multipleWorkingDirectories": {},
-        },
+        "capabilities": capabilities(provider),
     });
     if let Some(resource) = protected {
         agent["protectedResources"] = json!([resource]);

@@ -205,6 +205,9 @@ impl RefHost {
             return;
         }
         let call = Call { conn, params: message.params() };
+        if method == "completions" && self.has(Fault::CompletionsNever) {
+            return;
+        }
         let edge = self.edge_of(&call, method);
         let raised = edge.as_ref().map(|it| self.raised_params(it, method, message.params()));
         let inner = Call { conn, params: raised.as_ref().unwrap_or(message.params()) };

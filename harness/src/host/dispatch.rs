@@ -111,6 +111,11 @@ impl RefHost {
             }
             return;
         }
+        let creating = |session: &String| self.state(session)["lifecycle"] == "creating";
+        let early = self.chats.get(uri).is_some_and(|chat| creating(&chat.session));
+        if early && action_type(action) == "chat/turnStarted" && self.has(Fault::EarlyTurnsLost) {
+            return;
+        }
         match self.judge(uri, action, &origin) {
             Ok(()) => self.accept(uri, action, &origin),
             Err(reason) => self.reject(uri, action, &origin, &reason),
@@ -173,6 +178,9 @@ impl RefHost {
         let attached = action["message"]["attachments"].as_array();
         for chat in attached.into_iter().flatten().filter_map(|a| a["resource"].as_str()) {
             self.load_turns(chat);
+        }
+        if action_type(action) == "chat/toolCallConfirmed" {
+            self.replace_input(uri, action);
         }
         let removed = self.queued(uri, action);
         self.take_place(uri, action, origin);

@@ -15,7 +15,7 @@
 //! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
 //! - After a crash sessions, chats, automations, known clients and the number are as before, as a host keeps
 //!   them that writes everything down; the replay buffer is gone, turns end in an error, and the
-//!   processes of terminals have exited, and MCP servers have stopped.
+//!   processes of terminals have exited, MCP servers have stopped, and canvases are shown nowhere.
 //! - What is typed into a terminal is echoed to everybody who is subscribed to it.
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
@@ -32,6 +32,7 @@ use crate::wire::json::{Value, json};
 use super::acp::Link;
 use super::agent::Run;
 use super::automations::{self, AUTOMATIONS};
+use super::background::Running;
 use super::changesets::Changeset;
 use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
@@ -60,6 +61,8 @@ use crate::wire::version::Version;
 pub const MAX_CONNECTIONS: usize = 1_000;
 /// The largest frame; the connection of a larger one is closed with 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
+/// A frame that a fault chokes on.
+const LARGE_FRAME: usize = 2 << 20;
 /// The most frames that may wait for one connection; one more closes it with 1008.
 pub const MAX_PENDING_FRAMES: usize = 100_000;
 /// The most subscriptions of one connection.
@@ -89,6 +92,8 @@ pub struct Config {
     pub faults: Vec<Fault>,
     /// The wall time at the beginning of the transcript, in milliseconds since 1970.
     pub epoch_ms: u64,
+    /// How long a session takes to become ready once its default chat is there.
+    pub ready_after: Duration,
     /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
     /// agent of its own.
     pub acp: Option<String>,
@@ -102,6 +107,7 @@ impl Default for Config {
             seed: 0,
             faults: Vec::new(),
             epoch_ms: EPOCH_MS,
+            ready_after: Duration::ZERO,
             acp: None,
         }
     }
@@ -172,6 +178,7 @@ pub struct RefHost {
     pub(super) views: Vec<View>,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
+    pub(super) ready_after: Duration,
     pub(super) now: Duration,
     pub(super) log: Log,
     pub(super) outputs: VecDeque<Output>,
@@ -189,6 +196,8 @@ pub struct RefHost {
     pub(super) watches: LiteMap<String, Watch>,
     pub(super) changesets: LiteMap<String, Changeset>,
     pub(super) runs: LiteMap<String, Run>,
+    /// What agents have left running.
+    pub(super) running: Vec<Running>,
     /// Runs of automations that are not over.
     pub(super) errands: LiteMap<String, Errand>,
     /// The runs that were asked for, by automation and request id.
@@ -215,6 +224,8 @@ pub struct RefHost {
     pub(super) telemetered: bool,
     /// The latest batch of telemetry, which only a fault keeps.
     pub(super) latest_record: Option<Value>,
+    /// Nothing is read any more, which only a fault brings about.
+    pub(super) stalled: bool,
     /// The highest number that each client dispatched, which only a fault looks at.
     pub(super) dispatched: LiteMap<String, i64>,
 }
@@ -241,6 +252,7 @@ impl RefHost {
             views: older.into_iter().map(View::new).collect(),
             seed: config.seed,
             epoch_ms: config.epoch_ms,
+            ready_after: config.ready_after,
             now: Duration::ZERO,
             log: Log::new(config.replay_capacity),
             outputs: VecDeque::new(),
@@ -256,6 +268,7 @@ impl RefHost {
             watches: LiteMap::new(),
             changesets: LiteMap::new(),
             runs: LiteMap::new(),
+            running: Vec::new(),
             errands: LiteMap::new(),
             requested: LiteMap::new(),
             brought: LiteMap::new(),
@@ -269,6 +282,7 @@ impl RefHost {
             dispatched: LiteMap::new(),
             telemetered: false,
             latest_record: None,
+            stalled: false,
             ids: 0,
             frozen: None,
         };
@@ -482,6 +496,12 @@ impl Host for RefHost {
             all.into_iter().for_each(|conn| self.close(conn, 1011, "a bad frame"));
             return;
         }
+        if frame.len() > LARGE_FRAME && self.has(Fault::LargeFramesStall) {
+            self.stalled = true;
+        }
+        if self.stalled {
+            return;
+        }
         if frame.len() > MAX_FRAME_BYTES {
             self.close(conn, 1009, "the frame is too large");
             return;
@@ -518,6 +538,7 @@ impl Host for RefHost {
         self.release_watches();
         self.end_computing();
         self.expire_tokens();
+        self.end_running();
         self.play();
         self.send_due();
     }
@@ -531,6 +552,7 @@ impl Host for RefHost {
             self.next_removal(),
             self.next_release(),
             self.next_computed(),
+            self.next_ended(),
             self.next_held(),
             self.next_expiry(),
         ];
@@ -567,8 +589,10 @@ impl Host for RefHost {
         if !self.has(Fault::RestartKeepsTurns) {
             self.fail_turns();
         }
+        self.lose_running();
         self.end_terminals();
         self.end_servers();
+        self.end_canvases();
         if self.has(Fault::AutomationsForgotten) {
             self.forget_automations();
         }

@@ -20,8 +20,11 @@ pub(super) const AREA: &str = "/harness";
 pub(super) const KEPT: &str = "/before";
 /// The folder of files that a client may reach when it was granted them.
 pub(super) const ASKED: &str = "/asked";
-/// A file outside of all three, which nobody may reach.
-const OUTSIDE: [&str; 2] = ["/outside", "/outside/canary.txt"];
+/// Files outside of all three, which nobody may reach, and their folders.
+const OUTSIDE: [(&str, &str, &str); 2] = [
+    ("/outside", "/outside/canary.txt", "canary"),
+    ("/etc", "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"),
+];
 /// The most files and folders.
 const MAX_NODES: usize = 10_000;
 /// The largest file.
@@ -111,11 +114,12 @@ impl Files {
     /// The tree of a host that has just been made.
     pub(super) fn new() -> Files {
         let mut nodes = BTreeMap::from([(AREA.to_owned(), Node::Folder)]);
-        let [folder, canary] = OUTSIDE.map(str::to_owned);
-        let file = File { bytes: b"canary".to_vec(), etag: 0, at: String::new() };
-        nodes.insert(folder, Node::Folder);
+        for (folder, path, content) in OUTSIDE {
+            let file = File { bytes: content.into(), etag: 0, at: String::new() };
+            nodes.insert(folder.to_owned(), Node::Folder);
+            nodes.insert(path.to_owned(), Node::File(file));
+        }
         nodes.insert(KEPT.to_owned(), Node::Folder);
-        nodes.insert(canary, Node::File(file));
         nodes.insert(ASKED.to_owned(), Node::Folder);
         for name in ["one", "two"] {
             let file = File { bytes: Vec::new(), etag: 0, at: String::new() };

@@ -15,6 +15,7 @@ use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
 use super::{automations, telemetry};
+use crate::agent::script;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
@@ -68,6 +69,7 @@ impl RefHost {
             "snapshots": snapshots,
             "automations": automations::capabilities(),
             "telemetry": telemetry::capabilities(),
+            "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},
         }))
     }
 

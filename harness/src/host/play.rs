@@ -129,6 +129,21 @@ impl RefHost {
                 let open = Op::Open { part: part.clone(), kind: "markdown" };
                 self.queue(uri, index, [open, Op::Stream { part, pieces: 0 }]);
             }
+            ScriptStep::Recall(words) => {
+                let answer = self.recall(uri, &words);
+                self.stream_part(uri, index, turn, "markdown", vec![answer]);
+            }
+            ScriptStep::Activity(text) => {
+                self.say(uri, doing("chat/activityChanged", Some(&text)));
+            }
+            ScriptStep::Background { command, lasts } => {
+                self.leave_running(uri, &command, lasts);
+            }
+            ScriptStep::Canvas { name, url } => self.show_canvas(uri, &name, url.as_deref()),
+            ScriptStep::Crash if self.has(Fault::CrashUnnoticed) => {
+                self.hold_up(uri, index, Wait::Forever);
+            }
+            ScriptStep::Crash => self.fail_turn(uri, turn, "agent-ended", false),
         }
     }
 
@@ -225,6 +240,10 @@ impl RefHost {
     /// Lets tracks go on whose wait is over.
     pub(super) fn wake(&mut self, uri: &str) {
         let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
+        let channels = &self.channels;
+        let works = |chat: &String| {
+            channels.get(chat).is_some_and(|channel| !channel.state["activeTurn"].is_null())
+        };
         let Some(run) = self.runs.get_mut(uri) else {
             return;
         };
@@ -233,6 +252,7 @@ impl RefHost {
             let over = match &track.wait {
                 None | Some(Wait::Forever) => false,
                 Some(Wait::Others) => alone,
+                Some(Wait::Worker(chat)) => !works(chat),
                 Some(Wait::Release(name)) => run.released.contains(name),
                 Some(Wait::Call { call, status }) => tool_call(state, call)["status"] != *status,
                 Some(Wait::Answer(id)) => answered(state, id),
@@ -249,14 +269,16 @@ impl RefHost {
         let active = &self.state(uri)["activeTurn"];
         let turn = active["id"].as_str().unwrap_or("").to_owned();
         let text = active["message"]["text"].as_str().unwrap_or("").to_owned();
+        let given = self.given(uri, &active["message"]);
         if self.acp.is_some() {
             if let Some(chat) = self.chats.get_mut(uri) {
                 chat.began = self.now;
             }
-            return self.prompt_agent(uri, turn, text);
+            return self.prompt_agent(uri, turn, text, given);
         }
         let ops = agent::plan(&text);
-        self.runs.insert(uri.to_owned(), Run::new(&turn, ops, self.now));
+        let run = Run { given, ..Run::new(&turn, ops, self.now) };
+        self.runs.insert(uri.to_owned(), run);
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.began = self.now;
         }
@@ -407,6 +429,15 @@ impl RefHost {
         self.publish(uri, removed);
         self.wake(uri);
     }
+}
+
+/// Says what a chat or a session does; nothing where that is empty.
+pub(super) fn doing(kind: &str, text: Option<&str>) -> Value {
+    let mut action = json!({"type": kind});
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        action["activity"] = json!(text);
+    }
+    action
 }
 
 /// A tool call of the active turn; null where there is none.

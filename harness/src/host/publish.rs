@@ -42,6 +42,9 @@ impl Origin {
 const SUMMARY_MEMBERS: &[(&str, Version)] =
     &[("chats", Version::new(1, 0, 0)), ("defaultChat", Version::new(1, 0, 0))];
 
+/// The actions that a turn ends with.
+const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error", "chat/truncated"];
+
 /// How the cursor of a shortened history begins; the id of the first turn shown follows.
 const CURSOR: &str = "turns-before ";
 
@@ -215,9 +218,13 @@ impl RefHost {
         self.telemeter(uri, action_type);
         match self.channels.get(uri).map(|channel| channel.kind) {
             Some(ChannelKind::Chat) => {
+                self.follow_movable(uri, action_type);
                 self.chat_changed(uri, action_type);
                 self.tell_doing(uri, action_type);
                 self.errand_follows(uri, action_type);
+                if ENDS.contains(&action_type) {
+                    self.work_ended(uri);
+                }
             }
             Some(ChannelKind::AutomationRun) => self.list_run(uri),
             Some(ChannelKind::Session) => self.session_changed(uri, action_type),

@@ -64,7 +64,7 @@ fn plain(piece: &str) -> Option<String> {
 
 impl RefHost {
     /// The path that a URI names, wherever it leads.
-    fn place_of(&self, uri: &str) -> Result<String, Failure> {
+    pub(super) fn place_of(&self, uri: &str) -> Result<String, Failure> {
         let bad = || Failure::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
         let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));
         let rest = rest.ok_or_else(bad)?;
@@ -83,7 +83,7 @@ impl RefHost {
     }
 
     /// The path that a URI names, where every client may look.
-    fn path_of(&self, uri: &str) -> Result<String, Failure> {
+    pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
         let path = self.place_of(uri)?;
         let inside = within(&path, AREA)
             || within(&path, KEPT)

@@ -13,6 +13,7 @@ use crate::wire::json::{Map, Text, Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::play::doing;
 use crate::wire::channel::ROOT;
 
 /// The members of a chat's state that its entry in the catalog repeats.
@@ -91,12 +92,18 @@ impl RefHost {
         };
         let differs = |(name, value): &(&Text, &Value)| known.get(name.as_str()) != Some(*value);
         let changes = now.as_object().into_iter().flatten().filter(differs);
-        let changes: Map = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
+        let mut changes: Map = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
+        if self.has(Fault::MovableUnmirrored) {
+            changes.remove("movable");
+        }
         if !changes.is_empty() && !self.has(Fault::SummaryDrift) {
             let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
             self.publish(&session, action);
         }
         self.roll_up_input(&session, uri);
+        if !self.has(Fault::ActivityUnmirrored) {
+            self.mirror_activity(&session);
+        }
     }
 
     /// Makes the session's `inputNeeded` say what its chat waits for.
@@ -156,6 +163,22 @@ impl RefHost {
         self.announce_summary(uri);
     }
 
+    /// Makes a session say that it does what the chat does that it has its status from.
+    fn mirror_activity(&mut self, uri: &str) {
+        let state = self.state(uri);
+        let status = |value: &Value| value["status"].as_u64().unwrap_or(IDLE) & ACTIVITY;
+        let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let default = chats.iter().find(|chat| chat["resource"] == state["defaultChat"]);
+        let same = |chat: &&Value| status(chat) == status(state);
+        let from = default.filter(same).or_else(|| chats.iter().find(same));
+        let from = from.and_then(|chat| chat["resource"].as_str());
+        let activity = from.and_then(|chat| self.state(chat)["activity"].as_str());
+        if state["activity"].as_str() != activity {
+            let action = doing("session/activityChanged", activity);
+            self.publish(uri, action);
+        }
+    }
+
     /// Sets the activity bits of a session. Source: session-channel.md, status aggregation.
     fn aggregate(&mut self, uri: &str) {
         let Some(channel) = self.channels.get_mut(uri) else {
@@ -184,7 +207,8 @@ impl RefHost {
         let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
         let compact = |chat: &Value| Value::Object(pick(chat, COMPACT_MEMBERS));
         let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
-        let latest = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str()).max();
+        let mut times = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str());
+        let latest = if self.has(Fault::DatedByFirstChat) { times.next() } else { times.max() };
         summary.insert("resource", json!(uri));
         let created = match self.has(Fault::CreatedAnew) {
             true => self.timestamp(),

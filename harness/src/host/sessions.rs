@@ -64,6 +64,8 @@ pub(super) struct Chat {
     pub(super) ghosts: Vec<Value>,
     /// Bytes that clients put into it for good.
     pub(super) stored: usize,
+    /// What its agent is told of the chat that it came of.
+    pub(super) context: String,
 }
 
 /// A session that has just been created.
@@ -222,8 +224,10 @@ impl RefHost {
                 if self.has(Fault::ProgressGoesBack) {
                     self.report_progress(&uri, 0);
                 }
-                if self.has(Fault::ReadyHeldBack) {
-                    self.hold_back(uri);
+                let late = self.has(Fault::ReadyHeldBack) || self.has(Fault::EarlyTurnsLost);
+                let delay = if late { HELD_BACK } else { self.ready_after };
+                if delay > Duration::ZERO {
+                    self.hold_back(uri, delay);
                     continue;
                 }
             }
@@ -232,14 +236,23 @@ impl RefHost {
                 self.publish(&uri, json!({"type": "session/creationFailed", "error": error}));
                 continue;
             }
-            self.publish(&uri, json!({"type": "session/ready"}));
-            self.tell_ready(&uri);
-            if self.has(Fault::SessionReadyTwice) {
-                self.publish(&uri, json!({"type": "session/ready"}));
-            }
-            self.report_progress(&uri, STAGES);
-            self.errand_ready(&uri);
+            self.creation_ends(&uri);
         }
+    }
+
+    /// Makes a session ready.
+    pub(super) fn creation_ends(&mut self, uri: &str) {
+        self.creating.remove(uri);
+        if let Some(session) = self.sessions.get_mut(uri) {
+            session.ready_at = None;
+        }
+        self.publish(uri, json!({"type": "session/ready"}));
+        self.tell_ready(uri);
+        if self.has(Fault::SessionReadyTwice) {
+            self.publish(uri, json!({"type": "session/ready"}));
+        }
+        self.report_progress(uri, STAGES);
+        self.errand_ready(uri);
     }
 
     fn add_default_chat(&mut self, uri: &str) {
@@ -249,10 +262,10 @@ impl RefHost {
         self.publish(uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
     }
 
-    /// Makes a session wait once more: a fault.
-    fn hold_back(&mut self, uri: String) {
+    /// Makes a session wait once more.
+    fn hold_back(&mut self, uri: String, delay: Duration) {
         if let Some(session) = self.sessions.get_mut(&uri) {
-            session.ready_at = Some(self.now + HELD_BACK);
+            session.ready_at = Some(self.now + delay);
         }
         self.creating.insert(uri);
     }

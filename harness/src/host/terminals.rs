@@ -81,10 +81,15 @@ impl RefHost {
                 state[name] = value.clone();
             }
         }
-        self.add_channel(&uri, ChannelKind::Terminal, state);
-        self.terminals.insert(uri, Terminal::default());
-        self.list_terminals();
+        self.open_terminal(&uri, state);
         Ok(Value::Null)
+    }
+
+    /// Makes a terminal of its first state.
+    pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
+        self.add_channel(uri, ChannelKind::Terminal, state);
+        self.terminals.insert(uri.to_owned(), Terminal::default());
+        self.list_terminals();
     }
 
     /// Whether a claim names somebody who is there.
@@ -220,7 +225,7 @@ impl RefHost {
         self.publish(uri, json!({"type": "terminal/data", "data": output}));
     }
 
-    fn exit(&mut self, uri: &str, code: i64) {
+    pub(super) fn exit(&mut self, uri: &str, code: i64) {
         let action = json!({"type": "terminal/exited", "exitCode": code});
         self.publish(uri, action.clone());
         if self.has(Fault::ExitsTwice) {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Edge;
 use crate::scenario::capability::{
-    CAPABILITIES, Capability, PROTECTED, SCRIPTS, Shown, TOKEN, agents,
+    CAPABILITIES, Capability, EXTRAS, PROTECTED, SCRIPTS, Shown, TOKEN, agents, declares,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
@@ -247,7 +247,7 @@ impl Detection {
             Shown::Handshake(member) => protocol.has_member(Of::Result("initialize"), member),
             Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
             Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
-            Shown::Thing(..) | Shown::Token | Shown::Script => true,
+            Shown::Thing(..) | Shown::Extra(_) | Shown::Token | Shown::Script => true,
         };
         for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
@@ -262,6 +262,14 @@ impl Detection {
                 // The run knows it, and not the host.
                 Shown::Token => {}
                 Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
+                Shown::Extra(name) => {
+                    let listed = result["_meta"][EXTRAS].as_array();
+                    detected.push(Detected::new(
+                        row.name,
+                        listed.is_some_and(|list| list.iter().any(|it| it == name)),
+                        format!("`_meta.{EXTRAS}` in the answer to `initialize`"),
+                    ));
+                }
                 // A conversation of its own: see `SCRIPTED`.
                 Shown::Script => {}
                 Shown::Methods(methods, params) => {
@@ -288,12 +296,7 @@ impl Detection {
 }
 
 fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected {
-    let declared =
-        agent.map(|agent| path.iter().fold(&agent["capabilities"], |at, part| &at[*part]));
-    let offered = declared.is_some_and(|value| match value {
-        Value::Bool(flag) => *flag,
-        value => value.as_object().is_some(),
-    });
+    let offered = agent.is_some_and(|agent| declares(agent, path));
     let how = match agent.and_then(|agent| agent["provider"].as_str()) {
         Some(provider) => {
             format!("`capabilities.{}` of the agent `{provider}`", path.join("."))
@@ -361,8 +364,13 @@ mod tests {
             "protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": [root],
             "automations": {}, "telemetry": null,
         });
-        let declared = ["telemetry", "multipleChats.sideChat", "multipleWorkingDirectories"];
-        let things = ["telemetry.", "protected", "optional"];
+        let declared = [
+            "telemetry",
+            "multipleChats.sideChat",
+            "agentWithoutFork",
+            "multipleWorkingDirectories",
+        ];
+        let things = ["telemetry.", "protected", "optional", "script."];
         let declares = |provider| {
             let missing = missing(&result, provider, Some(-32602));
             let other = |name: &String| things.iter().all(|thing| !name.starts_with(thing));
@@ -371,8 +379,14 @@ mod tests {
         };
         assert_eq!(declares(None), declared);
         assert_eq!(declares(Some("a")), declared);
-        assert_eq!(declares(Some("b")).len(), 5);
-        assert_eq!(declares(Some("nobody")).len(), 5);
+        assert_eq!(declares(Some("b")).len(), 6);
+        assert_eq!(declares(Some("nobody")).len(), 6);
+        let mut extended = result.clone();
+        extended["_meta"] = json!({"ahp-script": ["canvas", "oven"]});
+        let lacking = missing(&extended, None, None);
+        let extra = |name: &&String| name.starts_with("script.");
+        assert_eq!(lacking.iter().filter(extra).count(), 6);
+        assert!(!lacking.contains(&"script.canvas".to_owned()));
 
         let agent = |name: &str, required: Value| {
             json!({"provider": name, "protectedResources": [

@@ -310,13 +310,13 @@ fn turn(case: &Case, step: &Step) -> Vec<Act> {
         None if script.is_empty() => Template::fixed(span, json!("hello")),
         None => Template::fixed(span, json!(script)),
     };
-    let message = Template::map(
-        span,
-        vec![
-            ("text".to_owned(), text),
-            ("origin".to_owned(), Template::fixed(span, json!({"kind": "user"}))),
-        ],
-    );
+    let mut message = vec![
+        ("text".to_owned(), text),
+        ("origin".to_owned(), Template::fixed(span, json!({"kind": "user"}))),
+    ];
+    let attached = step.template("attachments").cloned();
+    message.extend(attached.map(|list| ("attachments".to_owned(), list)));
+    let message = Template::map(span, message);
     let usual = vec![
         ("type", Template::fixed(span, json!("chat/turnStarted"))),
         ("turnId", step.template("id").cloned().unwrap_or_else(|| empty(span))),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
-use crate::scenario::capability;
+use crate::scenario::capability::{self, Shown};
 use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::source::closest;
 use crate::scenario::verbs::Verb;
@@ -233,7 +233,9 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
         return Some(format!("needs a host with {}", settings.join(", ")));
     }
-    let lacks = |detected: &&Detected| !detected.offered && needs(scenario, &detected.capability);
+    let lacks = |detected: &&Detected| {
+        !detected.offered && needs(scenario, &detected.capability, abilities.agent)
+    };
     if let Some(Detected { capability, how, .. }) = abilities.detected.iter().find(lacks) {
         return Some(format!("the host does not offer `{capability}`: {how}"));
     }
@@ -244,8 +246,13 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
 }
 
 /// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a
-/// script.
-fn needs(scenario: &Scenario, capability: &str) -> bool {
+/// script, which may ask more of the host's own agent than every such agent can do.
+fn needs(scenario: &Scenario, capability: &str, agent: Mode) -> bool {
+    let row = capability::named(capability).map(|row| row.shown);
+    if let Some(Shown::Extra(name)) = row {
+        let asks = |script: Script| script.extras().any(|extra| extra == name);
+        return agent == Mode::Host && scripts(scenario).any(asks);
+    }
     let sends = |step: &Step| {
         let method = step.text("method").filter(|_| step.verb == Verb::Request);
         method.and_then(capability::of_method).is_some_and(|row| row.name == capability)

@@ -36,8 +36,12 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
         ..Config::default()
     };
     for (name, value) in &scenario.host {
-        if name == "replayCapacity" {
-            config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
+        match name.as_str() {
+            "replayCapacity" => {
+                config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
+            }
+            "readyAfterMs" => config.ready_after = Duration::from_millis(*value),
+            _ => {}
         }
     }
     config
@@ -141,6 +145,11 @@ fn from_agent(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Dura
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
+        // Whoever wants it again starts another one.
+        Some(Said::Exit) => {
+            *agent = Agent::new(acp::Config::default());
+            host.handle_agent(now, None);
+        }
         None => return false,
     }
     true

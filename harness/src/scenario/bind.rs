@@ -32,6 +32,9 @@ enum Shape {
     Map(Vec<(String, Template)>),
 }
 
+/// The longest text that a hole makes.
+const MAX_LONG: usize = 4 << 20;
+
 /// A part of a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Piece {
@@ -41,6 +44,8 @@ pub enum Piece {
     Use(String),
     /// `${new name}`: a fresh id, bound to the name.
     New(String),
+    /// `${long N}`: a text of so many characters.
+    Long(usize),
     /// `${now}`: the driver's clock as an ISO 8601 text.
     Now,
     /// `${name with a=b}`: the URI template that the name is bound to, with its variables filled in.
@@ -237,6 +242,7 @@ impl Piece {
             Piece::Plain(text) => text.clone(),
             Piece::Use(name) => format!("${{{name}}}"),
             Piece::New(name) => format!("${{new {name}}}"),
+            Piece::Long(size) => format!("${{long {size}}}"),
             Piece::Now => "${now}".to_owned(),
             Piece::Expand(name, values) => {
                 let values: Vec<_> = values.iter().map(|(key, to)| format!("{key}={to}")).collect();
@@ -277,6 +283,10 @@ pub fn pieces(text: &str) -> Vec<Piece> {
 }
 
 fn hole(name: &str) -> Piece {
+    let long = name.strip_prefix("long ").and_then(|size| size.trim().parse().ok());
+    if let Some(size) = long.filter(|size| *size <= MAX_LONG) {
+        return Piece::Long(size);
+    }
     match name.strip_prefix("new ") {
         Some(fresh) => Piece::New(fresh.trim().to_owned()),
         None if name == "now" => Piece::Now,
@@ -330,6 +340,7 @@ pub(super) fn fill_key<'k>(
 fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
     match piece {
         Piece::Plain(text) => Value::from(text.clone()),
+        Piece::Long(size) => Value::from("x".repeat(*size)),
         Piece::Now => Value::from(mint.now()),
         Piece::Use(name) => match bindings.get(name) {
             Some(value) => value.clone(),

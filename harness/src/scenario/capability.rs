@@ -31,6 +31,9 @@ pub enum Shown {
     /// A member of the `capabilities` of the agent that sessions are created with, as the root's state
     /// lists it: an object, `true`, or a member of one.
     Agent(&'static [&'static str]),
+    /// A name in the list that a host whose own agent plays scripts has in `_meta` of its answer to `initialize`,
+    /// under [`EXTRAS`].
+    Extra(&'static str),
     /// Nobody declares it: a host without it answers the first of these requests with -32601, as one that does
     /// not implement a method has to. A scenario that sends any of them needs it.
     Methods(&'static [&'static str], fn() -> Value),
@@ -49,6 +52,10 @@ pub const TOKEN: &str = "token";
 /// The agent that a token is for.
 pub const PROTECTED: &str = "protectedAgent";
 
+/// The member of `_meta` in the answer to `initialize` that lists what the host's own agent can do with a
+/// script beyond what every such agent can.
+pub const EXTRAS: &str = "ahp-script";
+
 /// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
 
@@ -62,6 +69,11 @@ impl fmt::Display for Shown {
             Shown::Agent(path) => {
                 write!(f, "the agent lists `capabilities.{}` in the root's state", path.join("."))
             }
+            Shown::Extra(name) => write!(
+                f,
+                "`_meta.{EXTRAS}` in the answer to `initialize` lists `{name}`; asked of a host whose own \
+                 agent plays scripts"
+            ),
             Shown::Methods(methods, _) => write!(
                 f,
                 "`{}` is not answered with -32601; wanted by scenarios that send {}",
@@ -94,6 +106,22 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability {
         name: "multipleChats.sideChat",
         shown: Shown::Agent(&["multipleChats", "sideChat"]),
+    },
+    Capability {
+        name: "agentWithoutChats",
+        shown: Shown::Thing(&["provider"], |result| lacking(result, &[], &["multipleChats"])),
+    },
+    Capability {
+        name: "agentWithoutFork",
+        shown: Shown::Thing(&["provider"], |result| {
+            lacking(result, &["multipleChats"], &["multipleChats", "fork"])
+        }),
+    },
+    Capability {
+        name: "agentWithoutSideChat",
+        shown: Shown::Thing(&["provider"], |result| {
+            lacking(result, &["multipleChats"], &["multipleChats", "sideChat"])
+        }),
     },
     Capability {
         name: "multipleWorkingDirectories",
@@ -190,6 +218,13 @@ pub const CAPABILITIES: &[Capability] = &[
         }),
     },
     Capability { name: TOKEN, shown: Shown::Token },
+    Capability { name: "script.recall", shown: Shown::Extra("recall") },
+    Capability { name: "script.activity", shown: Shown::Extra("activity") },
+    Capability { name: "script.background", shown: Shown::Extra("background") },
+    Capability { name: "script.canvas", shown: Shown::Extra("canvas") },
+    Capability { name: "script.crash", shown: Shown::Extra("crash") },
+    Capability { name: "script.worker", shown: Shown::Extra("worker") },
+    Capability { name: "script.by-reference", shown: Shown::Extra("by-reference") },
 ];
 
 /// A signal's channel, or a template of it.
@@ -205,6 +240,20 @@ pub fn agents(result: &Value) -> &[Value] {
     root.and_then(|snapshot| snapshot["state"]["agents"].as_array())
         .map(Vec::as_slice)
         .unwrap_or_default()
+}
+
+/// Whether an agent has a capability: an object, or true. Every agent has that of the empty path.
+pub fn declares(agent: &Value, path: &[&str]) -> bool {
+    let declared = path.iter().fold(&agent["capabilities"], |at, part| &at[*part]);
+    path.is_empty() || *declared == true || declared.is_object()
+}
+
+/// The first agent that anybody can use which has the one capability and not the other.
+fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
+    let open = |agent: &&Value| agent["protectedResources"].is_null();
+    let fits = |agent: &&Value| declares(agent, has) && !declares(agent, lacks);
+    let agent = agents(result).iter().filter(open).find(fits)?;
+    Some(json!({"provider": (&agent["provider"])}))
 }
 
 /// An absent flag is to be treated as `true`. Source: ProtectedResourceMetadata.required.
@@ -247,6 +296,16 @@ pub fn of_method(method: &str) -> Option<&'static Capability> {
 mod tests {
     use super::*;
     use crate::wire::protocol::Protocol;
+
+    #[test]
+    fn every_extra_of_scripts_can_be_declared() {
+        let rows = CAPABILITIES.iter().filter_map(|row| match row.shown {
+            Shown::Extra(name) => Some(name),
+            _ => None,
+        });
+        let extras = crate::agent::script::EXTRAS.iter().map(|extra| extra.name);
+        assert_eq!(rows.collect::<Vec<_>>(), extras.collect::<Vec<_>>());
+    }
 
     #[test]
     fn requests_lead_to_their_capability() {

@@ -229,7 +229,9 @@ impl Parser<'_> {
             self.clients = texts(node);
         }
         let agent = root.get("agent").map(texts).unwrap_or_default().join("\n");
-        self.check_agent(root.get("agent"), &agent);
+        if let Some(node) = root.get("agent") {
+            self.script(&agent, node.span);
+        }
         let mut scenario = Scenario {
             id: text("scenario"),
             title: text("title"),
@@ -353,14 +355,10 @@ impl Parser<'_> {
         self.fail(span, ScenarioErrorKind::UnknownRequirement { id: id.to_owned(), hint });
     }
 
-    fn check_agent(&mut self, node: Option<&Node>, script: &str) {
-        let Some(node) = node else { return };
-        self.script(script, node.span);
-    }
-
     fn script(&mut self, script: &str, span: Span) {
         let text = format!("{}\n{script}", crate::agent::script::HEADER);
-        if let Some(Err(error)) = crate::agent::script::find(&text) {
+        let found = crate::agent::script::find(&text).filter(|_| !script.trim().is_empty());
+        if let Some(Err(error)) = found {
             self.fail(span, ScenarioErrorKind::AgentScript(error.to_string()));
         }
     }

@@ -306,7 +306,12 @@ pub const VERBS: &[VerbRow] = &[
             field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
             needed("id", Form::Template, "the turn's id"),
             field("text", Form::Template, "the message before the script"),
-            field("script", Form::Text, "a script of its own, instead of the scenario's `agent`"),
+            field(
+                "script",
+                Form::Text,
+                "a script of its own, instead of the scenario's `agent`; none where it is empty",
+            ),
+            field("attachments", Form::Template, "what is attached to the message, a list"),
             field("members", Form::Template, "further members of the action"),
             wanted(
                 "accept",
@@ -604,7 +609,7 @@ pub const FRAGMENT: &[Field] = &[
 ];
 
 /// The settings that `host` may ask for.
-pub const SETTINGS: &[&str] = &["replayCapacity"];
+pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs"];
 
 impl Verb {
     /// The row of the verb.

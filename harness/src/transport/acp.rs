@@ -91,6 +91,7 @@ pub async fn serve(mut agent: Agent, options: Options) {
                     let handle = effects.spawn(async move { (token, brought_about(effect).await) });
                     handles.insert(token, handle);
                 }
+                Output::Exit => return,
                 Output::Stop(token) => {
                     if let Some(handle) = handles.remove(&token) {
                         handle.abort();

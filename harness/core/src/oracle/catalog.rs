@@ -172,6 +172,7 @@ fn at_rest(cx: &Context, family: &Family<'_>, out: &mut Sink) {
         }
     }
     for (uri, chat) in family.chats(cx) {
+        workers(cx, family, uri, chat, out);
         let entry = family.entries().iter().find(|entry| text(entry, "resource") == Some(uri));
         if let Some(entry) = entry {
             mirrors(cx, family, uri, chat, entry, out);
@@ -198,6 +199,40 @@ fn owners(cx: &Context, family: &Family<'_>, out: &mut Sink) {
             let [other_base, other_last] = other.lines();
             let lines = [base, last, other_base, other_last, cx.now.line];
             out.broken(Rule::OneOwner, message, &lines);
+        }
+    }
+}
+
+/// What the calls of a chat show of their workers is what the catalogue says of these.
+fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut Sink) {
+    let last = list(&chat.state, "turns").last();
+    let turns = given(&chat.state, "activeTurn").into_iter().chain(last);
+    let parts = turns.flat_map(|turn| list(turn, "responseParts"));
+    for call in parts.filter_map(|part| given(part, "toolCall")) {
+        let shown = list(call, "content").iter();
+        let workers = shown.filter(|shown| text(shown, "type") == Some("subagent"));
+        for worker in workers.filter_map(|shown| text(shown, "resource")) {
+            let mut entries = family.entries().iter();
+            let entry = entries.find(|entry| text(entry, "resource") == Some(worker));
+            let Some(entry) = entry else {
+                continue;
+            };
+            out.seen(Rule::WorkerOrigin);
+            let id = text(call, "toolCallId").unwrap_or_default();
+            let expected = json!({"kind": "tool", "chat": uri, "toolCallId": id});
+            let found = given(entry, "origin").cloned().unwrap_or_default();
+            let same =
+                ["kind", "chat", "toolCallId"].iter().all(|name| expected[*name] == found[*name]);
+            if !same {
+                let message = format!(
+                    "expected `{worker}` to come from the call `{id}` of `{uri}`, which shows it, found \
+                     another origin"
+                );
+                let [base, line] = family.lines();
+                let lines = [base, line, chat.base_line, chat.last_line, cx.now.line];
+                let diff = Some(difference(&expected, &found));
+                out.with_diff(Rule::WorkerOrigin, Weight::Must, message, &lines, diff);
+            }
         }
     }
 }

@@ -322,6 +322,10 @@ catalogue! {
         "A session's entry of a chat equals what the chat says of itself. Source: chat-channel.md."
         open "Judged when the host has been at rest for a second. Updates cannot clear a member, so a \
               member that the chat lost may stay; times and change counts are only noted.";
+    WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
+        "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
+         chat-channel.md, origin."
+        open "Judged when the host has been at rest for a second, of the active turn and the last one.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
         "The default chat is in the catalogue, otherwise a client opens nothing; from 1.0.0 on it MUST \

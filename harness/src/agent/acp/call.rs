@@ -45,6 +45,7 @@ fn names(class: &ToolClass) -> (&str, &'static str) {
         ToolClass::Write => ("write", "edit"),
         ToolClass::Edit => ("edit", "edit"),
         ToolClass::Client(name) | ToolClass::Mcp(name) => (name, "other"),
+        ToolClass::Worker => ("worker", "other"),
     }
 }
 
@@ -57,6 +58,7 @@ pub(super) fn class(class: &ToolClass) -> &'static str {
         ToolClass::Edit => "edit",
         ToolClass::Client(_) => "client",
         ToolClass::Mcp(_) => "mcp",
+        ToolClass::Worker => "worker",
     }
 }
 
@@ -95,7 +97,7 @@ fn raw_input(step: &ToolStep) -> Value {
         ToolClass::Read => json!({"path": path}),
         ToolClass::Write => json!({"path": path, "content": text}),
         ToolClass::Edit => json!({"path": path, "old": old, "new": new}),
-        ToolClass::Client(_) | ToolClass::Mcp(_) => Value::read(&step.input)
+        ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker => Value::read(&step.input)
             .ok()
             .filter(Value::is_object)
             .unwrap_or_else(|| json!({"input": (step.input.as_str())})),
@@ -186,7 +188,8 @@ impl Agent {
         let progress = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": "in_progress",
         });
-        let pretends = matches!(call.step.class, ToolClass::Client(_) | ToolClass::Mcp(_));
+        let pretends =
+            matches!(call.step.class, ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker);
         let effect = match effect(&call.step, &cwd) {
             _ if call.step.fails => Err("the tool failed".to_owned()),
             Ok(_) if pretends => {

@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 
 use super::client::Capabilities;
 use super::turn::Turn;
-use super::{Agent, MAX_SESSIONS, Session, VERSION};
+use super::{Agent, MAX_GIVEN, MAX_SESSIONS, Session, VERSION};
 
 /// The name of the one way to authenticate.
 const AUTH_METHOD: &str = "scripted";
@@ -106,8 +106,10 @@ impl Agent {
     }
 
     fn prompt(&mut self, id: &Value, params: &Value) -> Answer {
-        let text = text_of(&params["prompt"])
+        let texts = texts_of(&params["prompt"])
             .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
+        // A script ends with its text.
+        let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
         let session = self.sessions.get_mut(name).ok_or_else(|| invalid("no such session"))?;
         if self.turns.contains_key(name) {
@@ -116,7 +118,10 @@ impl Agent {
         if let Some(case) = script::case_of(&text) {
             case.clone_into(&mut session.case);
         }
-        self.turns.insert(name.to_owned(), Turn::new(id.clone(), &text, now));
+        if session.given.len() < MAX_GIVEN {
+            session.given.push(text.clone());
+        }
+        self.turns.insert(name.to_owned(), Turn::new(id.clone(), &texts, now));
         Ok(None)
     }
 
@@ -137,13 +142,12 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\']) || drive(path)
 }
 
-/// The text of a prompt: its texts and the texts of embedded resources, each on lines of its own. `None`
+/// The texts of a prompt: its own and those of embedded resources. `None`
 /// where there are no content blocks.
-fn text_of(prompt: &Value) -> Option<String> {
+fn texts_of(prompt: &Value) -> Option<Vec<String>> {
     let text = |block: &Value| {
         let own = block.get("text").or_else(|| block.pointer("/resource/text"));
         own.and_then(Value::as_str).map(str::to_owned)
     };
-    let texts: Vec<String> = prompt.as_array()?.iter().filter_map(text).collect();
-    Some(texts.join("\n"))
+    Some(prompt.as_array()?.iter().filter_map(text).collect())
 }

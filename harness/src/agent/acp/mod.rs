@@ -41,6 +41,8 @@ pub const VERSION: u64 = 1;
 pub const MAX_SESSIONS: usize = 100_000;
 /// The most requests to the client that wait for an answer.
 const MAX_ASKED: usize = 10_000;
+/// Prompts of a session whose words are kept in mind.
+const MAX_GIVEN: usize = 1_000;
 /// Releases that may come before anybody holds at their name.
 const MAX_RELEASES: usize = 1_000;
 
@@ -67,6 +69,8 @@ pub enum Output {
     },
     /// Nobody waits for the end of an effect any more: it is to stop.
     Stop(u64),
+    /// It ends, as a process that is killed: nothing follows.
+    Exit,
 }
 
 /// One conversation.
@@ -77,6 +81,8 @@ struct Session {
     case: String,
     /// Classes of tools that are never asked about again, and what was decided.
     remembered: LiteMap<&'static str, bool>,
+    /// What its prompts held.
+    given: Vec<String>,
 }
 
 /// The agent.

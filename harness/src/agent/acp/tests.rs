@@ -66,7 +66,7 @@ impl Client {
                 Output::Run { token, effect } => {
                     self.agent.handle_ran(self.now, token, effect.pretended());
                 }
-                Output::Stop(_) => {}
+                Output::Stop(_) | Output::Exit => {}
             }
         }
     }
@@ -165,7 +165,7 @@ fn scripts_become_updates() {
     check(
         "nonsense",
         silent,
-        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url wait hold usage title fail endless) error -32603",
+        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url wait hold usage title fail endless recall activity background canvas crash) error -32603",
     );
 }
 

@@ -109,8 +109,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(request: Value, text: &str, now: Duration) -> Turn {
-        let tracks = vec![Track::new(plan(text), now)];
+    /// Begins to work on a prompt of these texts.
+    pub(super) fn new(request: Value, texts: &[String], now: Duration) -> Turn {
+        let tracks = vec![Track::new(plan(texts), now)];
         Turn { request, tracks, calls: Vec::new(), open: 0, cancelled: None }
     }
 
@@ -149,17 +150,21 @@ impl Turn {
     }
 }
 
-/// What a prompt makes the agent do: its script, else the text said back. A script with a mistake ends
+/// What a prompt makes the agent do: its script, else its first text said back, since the others come with
+/// it. A script with a mistake ends
 /// the turn with an error that explains it.
-fn plan(text: &str) -> VecDeque<Op> {
+fn plan(texts: &[String]) -> VecDeque<Op> {
     let say = |text: String| Op::Step(ScriptStep::Say(vec![text]));
-    match script::find(text) {
+    match script::find(&texts.join("\n\n")) {
         Some(Ok(script)) => script.steps.into_iter().map(Op::Step).collect(),
         Some(Err(error)) => {
             let fail = ScriptStep::Fail { kind: "script".to_owned(), resumable: false };
             VecDeque::from([say(error.to_string()), Op::Step(fail)])
         }
-        None => VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(text)))]),
+        None => {
+            let first = texts.first().map(String::as_str).unwrap_or_default();
+            VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(first)))])
+        }
     }
 }
 
@@ -291,7 +296,20 @@ impl Agent {
             }
             ScriptStep::Fail { kind, .. } => return self.fail(turn, &kind),
             ScriptStep::Endless => track.queue([Op::Stream(0)]),
-            ScriptStep::Ask { .. } => {}
+            ScriptStep::Recall(words) => {
+                let known = self.sessions.get(session).map(|session| &session.given);
+                let given: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
+                let answer = script::recalled(&words, &given);
+                track.queue(chunks("agent_message_chunk", vec![answer]));
+            }
+            ScriptStep::Crash => {
+                self.outputs.push_back(Output::Exit);
+                return false;
+            }
+            ScriptStep::Ask { .. }
+            | ScriptStep::Activity(_)
+            | ScriptStep::Background { .. }
+            | ScriptStep::Canvas { .. } => {}
         }
         // What cannot be played is said aloud, where whoever reads the conversation sees it.
         if let Some(limit) = limit {

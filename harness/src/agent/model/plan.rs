@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use crate::agent::script::{self, Script, ScriptStep, ToolStep};
+use crate::agent::script::{self, Script, ScriptStep, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
-use super::read::{Asked, Offered, unwrapped};
+use super::read::{Asked, unwrapped};
 use super::tools::{self, Lack};
 
 /// What an answer says whose script has nothing to say.
@@ -109,13 +109,13 @@ impl Plan {
                 continue;
             }
             let Some(calls) = calls else {
-                plan.say(step);
+                plan.say(step, asked);
                 if matches!(step, ScriptStep::Fail { .. } | ScriptStep::Endless) {
                     break;
                 }
                 continue;
             };
-            match calls.iter().map(|call| made(call, &asked.tools)).collect::<Result<Vec<_>, _>>() {
+            match calls.iter().map(|call| made(call, asked)).collect::<Result<Vec<_>, _>>() {
                 Ok(made) => plan.moves.extend(made.into_iter().enumerate().map(|(at, made)| {
                     let (name, arguments) = made;
                     Move::Call(Call { id: format!("call_{serial}_{at}"), name, arguments })
@@ -142,7 +142,7 @@ impl Plan {
         }
     }
 
-    fn say(&mut self, step: &ScriptStep) {
+    fn say(&mut self, step: &ScriptStep, asked: &Asked) {
         match step {
             ScriptStep::Say(texts) => self.moves.extend(texts.iter().cloned().map(Move::Text)),
             ScriptStep::Think(texts) => {
@@ -155,8 +155,16 @@ impl Plan {
             }
             ScriptStep::Fail { kind, .. } => self.moves.push(Move::Fail(kind.clone())),
             ScriptStep::Endless => self.moves.push(Move::Endless),
+            ScriptStep::Recall(words) => {
+                let given: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
+                self.moves.push(Move::Text(script::recalled(words, &given)));
+            }
             // No model can rename a session; agents that do, ask for a title in a request of its own.
-            ScriptStep::Title(_) => {}
+            ScriptStep::Title(_)
+            | ScriptStep::Activity(_)
+            | ScriptStep::Background { .. }
+            | ScriptStep::Canvas { .. }
+            | ScriptStep::Crash => {}
             ScriptStep::Tool(_) | ScriptStep::Parallel(_) | ScriptStep::Ask { .. } => {}
         }
     }
@@ -178,8 +186,13 @@ fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
     }
 }
 
-fn made(wish: &Wish<'_>, offered: &[Offered]) -> Result<(String, Value), Lack> {
+fn made(wish: &Wish<'_>, asked: &Asked) -> Result<(String, Value), Lack> {
+    let offered = &asked.tools;
     match wish {
+        Wish::Tool(step) if step.class == ToolClass::Worker && step.input.is_empty() => {
+            let again = ToolStep { input: asked.prompt.clone(), ..(*step).clone() };
+            tools::call(&again, offered)
+        }
         Wish::Tool(step) => tools::call(step, offered),
         Wish::Ask { question, options } => tools::ask(question, options, offered),
     }

@@ -5,7 +5,7 @@
 //! Start at [`Asked::read`].
 
 use crate::agent::script;
-use crate::wire::json::{Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::routes::{Family, Wanted};
 
@@ -28,6 +28,8 @@ pub(super) struct Asked {
     pub(super) results: Vec<ToolResult>,
     /// What can be called.
     pub(super) tools: Vec<Offered>,
+    /// Every text of the request but its tools: what the model is given.
+    pub(super) texts: Vec<String>,
 }
 
 /// A tool that the agent offers.
@@ -81,6 +83,10 @@ impl Asked {
             Family::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
             Family::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
         };
+        let members = body.as_object().into_iter().flatten();
+        members.filter(|(name, _)| *name != "tools").for_each(|(_, value)| {
+            texts(value, &mut asked.texts);
+        });
         asked.place = said.len();
         asked.follow(said);
         asked
@@ -108,6 +114,16 @@ impl Asked {
             }
             calling = calls;
         }
+    }
+}
+
+/// Every text within a value.
+fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(members) => Map::values(members).for_each(|member| texts(member, into)),
+        _ => {}
     }
 }
 

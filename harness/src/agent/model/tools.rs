@@ -90,6 +90,13 @@ const EDIT: Class = Class {
     ],
 };
 
+const WORKER: Class = Class {
+    word: "worker",
+    names: &["Task", "task", "runSubagent", "Agent", "agent", "spawn_agent", "new_task"],
+    words: &["subagent", "task"],
+    members: &[&["prompt", "task", "message", "instructions", "query"]],
+};
+
 const ASK: Class = Class {
     word: "ask",
     names: &[
@@ -123,6 +130,7 @@ pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Valu
         ToolClass::Read => &READ,
         ToolClass::Write => &WRITE,
         ToolClass::Edit => &EDIT,
+        ToolClass::Worker => &WORKER,
         ToolClass::Client(name) | ToolClass::Mcp(name) => return named(name, &step.input, offered),
     };
     let tool = pick(class, offered)?;

@@ -22,10 +22,20 @@
 //! | `title "text"` | renames the session |
 //! | `fail KIND [resumable]` | ends the turn with an error |
 //! | `endless` | streams until it is cancelled |
+//! | `recall WORD..` | says of each word whether the agent was given it, see [`recalled`] |
+//! | `activity "text"` | says what it is doing; an empty text takes that back |
+//! | `background "command" 50ms` | leaves a command running that ends after that long |
+//! | `canvas NAME [URL]` | shows a canvas at an address; without one what showed it is gone |
+//! | `crash` | ends at once, as a process does that is killed |
 //!
-//! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`. Options: `confirm`,
-//! `editable`, `confirm-result`, `reconfirm`, `fails`, `deny-means-continue` (the default) and
-//! `deny-ends-turn`. Where the host keeps its own agent, NAME is released by a steering message
+//! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`, `worker`. Options: `confirm`,
+//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `fails`, `deny-means-continue` (the
+//! default) and `deny-ends-turn`. A `worker` works in a chat of its own, on its input; on the message
+//! that it is called in where the input is empty.
+//!
+//! What not every way of being the agent can do has a name, see [`Script::extras`].
+//!
+//! Where the host keeps its own agent, NAME of a `hold` is released by a steering message
 //! with the text `ahp-release: NAME`.
 //!
 //! Pure: shared by every way of being the agent.
@@ -114,6 +124,26 @@ pub enum ScriptStep {
     },
     /// Streams until it is cancelled.
     Endless,
+    /// Says of each word whether the agent was given it.
+    Recall(Vec<String>),
+    /// Says what it is doing; empty where it is nothing any more.
+    Activity(String),
+    /// Leaves a command running.
+    Background {
+        /// The command.
+        command: String,
+        /// How long it runs.
+        lasts: Duration,
+    },
+    /// Shows a canvas.
+    Canvas {
+        /// Which one, within the chat.
+        name: String,
+        /// Where it is shown; what showed it is gone without.
+        url: Option<String>,
+    },
+    /// Ends as a process that is killed.
+    Crash,
 }
 
 /// What kind of answer a question wants. The names are the protocol's.
@@ -165,6 +195,8 @@ pub struct ToolStep {
     pub confirm: bool,
     /// The user may change the input when asked.
     pub editable: bool,
+    /// The input is shown by the address of its content.
+    pub by_reference: bool,
     /// The user is asked before the agent sees the result.
     pub confirm_result: bool,
     /// The user is asked once more while the tool runs.
@@ -190,6 +222,8 @@ pub enum ToolClass {
     Client(String),
     /// The tool of this name, which an MCP server offers.
     Mcp(String),
+    /// Has another agent work on the input, in a chat of its own.
+    Worker,
 }
 
 /// A mistake in a script: the author's to fix.
@@ -218,14 +252,16 @@ pub enum ScriptErrorKind {
     #[error(
         "expected a step, found `{found}`\n\
          (hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url \
-         wait hold usage title fail endless)"
+         wait hold usage title fail endless recall activity background canvas crash)"
     )]
     UnknownStep {
         /// The first word of the line.
         found: String,
     },
     /// A tool class of no known name.
-    #[error("expected a tool class, found `{found}`\n(hint: shell read write edit client mcp)")]
+    #[error(
+        "expected a tool class, found `{found}`\n(hint: shell read write edit client mcp worker)"
+    )]
     UnknownClass {
         /// The word.
         found: String,
@@ -233,7 +269,7 @@ pub enum ScriptErrorKind {
     /// A tool option of no known name.
     #[error(
         "expected an option of `tool`, found `{found}`\n\
-         (hint: confirm editable confirm-result reconfirm fails deny-means-continue deny-ends-turn; \
+         (hint: confirm editable by-reference confirm-result reconfirm fails deny-means-continue deny-ends-turn; \
          an input of several words needs quotes)"
     )]
     UnknownOption {
@@ -283,6 +319,68 @@ pub enum ScriptErrorKind {
         /// What there are too many of.
         what: &'static str,
     },
+}
+
+/// What not every agent that plays scripts can do, by the names under which a host with such an agent
+/// of its own declares it.
+pub const EXTRAS: &[Extra] = &[
+    Extra { name: "recall", needs: |step| matches!(step, ScriptStep::Recall(_)) },
+    Extra { name: "activity", needs: |step| matches!(step, ScriptStep::Activity(_)) },
+    Extra { name: "background", needs: |step| matches!(step, ScriptStep::Background { .. }) },
+    Extra { name: "canvas", needs: |step| matches!(step, ScriptStep::Canvas { .. }) },
+    Extra { name: "crash", needs: |step| matches!(step, ScriptStep::Crash) },
+    Extra {
+        name: "worker",
+        needs: |step| step.calls().iter().any(|call| call.class == ToolClass::Worker),
+    },
+    Extra { name: "by-reference", needs: |step| step.calls().iter().any(|call| call.by_reference) },
+];
+
+/// Something that not every agent can do.
+#[derive(Debug)]
+pub struct Extra {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether a step needs it.
+    needs: fn(&ScriptStep) -> bool,
+}
+
+impl ScriptStep {
+    /// The tool calls that it makes.
+    pub fn calls(&self) -> &[ToolStep] {
+        match self {
+            ScriptStep::Tool(call) => std::slice::from_ref(call),
+            ScriptStep::Parallel(calls) => calls,
+            _ => &[],
+        }
+    }
+}
+
+impl Script {
+    /// The names of what it needs that not every agent can do.
+    pub fn extras(&self) -> impl Iterator<Item = &'static str> {
+        let needed = |extra: &&Extra| self.steps.iter().any(|step| (extra.needs)(step));
+        EXTRAS.iter().filter(needed).map(|extra| extra.name)
+    }
+}
+
+/// What the answer to `recall` has behind a word that the agent was given.
+const KNOWN: &str = ": known";
+/// What it has behind another.
+const UNKNOWN: &str = ": unknown";
+
+/// The answer to `recall`: which of the words stand in what the agent was given, a line for each. Words
+/// in a `recall` itself and in its answers do not count.
+pub fn recalled(words: &[String], given: &[&str]) -> String {
+    let own = |line: &str| {
+        line.trim_start().starts_with("recall ") || line.ends_with(KNOWN) || line.ends_with(UNKNOWN)
+    };
+    let lines = || given.iter().flat_map(|text| text.lines()).filter(|line| !own(line));
+    let answer = |word: &String| {
+        let known = lines().any(|line| line.contains(word.as_str()));
+        format!("{word}{}", if known { KNOWN } else { UNKNOWN })
+    };
+    words.iter().map(answer).collect::<Vec<_>>().join("\n")
 }
 
 /// Finds the script in a message: `None` when it holds none, otherwise the script or its first

@@ -76,6 +76,14 @@ fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
             resumable: words.take("resumable"),
         },
         "endless" => ScriptStep::Endless,
+        "recall" => ScriptStep::Recall(words.rest("a word")?),
+        "activity" => ScriptStep::Activity(words.next("a text")?),
+        "background" => ScriptStep::Background {
+            command: words.next("a command")?,
+            lasts: duration(&words.next("a duration")?)?,
+        },
+        "canvas" => ScriptStep::Canvas { name: words.next("a name")?, url: words.pop() },
+        "crash" => ScriptStep::Crash,
         found => match ASKS.iter().find(|(name, ..)| *name == found) {
             Some((_, kind, tail)) => ask(*kind, tail, words)?,
             None => return Err(ScriptErrorKind::UnknownStep { found: found.to_owned() }),
@@ -103,6 +111,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         "edit" => ToolClass::Edit,
         "client" => ToolClass::Client(words.next("the name of a client's tool")?),
         "mcp" => ToolClass::Mcp(words.next("the name of an MCP tool")?),
+        "worker" => ToolClass::Worker,
         found => {
             let found = found.to_owned();
             return Err(ScriptErrorKind::UnknownClass { found });
@@ -113,6 +122,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         input: words.next("the tool's input")?,
         confirm: false,
         editable: false,
+        by_reference: false,
         confirm_result: false,
         reconfirm: false,
         fails: false,
@@ -122,6 +132,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         match option.as_str() {
             "confirm" => step.confirm = true,
             "editable" => step.editable = true,
+            "by-reference" => step.by_reference = true,
             "confirm-result" => step.confirm_result = true,
             "reconfirm" => step.reconfirm = true,
             "fails" => step.fails = true,

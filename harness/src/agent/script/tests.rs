@@ -35,6 +35,16 @@ fn reads_and_writes_every_step() {
     check("title T", r#"title "T""#);
     check("fail rate-limit resumable", r#"fail "rate-limit" resumable"#);
     check("# nothing\nendless", "endless");
+    check("recall tulip crocus", r#"recall "tulip" "crocus""#);
+    check(r#"activity """#, r#"activity """#);
+    check("background ls 50ms", r#"background "ls" 50ms"#);
+    check("canvas map https://x.example", r#"canvas "map" "https://x.example""#);
+    check("canvas map", r#"canvas "map""#);
+    check(
+        "tool worker \"say a\\nsay b\" by-reference",
+        r#"tool worker "say a\nsay b" by-reference"#,
+    );
+    check("crash", "crash");
 }
 
 #[test]
@@ -66,4 +76,28 @@ fn names_line_and_mistake() {
     assert_eq!(latest(&twice), format!("<x>{HEADER}\nsay b\n</x>"));
     let once = format!("Hi.\n{HEADER}\nsay a");
     assert_eq!(latest(&once), once);
+}
+
+#[test]
+fn tells_what_not_every_agent_can_do() {
+    let check = |lines: &str, extras: &[&str]| {
+        let script = find(&format!("{HEADER}\n{lines}")).unwrap().unwrap();
+        assert_eq!(script.extras().collect::<Vec<_>>(), extras, "{lines}");
+    };
+    check("say a\ntool shell ls confirm", &[]);
+    check("recall a\ncanvas b\ncrash", &["recall", "canvas", "crash"]);
+    check(
+        "parallel\ntool worker \"\"\ntool shell ls by-reference\nend",
+        &["worker", "by-reference"],
+    );
+    check("activity a\nbackground ls 1s", &["activity", "background"]);
+}
+
+#[test]
+fn recalls_what_was_given_and_not_what_was_asked() {
+    let words = ["tulip", "rose"].map(str::to_owned);
+    let check = |given: &[&str], answer: &str| assert_eq!(recalled(&words, given), answer);
+    check(&["Remember the tulip."], "tulip: known\nrose: unknown");
+    check(&["  recall tulip rose\nrose: unknown"], "tulip: unknown\nrose: unknown");
+    check(&["a", "a rose\nis"], "tulip: unknown\nrose: known");
 }

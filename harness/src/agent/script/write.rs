@@ -37,6 +37,7 @@ impl fmt::Display for ToolStep {
             ToolClass::Read => f.write_str("tool read")?,
             ToolClass::Write => f.write_str("tool write")?,
             ToolClass::Edit => f.write_str("tool edit")?,
+            ToolClass::Worker => f.write_str("tool worker")?,
             ToolClass::Client(name) => write!(f, "tool client {}", Word(name))?,
             ToolClass::Mcp(name) => write!(f, "tool mcp {}", Word(name))?,
         }
@@ -45,6 +46,7 @@ impl fmt::Display for ToolStep {
             (self.confirm, "confirm"),
             (self.confirm_result, "confirm-result"),
             (self.editable, "editable"),
+            (self.by_reference, "by-reference"),
             (self.reconfirm, "reconfirm"),
             (self.fails, "fails"),
             (self.deny_ends_turn, "deny-ends-turn"),
@@ -79,6 +81,16 @@ impl fmt::Display for ScriptStep {
                 f.write_str(if *resumable { " resumable" } else { "" })
             }
             ScriptStep::Endless => f.write_str("endless"),
+            ScriptStep::Recall(words) => list(f, "recall", words),
+            ScriptStep::Activity(text) => write!(f, "activity {}", Word(text)),
+            ScriptStep::Background { command, lasts } => {
+                write!(f, "background {} {}ms", Word(command), lasts.as_millis())
+            }
+            ScriptStep::Canvas { name, url } => {
+                write!(f, "canvas {}", Word(name))?;
+                url.iter().try_for_each(|url| write!(f, " {}", Word(url)))
+            }
+            ScriptStep::Crash => f.write_str("crash"),
         }
     }
 }

@@ -61,9 +61,10 @@ struct Talk {
     /// The agent's session, once there is one, and whether it was asked for.
     session: Option<String>,
     asked: bool,
-    /// The turn that the agent is to work on, and the prompt that has not been sent.
+    /// The turn that the agent is to work on, and the prompt that has not been sent: the message, and
+    /// what comes with it.
     turn: Option<String>,
-    prompt: Option<String>,
+    prompt: Option<Vec<String>>,
     /// The part of the response that texts go into: its kind and its id.
     part: Option<(&'static str, String)>,
     calls: LiteMap<String, Known>,
@@ -107,10 +108,17 @@ fn line(message: Message) -> Output {
 
 impl RefHost {
     /// Gives the agent the message of a turn, as soon as it has a session for the chat.
-    pub(super) fn prompt_agent(&mut self, uri: &str, turn: String, text: String) {
+    pub(super) fn prompt_agent(
+        &mut self,
+        uri: &str,
+        turn: String,
+        text: String,
+        given: Vec<String>,
+    ) {
         if let Some(link) = &mut self.acp {
             let talk = link.talks.entry(uri.to_owned()).or_default();
-            (talk.turn, talk.prompt) = (Some(turn), Some(text));
+            let prompt = std::iter::once(text).chain(given).collect();
+            (talk.turn, talk.prompt) = (Some(turn), Some(prompt));
             (talk.part, talk.calls, talk.texts) = (None, LiteMap::new(), 0);
         }
         self.proceed(uri);
@@ -146,9 +154,10 @@ impl RefHost {
                 link.ask(Asked::Session { chat: uri.to_owned() }, "session/new", params)
             }
             (Stage::Ready, Some(session)) => {
-                let text = talk.prompt.take().unwrap_or_default();
+                let texts = talk.prompt.take().unwrap_or_default();
                 let turn = talk.turn.clone().unwrap_or_default();
-                let prompt = json!([{"type": "text", "text": text}]);
+                let block = |text: String| json!({"type": "text", "text": text});
+                let prompt: Value = texts.into_iter().map(block).collect();
                 let params = json!({"sessionId": session, "prompt": prompt});
                 link.ask(Asked::Prompt { chat: uri.to_owned(), turn }, "session/prompt", params)
             }
@@ -246,7 +255,7 @@ impl RefHost {
                 self.fail_turn(uri, turn, &kind, false);
             }
             _ => match self.steered(uri) {
-                Some(text) => self.prompt_agent(uri, turn.to_owned(), text),
+                Some(text) => self.prompt_agent(uri, turn.to_owned(), text, Vec::new()),
                 None => self.complete_turn(uri, turn),
             },
         }
@@ -283,7 +292,8 @@ impl RefHost {
         let working: Vec<_> = working.map(|(uri, turn)| (uri.clone(), turn.clone())).collect();
         self.acp = Some(link.anew());
         for (uri, turn) in working {
-            if self.state(&uri)["activeTurn"]["id"] == turn.as_str() {
+            let active = self.state(&uri)["activeTurn"]["id"] == turn.as_str();
+            if active && !self.has(Fault::CrashUnnoticed) {
                 self.fail_turn(&uri, &turn, "agent-ended", false);
             }
         }

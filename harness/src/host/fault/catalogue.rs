@@ -583,4 +583,56 @@ faults! {
         "Log records name the channel as it is advertised, not as it was subscribed to.";
     StacksTold = "stacks-told",
         "Errors come with a trace of the stack.";
+    AttachmentsWithheld = "attachments-withheld",
+        "An agent is not given what is attached to a message.";
+    AttachmentsWhole = "attachments-whole",
+        "An attached chat is given whole, whichever turn it is to end with.";
+    AttachmentsUnpinned = "attachments-unpinned",
+        "An attached chat is read when the agent wants it, not when the message is taken.";
+    AttachmentsFollowed = "attachments-followed",
+        "What is attached within an attached chat is given too.";
+    AttachmentsReachOut = "attachments-reach-out",
+        "An agent is given any file that a message attaches.";
+    ChatsUnoffered = "chats-unoffered",
+        "Agents make chats that they do not offer.";
+    WorkerMisnamed = "worker-misnamed",
+        "The chat of a worker says that it is of another call.";
+    WorkersGoOn = "workers-go-on",
+        "A worker goes on when the turn that it works for is over.";
+    WorkersWithoutEnd = "workers-without-end",
+        "Workers may have workers without end.";
+    MovesKeepOrder = "moves-keep-order",
+        "A chat that is moved stands last, or stays where it was.";
+    MovesLeaveWorkers = "moves-leave-workers",
+        "The workers of a chat that is moved stay behind.";
+    MovesCopy = "moves-copy",
+        "A chat that is moved stays in the catalogue that it leaves.";
+    CanvasUrlStays = "canvas-url-stays",
+        "A canvas keeps its address when what showed it is gone.";
+    CanvasUrlKept = "canvas-url-kept",
+        "A canvas has its address again after a crash.";
+    BackgroundUnseen = "background-unseen",
+        "The terminal of a command in the background does not exist.";
+    BackgroundStays = "background-stays",
+        "A command in the background that has ended stays in the list.";
+    CrashUnnoticed = "crash-unnoticed",
+        "The turn of an agent that has crashed stays active.";
+    AsksTheSameAgain = "asks-the-same-again",
+        "A call that asks again says what it said before.";
+    EditedInputLost = "edited-input-lost",
+        "An edited input does not replace the content that the call refers to.";
+    ActivityUnmirrored = "activity-unmirrored",
+        "A session does not say what its chat does.";
+    MovableUnmirrored = "movable-unmirrored",
+        "A session's catalogue does not follow whether a chat is movable.";
+    DatedByFirstChat = "dated-by-first-chat",
+        "A session was modified when its first chat was, whatever came of the others.";
+    CompletionsNever = "completions-never",
+        "Completions are not answered.";
+    EarlyTurnsLost = "early-turns-lost",
+        "A session is ready long after its chat is there, and turns that start before are lost.";
+    ChatChangesUnscoped = "chat-changes-unscoped",
+        "The changes of a chat are those in all directories.";
+    LargeFramesStall = "large-frames-stall",
+        "After a frame of more than two million bytes nothing is read any more.";
 }

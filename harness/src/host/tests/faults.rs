@@ -5,10 +5,11 @@ use super::super::Host;
 use super::super::fault::{BELOW, FAULTS, Fault};
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
+use super::several;
 use crate::wire::frame::Frame;
 
 /// What a conversation looked like, for all its connections.
-fn text(pair: &Pair) -> String {
+pub(super) fn text(pair: &Pair) -> String {
     let seat = |(conn, seat): (&ConnId, &Seat)| {
         let lines: String = seat.inbox.iter().map(|m| format!("{conn} {m}\n")).collect();
         format!("{lines}{conn} {:?}\n", seat.closed)
@@ -17,12 +18,12 @@ fn text(pair: &Pair) -> String {
 }
 
 /// The last value of a member in anything that a connection received.
-fn last(pair: &Pair, conn: ConnId, pointer: &str) -> Value {
+pub(super) fn last(pair: &Pair, conn: ConnId, pointer: &str) -> Value {
     let found = |m: &Value| m.pointer(pointer).cloned();
     pair.seats[&conn].inbox.iter().rev().find_map(found).unwrap_or(Value::Null)
 }
 
-fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
+pub(super) fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
     let mut pair = Pair::over(host, false);
     let a = pair.open(1);
     let params = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c1",
@@ -653,6 +654,8 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         automations(host(1_000)),
         pieces(host(1_000)),
         decisions(host(1_000)),
+        several::chats_and_work(host(1_000)),
+        several::workers_and_moves(host(1_000)),
         reconnects(host(1_000), false),
         reconnects(host(3), false),
         reconnects(host(1_000), true),

@@ -8,6 +8,7 @@ mod pair;
 mod random;
 mod reconnects;
 mod requests;
+mod several;
 mod state;
 mod terminals;
 mod turns;

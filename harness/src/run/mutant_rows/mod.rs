@@ -17,6 +17,7 @@ mod agent;
 mod auth;
 mod automations;
 mod below;
+mod chats;
 mod content;
 mod customizations;
 mod invariants;
@@ -28,7 +29,7 @@ mod state;
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
-    let later = later.chain(auth::ROWS);
+    let later = later.chain(auth::ROWS).chain(chats::ROWS);
     agents.chain(origins::ROWS).chain(invariants::ROWS).chain(state::ROWS).chain(later)
 }
 

@@ -1,0 +1,83 @@
+//! What an agent leaves running: a command in a terminal of its own, listed by its chat until it ends.
+//!
+//! Knows: chats, terminals. Never knows: what a command does.
+//!
+//! Start at [`RefHost::leave_running`].
+
+use std::time::Duration;
+
+use crate::wire::feature::Feature;
+use crate::wire::json::json;
+
+use super::engine::RefHost;
+use super::fault::Fault;
+
+/// The most commands that run by themselves at a time.
+const MAX_RUNNING: usize = 100;
+
+/// A command that runs by itself.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// When it ends.
+    due: Duration,
+    /// The chat that lists it.
+    chat: String,
+    /// What the chat lists it as.
+    id: String,
+    terminal: String,
+}
+
+impl RefHost {
+    /// Leaves a command of a chat running for so long.
+    pub(super) fn leave_running(&mut self, chat: &str, command: &str, lasts: Duration) {
+        let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
+            return;
+        };
+        if !self.protocol.has(Feature::BackgroundWork) || self.running.len() >= MAX_RUNNING {
+            return;
+        }
+        let id = self.fresh_id("background");
+        let terminal = format!("ahp-terminal:/{id}");
+        let claim = json!({"kind": "session", "session": session, "chat": chat});
+        if !self.has(Fault::BackgroundUnseen) {
+            self.open_terminal(&terminal, json!({
+                "title": command, "content": [], "lifecycle": {"status": "running"}, "claim": claim,
+            }));
+        }
+        let work = json!({
+            "kind": "shell", "id": id, "label": command, "startedAt": self.timestamp(),
+            "command": command, "terminal": terminal,
+        });
+        self.publish(chat, json!({"type": "chat/backgroundWorkSet", "work": work}));
+        let (due, chat) = (self.now + lasts, chat.to_owned());
+        self.running.push(Running { due, chat, id, terminal });
+    }
+
+    /// When the next command ends.
+    pub(super) fn next_ended(&self) -> Option<Duration> {
+        self.running.iter().map(|it| it.due).min()
+    }
+
+    /// Ends every command whose time has come.
+    pub(super) fn end_running(&mut self) {
+        let now = self.now;
+        self.end_those(|it| it.due <= now);
+    }
+
+    /// Ends every command: a crash took them along.
+    pub(super) fn lose_running(&mut self) {
+        self.end_those(|_| true);
+    }
+
+    fn end_those(&mut self, ended: impl Fn(&Running) -> bool) {
+        let (over, rest) = std::mem::take(&mut self.running).into_iter().partition(ended);
+        self.running = rest;
+        let over: Vec<Running> = over;
+        for Running { chat, id, terminal, .. } in over {
+            self.exit(&terminal, 0);
+            if !self.has(Fault::BackgroundStays) {
+                self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
+            }
+        }
+    }
+}

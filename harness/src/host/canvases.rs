@@ -1,0 +1,88 @@
+//! Canvases: pages that something beside the host shows, each a channel of its own, listed by its chat.
+//!
+//! Where a canvas is shown is known only while what shows it is there: its address goes with that, and
+//! is not kept over a crash.
+//!
+//! Knows: chats. Never knows: what is on a page.
+//!
+//! Start at [`RefHost::show_canvas`].
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+
+/// The most canvases of one chat.
+const MAX_CANVASES: usize = 100;
+/// Who shows the canvases of this host.
+const EXTENSION: &str = "scripted";
+
+impl RefHost {
+    /// Shows a canvas of a chat at an address; without one, what showed it is gone.
+    pub(super) fn show_canvas(&mut self, chat: &str, name: &str, url: Option<&str>) {
+        if !self.protocol.has(Feature::Canvases) {
+            return;
+        }
+        let known = self.canvases_of(chat);
+        let uri = known.iter().find(|uri| self.state(uri)["canvasId"] == name).cloned();
+        let Some(uri) = uri else {
+            if known.len() < MAX_CANVASES {
+                self.add_canvas(chat, known, name, url);
+            }
+            return;
+        };
+        let mut canvas = self.state(&uri).clone();
+        match url {
+            Some(url) => canvas["url"] = json!(url),
+            None if self.has(Fault::CanvasUrlStays) => {}
+            None => take_url(&mut canvas),
+        }
+        self.publish(&uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));
+    }
+
+    fn add_canvas(&mut self, chat: &str, mut known: Vec<String>, name: &str, url: Option<&str>) {
+        let id = self.fresh_id("canvas");
+        let uri = format!("ahp-canvas:/{id}");
+        let mut state = json!({
+            "instanceId": id, "extensionId": EXTENSION, "canvasId": name, "title": name,
+        });
+        if let Some(url) = url {
+            state["url"] = json!(url);
+        }
+        self.add_channel(&uri, ChannelKind::Canvas, state);
+        known.push(uri);
+        let list: Value = known.iter().map(|uri| json!({"resource": uri})).collect();
+        self.publish(chat, json!({"type": "chat/canvasesChanged", "canvases": list}));
+    }
+
+    /// The canvases of a chat.
+    fn canvases_of(&self, chat: &str) -> Vec<String> {
+        let list = self.state(chat)["canvases"].as_array().into_iter().flatten();
+        list.filter_map(|entry| entry["resource"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// Takes the canvases of a chat away.
+    pub(super) fn drop_canvases(&mut self, chat: &str) {
+        self.canvases_of(chat).iter().for_each(|uri| self.drop_channel(uri));
+    }
+
+    /// After a crash nothing shows a canvas any more.
+    pub(super) fn end_canvases(&mut self) {
+        if self.has(Fault::CanvasUrlKept) {
+            return;
+        }
+        for (_, channel) in &mut self.channels {
+            if channel.kind == ChannelKind::Canvas {
+                take_url(&mut channel.state);
+            }
+        }
+    }
+}
+
+fn take_url(canvas: &mut Value) {
+    if let Some(members) = canvas.as_object_mut() {
+        members.remove("url");
+    }
+}

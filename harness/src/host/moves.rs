@@ -1,0 +1,151 @@
+//! Moves of chats: to another place in the catalogue, to another session, to a session of their own.
+//!
+//! A chat of a user's making is movable while nothing happens in it; a session's default chat never is,
+//! and workers go where the chat goes that they work for. A move is checked as a whole before anything
+//! changes, and the chat belongs to where it goes before anybody is told.
+//!
+//! Knows: catalogues. Never knows: who is subscribed to what.
+//!
+//! Start at [`RefHost::move_chat`].
+
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+
+use super::connection::{Call, Failure, Reply};
+use super::engine::{MAX_CHATS, MAX_SESSIONS, RefHost};
+use super::fault::Fault;
+use super::publish::unknown_channel;
+use super::sessions::empty_state;
+
+impl RefHost {
+    /// Serves `moveChat`. Source: chat-channel.md; `chat.move.*`.
+    pub(super) fn move_chat(&mut self, call: &Call) -> Reply {
+        let chat = call.channel().to_owned();
+        let destination = &call.params["destination"];
+        if self.has(Fault::MovesAnything) {
+            return Ok(json!({"session": destination["session"]}));
+        }
+        let Some(from) = self.chats.get(&chat).map(|chat| chat.session.clone()) else {
+            return Err(unknown_channel(&chat));
+        };
+        let session = destination["session"].as_str().unwrap_or_default();
+        let after = destination["after"].as_str();
+        match destination["kind"].as_str() {
+            Some("session") => {
+                if self.state(session)["lifecycle"] != "ready" {
+                    return Err(Failure::invalid_request("expected a session that is ready"));
+                }
+                let there =
+                    |after: &str| self.chats.get(after).is_some_and(|it| it.session == session);
+                if after.is_some_and(|after| after == chat || !there(after)) {
+                    return Err(Failure::invalid_params("expected another chat of that session"));
+                }
+            }
+            Some("newSession") if self.sessions.len() < MAX_SESSIONS => {}
+            _ => return Err(Failure::invalid_params("expected a destination of this host")),
+        }
+        if self.state(&chat)["movable"] != true {
+            return Err(Failure::invalid_request("the chat is not movable"));
+        }
+        let mut moved = vec![chat.clone()];
+        moved.extend(self.workers_of(&chat));
+        let here = self.chats_of(session).len();
+        if session != from && here + moved.len() > MAX_CHATS {
+            return Err(Failure::invalid_request("too many chats"));
+        }
+        let to = match destination["kind"].as_str() {
+            Some("newSession") => self.session_like(&from),
+            _ => session.to_owned(),
+        };
+        if to == from {
+            self.reposition(&to, &chat, after);
+        } else {
+            self.relocate(&from, &to, &moved, after);
+        }
+        Ok(json!({"session": to}))
+    }
+
+    /// Puts a chat behind another one, or first.
+    fn reposition(&mut self, session: &str, chat: &str, after: Option<&str>) {
+        if self.has(Fault::MovesKeepOrder) {
+            return;
+        }
+        let chats = self.state(session)["chats"].as_array();
+        let uris = chats.into_iter().flatten().filter_map(|entry| entry["resource"].as_str());
+        let mut order: Vec<String> = uris.filter(|uri| *uri != chat).map(str::to_owned).collect();
+        let place = after.and_then(|after| order.iter().position(|uri| uri == after));
+        order.insert(place.map_or(0, |at| at + 1), chat.to_owned());
+        self.publish(session, json!({"type": "session/chatsReordered", "chats": order}));
+    }
+
+    /// Takes a chat and its workers from one session to another.
+    fn relocate(&mut self, from: &str, to: &str, moved: &[String], after: Option<&str>) {
+        let left = if self.has(Fault::MovesLeaveWorkers) { 1 } else { moved.len() };
+        let moved = &moved[..left];
+        for uri in moved {
+            if let Some(chat) = self.chats.get_mut(uri) {
+                to.clone_into(&mut chat.session);
+            }
+        }
+        let leaves = if self.has(Fault::MovesCopy) { &[] } else { moved };
+        for uri in leaves {
+            self.publish(from, json!({"type": "session/chatRemoved", "chat": uri}));
+        }
+        for uri in moved {
+            let summary = self.chat_summary(uri);
+            self.publish(to, json!({"type": "session/chatAdded", "summary": summary}));
+        }
+        let Some(chat) = moved.first() else {
+            return;
+        };
+        if self.state(to)["lifecycle"] == "creating" {
+            let default = json!({"type": "session/defaultChatChanged", "defaultChat": chat});
+            self.publish(to, default);
+            self.publish(chat, json!({"type": "chat/movableChanged", "movable": false}));
+            self.creation_ends(to);
+        } else {
+            self.reposition(to, chat, after);
+        }
+    }
+
+    /// Makes a session with nothing in it that is set up like another one.
+    fn session_like(&mut self, other: &str) -> String {
+        let uri = format!("ahp-session:/{}", self.fresh_id("session"));
+        let like = self.state(other).clone();
+        let mut state = empty_state(like["provider"].as_str().unwrap_or_default());
+        for name in ["config", "workingDirectories"] {
+            if let Some(value) = like.get(name) {
+                state[name] = value.clone();
+            }
+        }
+        self.open_session(&uri, state, None);
+        uri
+    }
+
+    /// Follows an action on a chat: it is movable while nothing happens in it.
+    pub(super) fn follow_movable(&mut self, uri: &str, action_type: &str) {
+        let movable = match action_type {
+            "chat/turnStarted" | "chat/turnResume" => false,
+            "chat/turnComplete" | "chat/turnCancelled" | "chat/error" | "chat/truncated" => true,
+            _ => return,
+        };
+        let known = self.state(uri).get("movable").cloned();
+        if known.is_some_and(|known| known != movable) && !self.is_default(uri) {
+            self.publish(uri, json!({"type": "chat/movableChanged", "movable": movable}));
+        }
+    }
+
+    /// Whether a chat is its session's default one.
+    fn is_default(&self, uri: &str) -> bool {
+        let session = self.chats.get(uri).map_or("", |chat| &chat.session);
+        self.state(session)["defaultChat"] == uri
+    }
+
+    /// Makes a chat that a client has asked for movable, where the version has moves.
+    pub(super) fn made_movable(&self, mut state: Value) -> Value {
+        if self.protocol.has(Feature::ChatMoves) {
+            state["movable"] = json!(true);
+        }
+        state
+    }
+}

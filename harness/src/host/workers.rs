@@ -1,0 +1,119 @@
+//! Workers: agents that a tool call has work for it, each in a chat of its own.
+//!
+//! The call shows the chat as a content of its own, and the chat says in its origin which call it is of.
+//! It takes no messages of users, ends its turn with the turn that it works for, and goes where that
+//! chat goes. A worker may have workers, down to a bound.
+//!
+//! Knows: chats, tool calls. Never knows: what an agent does in its turn.
+//!
+//! Start at [`RefHost::put_to_work`].
+
+use std::time::Duration;
+
+use crate::wire::json::json;
+
+use super::agent::Wait;
+use super::engine::{MAX_CHATS, RefHost};
+use super::fault::Fault;
+
+/// How deep workers may have workers.
+const MAX_DEPTH: usize = 4;
+/// How long a worker that a fault lets come takes to begin.
+const SLOW: Duration = Duration::from_millis(500);
+
+impl RefHost {
+    /// Has a worker begin on an input; on the message that it is called in where that is empty. The call
+    /// waits for it.
+    ///
+    /// # Errors
+    /// There may be no more of them.
+    pub(super) fn put_to_work(
+        &mut self,
+        uri: &str,
+        track: usize,
+        turn: &str,
+        call: &str,
+        input: &str,
+    ) -> Result<(), String> {
+        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+            return Err("the chat is gone".to_owned());
+        };
+        let bounded = !self.has(Fault::WorkersWithoutEnd);
+        if bounded && (self.depth(uri) >= MAX_DEPTH || self.chats_of(&session).len() >= MAX_CHATS) {
+            return Err("a worker of a worker may have no more workers".to_owned());
+        }
+        let text = match input {
+            "" => self.state(uri)["activeTurn"]["message"]["text"].clone(),
+            input => json!(input),
+        };
+        let chat = format!("ahp-chat:/{}", self.fresh_id("worker"));
+        let named = if self.has(Fault::WorkerMisnamed) { "another" } else { call };
+        let origin = json!({"kind": "tool", "chat": uri, "toolCallId": named});
+        let mut state = self.first_chat_state(&chat, "Worker", origin);
+        state["interactivity"] = json!("read-only");
+        self.add_chat(&session, &chat, state);
+        let shown = json!({"type": "subagent", "resource": chat, "title": "Worker"});
+        let content = json!({
+            "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
+            "content": [shown],
+        });
+        self.publish(uri, content);
+        let message = json!({"text": text, "origin": {"kind": "tool"}});
+        self.begin_turn(&chat, message, None);
+        if !bounded && let Some(run) = self.runs.get_mut(&chat) {
+            // Without an end there would be no end to what happens in no time.
+            run.tracks.iter_mut().for_each(|track| track.due = Some(self.now + SLOW));
+        }
+        self.hold_up(uri, track, Wait::Worker(chat));
+        Ok(())
+    }
+
+    /// How many chats stand above a worker.
+    fn depth(&self, uri: &str) -> usize {
+        let above = |uri: &String| self.employer(uri);
+        std::iter::successors(Some(uri.to_owned()), above).take(MAX_DEPTH + 1).count() - 1
+    }
+
+    /// The chat that a worker works for.
+    pub(super) fn employer(&self, uri: &str) -> Option<String> {
+        let origin = &self.state(uri)["origin"];
+        let chat = origin["chat"].as_str().filter(|_| origin["kind"] == "tool")?;
+        Some(chat.to_owned())
+    }
+
+    /// The workers of a chat, and theirs, with their chats in no particular order.
+    pub(super) fn workers_of(&self, uri: &str) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        let mut next = vec![uri.to_owned()];
+        while let Some(above) = next.pop() {
+            let of = |chat: &&String| self.employer(chat).as_deref() == Some(above.as_str());
+            let found: Vec<String> = self.chats.keys().filter(of).cloned().collect();
+            next.extend(found.iter().cloned());
+            all.extend(found);
+        }
+        all
+    }
+
+    /// Follows the end of a turn: whom it worked for goes on, and who works for it ends.
+    pub(super) fn work_ended(&mut self, uri: &str) {
+        if let Some(above) = self.employer(uri) {
+            self.wake(&above);
+        }
+        if self.has(Fault::WorkersGoOn) {
+            return;
+        }
+        let of = |chat: &&String| self.employer(chat).as_deref() == Some(uri);
+        let workers: Vec<String> = self.chats.keys().filter(of).cloned().collect();
+        for worker in workers {
+            let Some(turn) = self.state(&worker)["activeTurn"]["id"].as_str().map(str::to_owned)
+            else {
+                continue;
+            };
+            self.runs.remove(&worker);
+            let duration = self.turn_duration(&worker);
+            let cancelled =
+                json!({"type": "chat/turnCancelled", "turnId": turn, "duration": duration});
+            self.publish(&worker, cancelled);
+        }
+    }
+}
