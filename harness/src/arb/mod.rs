@@ -1,8 +1,33 @@
 //! What fuzzers and property tests draw, and what they hold it against.
 //!
+//! Conversations: [`generate`] makes moves, of which [`talk`] starts turns, [`act`] dispatches, [`ask`]
+//! sends requests and [`lines`] comes, goes and sends what no client should. Each is played on a
+//! [`stage`] at once, [`draw`] writes down what has to come of it by the tables of [`rules`], and
+//! [`names`] keeps ids symbolic; a [`draft`] of it becomes a scenario. [`finding`] says what a play
+//! found, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
+//! [`planted`] for every planted fault.
+//!
+//! Bytes: [`targets`] are functions from any bytes to nothing.
+//!
 //! Knows: everything above. Never knows: the fuzzing engine, proptest.
 //!
-//! Start at [`targets`].
+//! Start at [`targets`] and [`generate`].
+
+pub mod act;
+pub mod ask;
+pub mod campaign;
+pub mod draft;
+pub mod draw;
+pub mod embedded;
+pub mod finding;
+pub mod generate;
+pub mod lines;
+pub mod names;
+pub mod planted;
+pub mod rules;
+pub mod shrink;
+pub mod stage;
+pub mod talk;
 
 pub mod choices;
 pub mod laws;

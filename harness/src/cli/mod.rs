@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod agent;
+mod aim;
 mod certify;
 mod check;
 mod context;
@@ -17,6 +18,7 @@ mod diff;
 pub mod exit;
 mod explain;
 mod files;
+mod fuzz;
 mod interrupt;
 mod judge;
 mod list;
@@ -98,6 +100,8 @@ enum Command {
     Coverage(coverage::Coverage),
     /// Play the suite against every planted fault, to prove that it can fail
     Mutants(mutants::Mutants),
+    /// Draw conversations, play them against a host, and make what they find small
+    Fuzz(Box<fuzz::Fuzz>),
     /// Serve the reference host on a loopback port
     Serve(serve::Serve),
     /// Play the agent behind a host, or the model that it asks
@@ -138,6 +142,7 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.main(&context),
         Command::Coverage(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
+        Command::Fuzz(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
         Command::Agent(command) => command.main(&context),
         Command::Reducers(command) => command.main(&context),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::arb::planted::{Effort, Table};
 use crate::host::fault::{FAULTS, Fault};
 use crate::oracle::CHECKS;
 use crate::report::summary::word;
@@ -45,6 +46,21 @@ pub struct Mutants {
     /// Print rows as source, from what tripped: to begin with, not to end with
     #[arg(long, conflicts_with = "full")]
     write: bool,
+    /// Have the fuzzer find the faults instead: how soon it does, and how small the case becomes
+    #[arg(long, conflicts_with_all = ["full", "write", "paths"])]
+    fuzz: bool,
+    /// With `--fuzz`: conversations of each seed
+    #[arg(long, default_value_t = 3_000, requires = "fuzz")]
+    sequences: u64,
+    /// With `--fuzz`: how many seeds
+    #[arg(long, default_value_t = 3, requires = "fuzz")]
+    seeds: u64,
+    /// With `--fuzz`: keep what was found as it was drawn
+    #[arg(long, requires = "fuzz")]
+    no_shrink: bool,
+    /// With `--fuzz`: write the table to this file, as Markdown
+    #[arg(long, value_name = "FILE", requires = "fuzz")]
+    out: Option<PathBuf>,
 }
 
 impl Mutants {
@@ -58,6 +74,9 @@ impl Mutants {
         let version = self.spec.or(newest);
         let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let faults = self.faults()?;
+        if self.fuzz {
+            return self.fuzzed(context, version, &faults);
+        }
         let began = Instant::now();
         let matrix = Matrix::play(&suite, version, &faults, on_all_cores);
         let took = began.elapsed().as_secs_f64();
@@ -81,6 +100,23 @@ impl Mutants {
         Ok(if broken.is_empty() { Code::Ok } else { Code::Failed })
     }
 
+    /// How soon the fuzzer finds each fault.
+    fn fuzzed(&self, context: &Context, version: Version, faults: &[Fault]) -> Outcome {
+        let Mutants { sequences, seeds, .. } = *self;
+        let effort = Effort { sequences, seeds, shrinks: !self.no_shrink };
+        let began = Instant::now();
+        let table = Table::play(version, faults, effort, on_all_cores);
+        let text = fuzz_table(&table, began.elapsed().as_secs_f64());
+        context.say(&text);
+        if let Some(path) = &self.out {
+            std::fs::write(path, &text).map_err(|error| {
+                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            })?;
+        }
+        let enough = table.found_percent() >= ENOUGH;
+        Ok(if enough { Code::Ok } else { Code::Failed })
+    }
+
     fn faults(&self) -> Result<Vec<Fault>, Stop> {
         if self.fault.is_empty() {
             return Ok(FAULTS.iter().map(|row| row.fault).collect());
@@ -94,6 +130,58 @@ impl Mutants {
         };
         self.fault.iter().map(find).collect()
     }
+}
+
+/// Of a hundred faults, so many have to be found.
+const ENOUGH: usize = 90;
+
+/// The table as Markdown.
+fn fuzz_table(table: &Table, took: f64) -> String {
+    let mut out = String::new();
+    let Effort { sequences, seeds, .. } = table.effort;
+    let sought = table.sought().count();
+    let found = table.sought().filter(|row| row.steps().is_some()).count();
+    let _ = writeln!(
+        out,
+        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz --sequences {sequences} \
+         --seeds {seeds}` at protocol {}: {found} of {sought} faults were found by most of the seeds ({} %), within \
+         {} steps each ({took:.0} s for all of it).",
+        table.version,
+        table.found_percent(),
+        table.drawn
+    );
+    if let Some(more) = table.median_more() {
+        let _ = writeln!(
+            out,
+            "The small case has, in the median, {more} steps more than the smallest scenario by hand that trips on \
+             the fault."
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n| fault | steps to find (median) | found by | what does not hold | small case | by hand |\n\
+         |---|---|---|---|---|---|"
+    );
+    for row in &table.rows {
+        let hits: Vec<_> = row.hits.iter().flatten().collect();
+        let steps = match (row.unseen, row.steps()) {
+            (Some(why), _) => format!("not sought: {why}"),
+            (None, Some(steps)) => steps.to_string(),
+            (None, None) => "not found".to_owned(),
+        };
+        let rule = hits.first().map_or("", |hit| hit.rule.as_str());
+        let small = row.small.as_ref().map_or(String::new(), |draft| draft.steps.len().to_string());
+        let hand =
+            row.by_hand.as_ref().map_or(String::new(), |(id, steps)| format!("{steps} ({id})"));
+        let of = row.hits.len();
+        let _ = writeln!(
+            out,
+            "| {} | {steps} | {} of {of} | {rule} | {small} | {hand} |",
+            row.fault.name(),
+            hits.len()
+        );
+    }
+    out
 }
 
 /// Does the same work on every core.

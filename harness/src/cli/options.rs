@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::host::fault::{FAULTS, Fault};
+use crate::report::summary::word;
 use crate::scenario::parse::read_duration;
+use crate::scenario::source::did_you_mean;
+use crate::verdict::Weight;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -67,6 +71,25 @@ pub fn spec(text: &str) -> Result<Spec, String> {
         "all" => Ok(Spec::All),
         _ => version(text).map(Spec::One),
     }
+}
+
+/// Reads the name of a planted fault.
+pub fn fault(text: &str) -> Result<Fault, String> {
+    let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
+    Fault::by_name(text)
+        .ok_or_else(|| format!("no fault of that name ({})", did_you_mean(text, &names)))
+}
+
+/// Reads a number in hexadecimal.
+pub fn hex(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text, 16).map_err(|error| format!("expected hexadecimal digits: {error}"))
+}
+
+/// Reads a weight.
+pub fn weight(text: &str) -> Result<Weight, String> {
+    let all = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
+    let found = all.into_iter().find(|weight| word(*weight).eq_ignore_ascii_case(text));
+    found.ok_or_else(|| "expected one of note, should, essential, must".to_owned())
 }
 
 /// Reads `Name: value`.

@@ -1,7 +1,6 @@
 //! `ahp-harness run`: plays scenarios against a host and reports.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use crate::host::engine::{Config, RefHost};
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
-use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
+use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Detected, Found};
 use crate::run::mint::iso8601;
@@ -24,20 +23,19 @@ use crate::run::play::{Counting, Play, Verdict};
 use crate::run::probe::{ProbeError, probe};
 use crate::run::sim;
 use crate::run::suite::{Carried, Entry, Suite};
-use crate::transport::{below, http};
 use crate::verdict::Status;
 use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
+use super::aim::{Aim, Target};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::interrupt::interrupts;
 use super::options::{self, Report, Spec};
-use super::place::{Behind, Place};
+use super::place::Place;
 use super::reports::Reports;
-use super::target::Remote;
 
 /// Plays scenarios against a host and judges the conversation.
 ///
@@ -47,50 +45,8 @@ pub struct Run {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
 
-    /// Play against the host at this URL (ws:// or wss://; path and query pass through)
-    #[arg(long, help_heading = "Target")]
-    url: Option<String>,
-    /// Start this command and play against it: `{port}` becomes a free port, otherwise the first ws:// URL it prints is taken
-    #[arg(long, conflicts_with = "url", help_heading = "Target")]
-    command: Option<String>,
-    /// Run this command to restart the host, for scenarios that need it
-    #[arg(long, value_name = "COMMAND", help_heading = "Target")]
-    restart_command: Option<String>,
-    /// Play the embedded host over real loopback sockets
-    #[arg(long, conflicts_with_all = ["url", "command"], help_heading = "Target")]
-    loopback: bool,
-    /// Send this header with the WebSocket handshake, `Name: value` (repeatable)
-    #[arg(long, value_parser = options::header, help_heading = "Target")]
-    header: Vec<(String, String)>,
-    /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
-    #[arg(long, help_heading = "Target")]
-    token: Option<String>,
-    /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
-    #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
-    authenticate: Vec<(String, String)>,
-
-    /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
-    agent_model: Option<SocketAddr>,
-    /// Be the agent that the host starts and speaks ACP to: it starts `agent acp --run ADDRESS`, which `{acp}` in `--command` becomes; the embedded host needs no address
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        num_args = 0..=1,
-        default_missing_value = "127.0.0.1:0",
-        conflicts_with_all = ["loopback", "agent_model"],
-        help_heading = "Agent"
-    )]
-    agent_acp: Option<SocketAddr>,
-    /// Answer what this family of agents asks for besides: plain, copilot
-    #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
-    agent_flavor: String,
-    /// Create sessions with this provider of the host; its own choice unless given
-    #[arg(long, value_name = "NAME", help_heading = "Agent")]
-    provider: Option<String>,
-    /// Write every exchange with the agent to this file, one JSON object a line
-    #[arg(long, value_name = "FILE", help_heading = "Agent")]
-    agent_log: Option<PathBuf>,
+    #[command(flatten)]
+    aim: Aim,
 
     /// Speak this protocol version only; `all` plays each version that the host speaks
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
@@ -169,16 +125,6 @@ const LOOK: &str = "detect.yaml";
 /// only be asked the same again.
 const FUSE: u32 = 8;
 
-/// What is played against.
-enum Target {
-    /// The reference host, in memory.
-    Embedded,
-    /// The reference host, each scenario with one of its own on a loopback port.
-    Loopback,
-    /// A host outside.
-    Remote(Arc<Remote>, Arc<Behind>),
-}
-
 impl Run {
     /// The same run with all profiles, unless some were asked for, and with these reports besides.
     ///
@@ -251,11 +197,11 @@ impl Run {
     }
 
     async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
-        let target = self.target().await?;
+        let target = self.aim.target().await?;
         let outcome = self.played(context, entries, baseline, &target).await;
         if let Target::Remote(remote, behind) = &target {
             remote.stop().await;
-            if self.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
+            if self.aim.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
                 context.error(
                     "note: no agent has connected (hint: the host has to start `agent acp --run ADDRESS`, \
                      with the address of `--agent-acp`)\n",
@@ -270,67 +216,6 @@ impl Run {
             }
         }
         outcome
-    }
-
-    /// Whether the host is not the reference host of this program.
-    fn is_outside(&self) -> bool {
-        self.url.is_some() || self.command.is_some()
-    }
-
-    async fn target(&self) -> Result<Target, Stop> {
-        let mut headers = self.header.clone();
-        if let Some(token) = &self.token {
-            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
-        }
-        let restart = self.restart_command.clone();
-        let outside = self.is_outside();
-        if self.agent_model.is_some() && !outside {
-            return Err(Stop::usage(
-                "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
-            ));
-        }
-        let (behind, words) = if outside { self.behind().await? } else { Default::default() };
-        Ok(match (&self.url, &self.command) {
-            (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
-                return Err(Stop::usage(format!(
-                    "expected a URL that begins with `ws://` or `wss://`, found `{url}`"
-                )));
-            }
-            (Some(url), _) => {
-                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), behind)
-            }
-            (_, Some(command)) => {
-                let command = words
-                    .iter()
-                    .fold(command.clone(), |command, (word, value)| command.replace(word, value));
-                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), behind)
-            }
-            _ if self.loopback => Target::Loopback,
-            _ => Target::Embedded,
-        })
-    }
-
-    /// What is played behind a host outside, and what its command may be told of it.
-    async fn behind(&self) -> Result<(Arc<Behind>, Vec<(&'static str, String)>), Stop> {
-        let mut behind = Behind::default();
-        let mut words = Vec::new();
-        if let Some(address) = self.agent_model {
-            let log = self.agent_log.as_deref();
-            let hub = Arc::clone(&behind.hub);
-            let (listener, stand) =
-                super::agent::open(address, &self.agent_flavor, hub, log).await?;
-            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
-            words.push(("{model}", stand.base().to_owned()));
-            behind.stand = Some(stand);
-        }
-        if let Some(address) = self.agent_acp {
-            let (listener, command) =
-                super::agent::hear(address, self.agent_log.as_deref()).await?;
-            tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
-            words.push(("{acp}", command));
-        }
-        behind.heard = !words.is_empty();
-        Ok((Arc::new(behind), words))
     }
 
     async fn played(
@@ -383,7 +268,7 @@ impl Run {
         newest: Version,
         offers: &[String],
     ) -> Result<Found, ProbeError> {
-        let provider = self.provider.as_deref();
+        let provider = self.aim.provider.as_deref();
         match target {
             _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
             Target::Remote(remote, _) => {
@@ -399,7 +284,7 @@ impl Run {
     /// Whether the agent behind a host outside plays scripts, where nobody has said that it does.
     async fn scripted(&self, target: &Target, header: &Header) -> Option<Detected> {
         let Target::Remote(..) = target else { return None };
-        let unknown = self.looks_for_scripts && self.agent() == Mode::Host && !self.dry_run;
+        let unknown = self.looks_for_scripts && self.aim.agent() == Mode::Host && !self.dry_run;
         if !unknown || header.detected.is_empty() {
             return None;
         }
@@ -428,21 +313,7 @@ impl Run {
 
     /// What is in no file, and in no frame of the host.
     fn secrets(&self) -> impl Iterator<Item = String> {
-        let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
-        let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
-        let target = self.url.iter().flat_map(|url| secrets_of_target(url));
-        let own = (!self.is_outside()).then(|| auth::TOKEN.1.to_owned());
-        let given = pushed.chain(self.token.clone()).chain(headers).chain(target);
-        given.chain(self.secret.clone()).chain(own)
-    }
-
-    /// Who plays the agent.
-    fn agent(&self) -> Mode {
-        match (&self.agent_model, &self.agent_acp) {
-            (Some(_), _) => Mode::Model,
-            (_, Some(_)) => Mode::Acp,
-            _ => Mode::Host,
-        }
+        self.aim.secrets().chain(self.secret.clone())
     }
 
     fn abilities(&self, target: &Target, version: Version, header: &Header) -> Abilities {
@@ -450,7 +321,7 @@ impl Run {
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
-            (true, false) if self.agent() != Mode::Host => vec!["all".to_owned()],
+            (true, false) if self.aim.agent() != Mode::Host => vec!["all".to_owned()],
             (true, false) => vec!["core".to_owned()],
         };
         Abilities {
@@ -462,7 +333,7 @@ impl Run {
                 _ => true,
             },
             detected: header.detected.clone(),
-            agent: self.agent(),
+            agent: self.aim.agent(),
             aggressive: self.aggressive || embedded,
         }
     }
@@ -501,14 +372,19 @@ impl Run {
             epoch_us: u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX),
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             shared,
-            authenticated: self.authenticate.iter().map(|(resource, _)| resource.clone()).collect(),
-            provider: self.provider.clone().or_else(|| scheme(version, found)),
+            authenticated: self
+                .aim
+                .authenticate
+                .iter()
+                .map(|(resource, _)| resource.clone())
+                .collect(),
+            provider: self.aim.provider.clone().or_else(|| scheme(version, found)),
             versions: found.versions.clone(),
             providers: found.providers.clone(),
             detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
-            agent: self.agent(),
+            agent: self.aim.agent(),
             shard: self.shard.map(|shard| shard.to_string()),
         }
     }
@@ -603,8 +479,8 @@ impl Run {
 
     /// The token for the protected agent.
     fn token_of(&self, header: &Header) -> Option<String> {
-        let mut given = self.authenticate.clone();
-        if !self.is_outside() {
+        let mut given = self.aim.authenticate.clone();
+        if !self.aim.is_outside() {
             given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));
         }
         detect::token(&header.detected, &given).map(str::to_owned)
@@ -619,7 +495,7 @@ impl Run {
             name,
             epoch: Duration::from_micros(header.epoch_us),
             limit: self.timeout,
-            authenticate: self.authenticate.clone(),
+            authenticate: self.aim.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
             provider: header.provider.clone(),

@@ -15,7 +15,7 @@ use super::engine::RefHost;
 use super::fault::Fault;
 use super::play::tool_call;
 use super::publish::{Origin, action_type};
-use super::rules::{Facts, RULES};
+use super::rules::{Facts, RULES, unmet};
 use crate::model::{NoOp, Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -107,7 +107,7 @@ impl RefHost {
             let kind = ChannelKind::of_uri(uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
             if aloud && self.has(Fault::ActionOnUnknownSessionEchoed) {
-                self.reject(uri, action, &origin, "no such channel");
+                self.reject(uri, action, &origin, &Refusal::of("no such channel", ""));
             }
             return;
         }
@@ -118,14 +118,15 @@ impl RefHost {
         }
         match self.judge(uri, action, &origin) {
             Ok(()) => self.accept(uri, action, &origin),
-            Err(reason) => self.reject(uri, action, &origin, &reason),
+            Err(refusal) => self.reject(uri, action, &origin, &refusal),
         }
     }
 
     /// Whether an action may be taken, as far as the reducers are not asked.
-    fn judge(&self, uri: &str, action: &Value, origin: &Origin) -> Result<(), String> {
+    pub(super) fn judge(&self, uri: &str, action: &Value, origin: &Origin) -> Result<(), Refusal> {
+        let refused = |reason: &str, source: &str| Err(Refusal::of(reason, source));
         if self.has(Fault::RejectsLegal) {
-            return Err("nothing is taken here".to_owned());
+            return refused("nothing is taken here", "");
         }
         if self.has(Fault::EchoesWithoutApplying) {
             return Ok(());
@@ -139,24 +140,30 @@ impl RefHost {
             worded = &sent.worded.action;
         }
         let Some(row) = protocol.action(action_type(worded)) else {
-            return Err("the agreed version has no such action".to_owned());
+            let source = "version.unknown-action-from-client";
+            return refused("the agreed version has no such action", source);
         };
         if row.dispatch != Dispatch::Client && !self.has(Fault::AcceptsHostOnly) {
-            return Err("only the host may send this action".to_owned());
+            let name = action_type(action).replace('/', ".");
+            let source = format!("dispatch.table.server-only.{name}");
+            return refused("only the host may send this action", &source);
         }
         if Some(row.channel) != kind && !self.has(Fault::AcceptsWrongFamily) {
-            return Err("the action is for another kind of channel".to_owned());
+            let source = "dispatch.wrong-family.session-on-chat";
+            return refused("the action is for another kind of channel", source);
         }
         let errors = protocol.check_action(worded);
         if let Some(error) = errors.iter().find(|error| !error.soft)
             && !self.has(Fault::AcceptsMalformed)
         {
-            return Err(error.to_string());
+            return refused(&error.to_string(), MALFORMED);
         }
         let facts =
             Facts { host: self, client: &origin.client, uri, state: self.state(uri), action };
-        let rules = RULES.iter().filter(|rule| rule.action == action_type(action));
-        rules.into_iter().try_for_each(|rule| (rule.check)(&facts))
+        let mut rules = RULES.iter().filter(|rule| rule.action == action_type(action));
+        rules.try_for_each(|rule| {
+            (rule.check)(&facts).map_err(|reason| Refusal::of(&reason, rule.source))
+        })
     }
 
     fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
@@ -168,7 +175,7 @@ impl RefHost {
         {
             let outcome = self.publish_own(sent, origin);
             if !matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
-                self.reject(uri, action, origin, &reason(&outcome));
+                self.reject(uri, action, origin, &refusal(action, &outcome));
             }
             return;
         }
@@ -198,7 +205,7 @@ impl RefHost {
             }
             outcome => match self.lenient(uri, action, &outcome) {
                 true => self.emit(uri, action.clone(), Some(origin)),
-                false => self.reject(uri, action, origin, &reason(&outcome)),
+                false => self.reject(uri, action, origin, &refusal(action, &outcome)),
             },
         }
     }
@@ -240,7 +247,8 @@ impl RefHost {
     }
 
     /// Sends an action back with the reason why it was not taken.
-    fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, reason: &str) {
+    fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, refusal: &Refusal) {
+        self.refused_by.clone_from(&refusal.source);
         if self.has(Fault::RejectionApplied) {
             let version = self.protocol.version();
             if let Some(channel) = self.channels.get_mut(uri) {
@@ -261,7 +269,7 @@ impl RefHost {
         if self.has(Fault::RejectionSilent) {
             return;
         }
-        let reason = if self.has(Fault::RejectionWithoutReason) { "" } else { reason };
+        let reason = if self.has(Fault::RejectionWithoutReason) { "" } else { &refusal.reason };
         let mut params = json!({
             "channel": uri,
             "action": action,
@@ -372,10 +380,29 @@ impl RefHost {
     }
 }
 
-fn reason(outcome: &Outcome) -> String {
+/// Why an action is not taken.
+pub(super) struct Refusal {
+    /// For a person.
+    reason: String,
+    /// The requirement that says so; empty where there is none.
+    source: String,
+}
+
+impl Refusal {
+    fn of(reason: &str, source: &str) -> Refusal {
+        Refusal { reason: reason.to_owned(), source: source.to_owned() }
+    }
+}
+
+/// The requirement that an action of the wrong shape breaks.
+const MALFORMED: &str = "dispatch.malformed-payload";
+
+fn refusal(action: &Value, outcome: &Outcome) -> Refusal {
     match outcome {
-        Outcome::NoOp(why) => why.reason().to_owned(),
-        Outcome::Invalid { path, expected } => format!("expected {expected} at `{path}`"),
-        Outcome::Applied | Outcome::OutOfScope => "the channel has no such action".to_owned(),
+        Outcome::NoOp(why) => Refusal::of(why.reason(), unmet(action_type(action), *why)),
+        Outcome::Invalid { path, expected } => {
+            Refusal::of(&format!("expected {expected} at `{path}`"), MALFORMED)
+        }
+        Outcome::Applied | Outcome::OutOfScope => Refusal::of("the channel has no such action", ""),
     }
 }

@@ -228,6 +228,8 @@ pub struct RefHost {
     pub(super) stalled: bool,
     /// The highest number that each client dispatched, which only a fault looks at.
     pub(super) dispatched: LiteMap<String, i64>,
+    /// The requirement by which an action was refused last; empty where there is none.
+    pub(super) refused_by: String,
 }
 
 impl RefHost {
@@ -285,6 +287,7 @@ impl RefHost {
             stalled: false,
             ids: 0,
             frozen: None,
+            refused_by: String::new(),
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
         host.add_channel(AUTOMATIONS, ChannelKind::Automations, automations::first_state());

@@ -41,6 +41,7 @@ mod files;
 mod given;
 mod handshake;
 mod log;
+mod look;
 mod mcp;
 mod merge;
 mod moves;

@@ -6,6 +6,7 @@
 //!
 //! Start at [`RULES`].
 
+use crate::model::NoOp;
 use crate::wire::json::Value;
 
 use super::annotations as notes;
@@ -46,7 +47,6 @@ pub(super) struct Rule {
     /// Says why not, for a person.
     pub(super) check: fn(&Facts<'_>) -> Result<(), String>,
     /// A requirement, or the host's own bound.
-    #[cfg_attr(not(test), expect(dead_code, reason = "says where the rule comes from"))]
     pub(super) source: &'static str,
 }
 
@@ -129,6 +129,56 @@ pub(super) const RULES: &[Rule] = &[
     rule("annotations/entrySet", notes::entry_room, "security.bounds"),
     rule("annotations/entryRemoved", notes::not_the_last, "dispatch.annotations.entryRemoved.last"),
 ];
+
+/// The requirements that the reducers keep: an action, their reason, and which one says so.
+const UNMET: &[(&str, NoOp, &str)] = &[
+    (
+        "chat/toolCallConfirmed",
+        NoOp::NoActiveTurn,
+        "dispatch.chat.toolCallConfirmed.no-active-turn",
+    ),
+    ("chat/toolCallConfirmed", NoOp::WrongTurn, "dispatch.chat.toolCallConfirmed.wrong-turn"),
+    (
+        "chat/toolCallConfirmed",
+        NoOp::UnknownToolCall,
+        "dispatch.chat.toolCallConfirmed.unknown-call",
+    ),
+    ("chat/toolCallConfirmed", NoOp::WrongStatus, "dispatch.chat.toolCallConfirmed.not-pending"),
+    ("chat/turnCancelled", NoOp::NoActiveTurn, "dispatch.chat.turnCancelled.no-active"),
+    ("chat/turnCancelled", NoOp::WrongTurn, "dispatch.chat.turnCancelled.wrong-turn"),
+    ("chat/turnResume", NoOp::TurnActive, "dispatch.chat.turnResume.active-turn"),
+    ("chat/turnResume", NoOp::UnknownTurn, "dispatch.chat.turnResume.not-latest"),
+    ("chat/turnResume", NoOp::NotResumable, "dispatch.chat.turnResume.not-resumable"),
+    ("chat/truncated", NoOp::UnknownTurn, "dispatch.chat.truncated.unknown-turn"),
+    (
+        "chat/pendingMessageRemoved",
+        NoOp::UnknownMessage,
+        "dispatch.chat.pendingMessageRemoved.unknown",
+    ),
+    (
+        "session/customizationToggled",
+        NoOp::UnknownCustomization,
+        "dispatch.session.customizationToggled.unknown",
+    ),
+];
+
+/// The same where the reason does not matter, by the beginning of the action's name.
+const UNMET_ANYHOW: &[(&str, &str)] = &[
+    ("chat/toolCallResultConfirmed", "dispatch.chat.toolCallResultConfirmed.not-pending"),
+    ("chat/toolCallComplete", "dispatch.chat.toolCallComplete.not-running"),
+    ("chat/toolCallContentChanged", "dispatch.chat.toolCallContentChanged.not-running"),
+    ("chat/inputAnswerChanged", "dispatch.chat.inputAnswerChanged.unknown"),
+    ("chat/inputCompleted", "dispatch.chat.inputCompleted.unknown"),
+    ("session/mcpServer", "dispatch.session.mcpServer.unknown"),
+    ("annotations/", "dispatch.annotations.unknown-id"),
+];
+
+/// The requirement by which an action is refused that the reducers have no use for, if there is one.
+pub(super) fn unmet(action: &str, why: NoOp) -> &'static str {
+    let exact = UNMET.iter().find(|(name, reason, _)| *name == action && *reason == why);
+    let anyhow = || UNMET_ANYHOW.iter().find(|(name, _)| action.starts_with(name));
+    exact.map(|row| row.2).or_else(|| anyhow().map(|row| row.1)).unwrap_or("")
+}
 
 pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }

@@ -92,6 +92,11 @@ impl ClientEngine {
         }
     }
 
+    /// Keeps a mirror of every channel that it subscribes to from now on.
+    pub fn keep_mirrors(&mut self) {
+        self.mirrors = true;
+    }
+
     /// The version that the host chose, once it has.
     pub fn version(&self) -> Option<Version> {
         self.version

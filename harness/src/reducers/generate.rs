@@ -13,8 +13,9 @@
 
 use litemap::LiteMap;
 
-use crate::wire::json::{Map, Value, json};
+use crate::wire::json::{Value, json};
 
+use super::aim::Targets;
 use super::case::Case;
 use super::open::STRANGER;
 use crate::dice::Dice;
@@ -238,7 +239,7 @@ impl Walk<'_> {
             let targets = Targets::of(&state);
             for _ in 0..WISHES {
                 let mut action = self.draw_type(&wish);
-                self.aim(&mut action, &targets);
+                targets.aim(&mut self.dice, &mut action);
                 if self.changes(&state, &action) {
                     return state;
                 }
@@ -309,7 +310,7 @@ impl Walk<'_> {
             Some(Miss::Anywhere) => {
                 let mut action = self.draw();
                 if self.dice.chance(50) {
-                    self.aim(&mut action, &Targets::of(state));
+                    Targets::of(state).aim(&mut self.dice, &mut action);
                 }
                 action
             }
@@ -323,7 +324,7 @@ impl Walk<'_> {
         let mut last = json!({"type": "x"});
         for _ in 0..TRIES {
             let mut action = self.draw();
-            self.aim(&mut action, &targets);
+            targets.aim(&mut self.dice, &mut action);
             let changed = self.changes(state, &action);
             last = action;
             if changed {
@@ -356,157 +357,6 @@ impl Walk<'_> {
             self.generator.channels.iter().filter(|row| row.0 != self.channel).collect();
         let name = self.dice.pick(&others).and_then(|row| self.dice.pick(&row.1)).cloned();
         name.map_or_else(|| json!({"type": "x-other/later"}), |name| self.draw_type(&name))
-    }
-
-    /// Replaces the ids of an action by ids of the state.
-    fn aim(&mut self, value: &mut Value, targets: &Targets) {
-        let Value::Object(members) = value else { return };
-        for (name, member) in members.iter_mut() {
-            if name == "type" || name == "kind" {
-                continue;
-            }
-            match member {
-                Value::String(_) => {
-                    if let Some(aimed) = self.target(name, targets) {
-                        *member = Value::from(aimed);
-                    }
-                }
-                Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
-                    if let Some(order) = self.order(name, targets) {
-                        *member = order;
-                    }
-                }
-                // One level down stands what is set or added; its id decides what it replaces.
-                Value::Object(inner) => self.aim_inner(inner, targets),
-                _ => {}
-            }
-        }
-    }
-
-    fn aim_inner(&mut self, inner: &mut Map, targets: &Targets) {
-        for (name, member) in inner.iter_mut() {
-            if member.is_string()
-                && is_reference(name)
-                && self.dice.chance(40)
-                && let Some(aimed) = self.target(name, targets)
-            {
-                *member = Value::from(aimed);
-            }
-        }
-    }
-
-    fn target(&mut self, name: &str, targets: &Targets) -> Option<String> {
-        if !is_reference(name) {
-            return None;
-        }
-        // The active turn is nearly always meant.
-        if name == "turnId"
-            && self.dice.chance(85)
-            && let Some(id) = &targets.active_turn
-        {
-            return Some(id.clone());
-        }
-        let same = targets.by_name.get(name);
-        let alias = ALIASES.iter().find(|(from, _)| *from == name);
-        let alias = alias.and_then(|(_, to)| targets.by_name.get(*to));
-        let pools: Vec<&Vec<String>> = same.into_iter().chain(alias).collect();
-        let pool = *self.dice.pick(&pools)?;
-        if self.dice.chance(92) { self.dice.pick(pool).cloned() } else { None }
-    }
-
-    /// A list of names becomes a list of what is there: mostly all of it, in any order.
-    fn order(&mut self, name: &str, targets: &Targets) -> Option<Value> {
-        let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
-        let mut ids = targets.lists.get(*source)?.clone();
-        self.dice.shuffle(&mut ids);
-        if self.dice.chance(60) {
-            ids.truncate(self.dice.below(ids.len() + 1));
-        }
-        if self.dice.chance(10) {
-            ids.push("unknown".to_owned());
-        }
-        if self.dice.chance(10) {
-            let twice = ids.first().cloned();
-            ids.extend(twice);
-        }
-        Some(json!(ids))
-    }
-}
-
-/// Where an action's reference is found in a state under another name.
-const ALIASES: &[(&str, &str)] = &[
-    ("turnId", "id"),
-    ("partId", "id"),
-    ("requestId", "id"),
-    ("queuedMessageId", "id"),
-    ("fileId", "id"),
-    ("annotationId", "id"),
-    ("entryId", "id"),
-    ("operationId", "id"),
-    ("automationId", "id"),
-    ("runId", "id"),
-    ("customizationId", "id"),
-    ("selectedOptionId", "id"),
-    ("chat", "resource"),
-    ("defaultChat", "resource"),
-    ("directory", "workingDirectories"),
-    ("workingDirectory", "workingDirectories"),
-];
-
-/// Members that put a list of the state in order.
-const ORDERS: &[(&str, &str)] =
-    &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
-
-/// Whether a member of this name refers to something by its id.
-pub(super) fn is_reference(name: &str) -> bool {
-    const NAMES: &[&str] =
-        &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
-    NAMES.contains(&name) || name.ends_with("Id") || name.ends_with("Directory")
-}
-
-/// What a state has that an action can mean.
-#[derive(Debug, Default)]
-struct Targets {
-    active_turn: Option<String>,
-    /// Texts by the name of their member, and elements of lists of texts by the name of the list.
-    by_name: LiteMap<String, Vec<String>>,
-    /// The ids of the entries of a list, in its order.
-    lists: LiteMap<String, Vec<String>>,
-}
-
-impl Targets {
-    fn of(state: &Value) -> Targets {
-        let active = state.pointer("/activeTurn/id").and_then(Value::as_str);
-        let mut targets = Targets { active_turn: active.map(str::to_owned), ..Targets::default() };
-        targets.collect("", state);
-        targets
-    }
-
-    fn collect(&mut self, name: &str, value: &Value) {
-        match value {
-            Value::String(text) if !name.is_empty() => {
-                self.by_name.entry(name.to_owned()).or_default().push(text.to_string());
-            }
-            Value::Array(items) => {
-                let id = |item: &Value| {
-                    let id = item.get("id").or_else(|| item.get("resource"))?;
-                    id.as_str().map(str::to_owned)
-                };
-                let ids: Vec<String> = items.iter().filter_map(id).collect();
-                if !ids.is_empty() {
-                    self.lists.entry(name.to_owned()).or_insert(ids);
-                }
-                for item in items {
-                    self.collect(name, item);
-                }
-            }
-            Value::Object(members) => {
-                for (name, value) in members {
-                    self.collect(name, value);
-                }
-            }
-            _ => {}
-        }
     }
 }
 

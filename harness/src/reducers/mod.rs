@@ -11,6 +11,7 @@
 //!
 //! Start at [`serve`] for the one, at [`hold`] for the other.
 
+pub(crate) mod aim;
 pub mod baseline;
 pub mod case;
 pub mod compare;

@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 
 use crate::wire::json::{Value, json};
 
+use super::aim::is_reference;
 use super::case::Case;
-use super::generate::is_reference;
 use super::open::is_malformed;
 use super::pointer;
 use crate::wire::protocol::Protocol;

@@ -207,6 +207,8 @@ pub struct Case {
     pub(super) deadline: Duration,
     pub(super) failure: Option<Box<Failure>>,
     pub(super) interrupted: bool,
+    /// Whether more steps may come when all are played.
+    pub(super) open_ended: bool,
     pub(super) frames: u64,
     pub(super) bytes: u64,
     pub(super) last_line: u64,
@@ -242,6 +244,7 @@ impl Case {
             phase: Phase::Playing,
             failure: None,
             interrupted: false,
+            open_ended: false,
             frames: 0,
             bytes: 0,
             last_line: 0,
@@ -601,6 +604,8 @@ impl Case {
                 if self.tasks.is_empty() {
                     self.end();
                 }
+            } else if self.open_ended && self.next_step >= self.setup.scenario.steps.len() {
+                return;
             } else {
                 self.step(now);
             }

@@ -26,6 +26,7 @@ pub mod mint;
 pub mod mutant_rows;
 pub mod mutants;
 mod observer;
+mod open;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]

@@ -11,6 +11,7 @@ use litemap::LiteMap;
 
 use crate::ledger::Ledger;
 use crate::oracle::{Options, Oracle};
+use crate::scenario::parse::Step;
 use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
@@ -104,6 +105,28 @@ impl Play {
         self.began = self.at(now);
         self.now = self.began;
         self.case.begin(self.began);
+    }
+
+    /// Starts playing, and waits for further steps after the last one.
+    pub fn begin_open(&mut self, now: Duration) {
+        self.case.leave_open();
+        self.begin(now);
+    }
+
+    /// Plays further steps.
+    pub fn append(&mut self, now: Duration, steps: Vec<Step>) {
+        let at = self.at(now);
+        self.case.append(at, steps);
+    }
+
+    /// Binds a name.
+    pub fn learn(&mut self, name: &str, value: Value) {
+        self.case.learn(name, value);
+    }
+
+    /// The case that is played.
+    pub fn case(&self) -> &Case {
+        &self.case
     }
 
     /// The next thing to do, until there is none. Frames are recorded on their way.

@@ -101,13 +101,25 @@ pub fn speaking(mut config: Config, version: Version) -> Config {
 
 /// Plays to the end. A host that speaks ACP to its agent is given one.
 pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
-    let agent = &mut Agent::new(acp::Config::default());
+    let mut agent = Agent::new(acp::Config::default());
     let mut now = Duration::ZERO;
     play.begin(now);
+    run(&mut play, host, &mut agent, &mut now, Duration::MAX);
+    play.finish()
+}
+
+/// Plays until nothing is left to do, or nothing more happens before `until`.
+pub fn run(
+    play: &mut Play,
+    host: &mut dyn Host,
+    agent: &mut Agent,
+    now: &mut Duration,
+    until: Duration,
+) {
     for _ in 0..MAX_ROUNDS {
-        let moved = to_host(&mut play, host, agent, now)
-            | to_case(&mut play, host, agent, now)
-            | from_agent(&mut play, host, agent, now);
+        let moved = to_host(play, host, agent, *now)
+            | to_case(play, host, agent, *now)
+            | from_agent(play, host, agent, *now);
         if moved {
             continue;
         }
@@ -115,24 +127,35 @@ pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
             break;
         }
         let due = [play.next_timeout(), host.next_timeout(), agent.next_timeout()];
-        let Some(next) = due.into_iter().flatten().min() else {
+        let Some(next) = due.into_iter().flatten().min().filter(|next| *next <= until) else {
             break;
         };
-        now = now.max(next);
-        if agent.next_timeout().is_some_and(|at| at <= now) {
-            agent.handle_timeout(now);
-        }
-        while from_agent(&mut play, host, agent, now) {}
-        if host.next_timeout().is_some_and(|at| at <= now) {
-            host.handle_timeout(now);
-        }
-        // What the host did at this very moment arrives before the wait for it is over.
-        while to_case(&mut play, host, agent, now) {
-            to_host(&mut play, host, agent, now);
-        }
-        play.timeout(now);
+        pass(play, host, agent, now, next);
     }
-    play.finish()
+}
+
+/// Lets time pass until something is due.
+fn pass(
+    play: &mut Play,
+    host: &mut dyn Host,
+    agent: &mut Agent,
+    now: &mut Duration,
+    next: Duration,
+) {
+    *now = next.max(*now);
+    let now = *now;
+    if agent.next_timeout().is_some_and(|at| at <= now) {
+        agent.handle_timeout(now);
+    }
+    while from_agent(play, host, agent, now) {}
+    if host.next_timeout().is_some_and(|at| at <= now) {
+        host.handle_timeout(now);
+    }
+    // What the host did at this very moment arrives before the wait for it is over.
+    while to_case(play, host, agent, now) {
+        to_host(play, host, agent, now);
+    }
+    play.timeout(now);
 }
 
 /// What the agent does, one thing at a time. Its tools only say what they would do: in memory there are no

@@ -3,6 +3,7 @@
 use super::node::{self, Node};
 use super::parse::{Includes, Parsed, Scenario, scenario};
 use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
+use crate::wire::json::Value;
 
 /// Where files are read from. Paths use `/` everywhere.
 pub trait Files {
@@ -44,6 +45,26 @@ pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
     errors.sort_by_key(|error| (error.span.file, error.span.start));
     errors.dedup();
     Loaded { sources, scenario, fragment, errors }
+}
+
+/// Reads a scenario that stands in no file. It cannot include anything.
+pub fn tree(root: &Value) -> (Option<Scenario>, Vec<ScenarioError>) {
+    let mut errors = Vec::new();
+    let files = Nowhere;
+    let mut loader = Loader { files: &files, sources: Vec::new(), open: Vec::new() };
+    match scenario(&Node::from(root), &mut loader, &mut errors) {
+        Some(Parsed::Scenario(scenario)) => (Some(*scenario), errors),
+        _ => (None, errors),
+    }
+}
+
+/// There are no files.
+struct Nowhere;
+
+impl Files for Nowhere {
+    fn read(&self, _path: &str) -> Result<String, String> {
+        Err("nothing can be included here".to_owned())
+    }
 }
 
 /// The id of a scenario is the end of its path, so that a name in a report finds the file.

@@ -42,6 +42,28 @@ pub struct Member {
 /// Depth at which a file is refused: far above any scenario, far below the stack.
 const MAX_DEPTH: usize = 100;
 
+impl From<&Value> for Node {
+    /// A value that stands in no file.
+    fn from(value: &Value) -> Node {
+        let span = Span::default();
+        let content = match value {
+            Value::Array(items) => Content::List(items.iter().map(Node::from).collect()),
+            Value::Object(members) => Content::Map(
+                members
+                    .iter()
+                    .map(|(key, value)| Member {
+                        key: key.to_string(),
+                        key_span: span,
+                        value: Node::from(value),
+                    })
+                    .collect(),
+            ),
+            scalar => Content::Scalar(scalar.clone()),
+        };
+        Node { span, content }
+    }
+}
+
 impl Node {
     /// The text of a string scalar.
     pub fn as_str(&self) -> Option<&str> {

@@ -281,17 +281,25 @@ impl Dispatches {
         let here = cx.now.conn;
         let mut free = None;
         let mut first = None;
+        let mut again = false;
         for index in fitting.iter().map(|index| index - forgotten) {
             let Some(dispatched) = self.all.get(index) else {
                 continue;
             };
             match dispatched.settled {
+                // A number that is used again can be rejected again, at the same number of the host.
+                Some(known) if same(known) && known.rejected && dispatched.conn == here => {
+                    again = true;
+                }
                 Some(known) if same(known) => return,
                 Some(known) => first = first.or(Some((dispatched.line, known.line))),
                 None => free = free.or(Some(index)),
             }
         }
         let Some(index) = free else {
+            if again {
+                return;
+            }
             let own = cx.here().and_then(|conn| conn.client_id.as_deref());
             let to_dispatcher = own == delivery.envelope.origin.map(|origin| origin.client_id);
             // Who else gets a rejection, and with what number, is open.

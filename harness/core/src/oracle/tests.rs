@@ -331,6 +331,9 @@ fn dispatches() {
     let applied = r#"B sub session 1 {"provider":"p","title":"x","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let said = play(&format!("{refused}{applied}"), &["dispatch.rejection-without-effect"]);
     assert_eq!(only(&said, "dispatch.rejection-without-effect").weight, Weight::Must);
+    // A number that is used again is settled again, and what is rejected has no number of its own.
+    let again = "A sends session 1 title x\nA refused session 1 A 1 title x\n".repeat(2);
+    play(&format!("{again}A sends session 2 title y\nA echo session 2 A 2 title y"), &[]);
     play("A sends root 1 agents\nA echo root 1 A 1 agents", &["dispatch.client-dispatchable-only"]);
     play("A sends root 1 agents\nA refused root 1 A 1 agents", &[]);
 }

@@ -4,7 +4,7 @@
 //! up on the day (ids of clients, sessions, chats, turns, calls, numbers) becomes names. Messages
 //! that no verb sends as they were (not JSON, odd members, never answered) are sent raw.
 //!
-//! [`names`] finds what has to be a name, [`steps`] makes the steps, [`yaml`] writes them.
+//! [`names`] finds what has to be a name, [`steps`] makes the steps, [`write`] writes them.
 //!
 //! Knows: the transcript, the scenario language. Never knows: files, hosts.
 //!
@@ -12,14 +12,13 @@
 
 mod names;
 mod steps;
-mod yaml;
 
+use crate::scenario::write::{self, Tree};
 use crate::transcript::line::Line;
 use crate::transcript::{ConnId, Entry, Event};
 use crate::wire::version::Version;
 
 use steps::Steps;
-use yaml::Tree;
 
 /// Most events that a scenario is made of.
 pub const MAX_EVENTS: usize = 100_000;
@@ -74,11 +73,11 @@ pub fn scenario(id: &str, lines: Vec<(u64, Line)>) -> Result<Made, ConvertError>
     head.push(("clients", Tree::texts(&made.clients())));
     let mut text = String::new();
     for (key, value) in head {
-        yaml::member(&mut text, 0, key, &value);
+        write::member(&mut text, 0, key, &value);
     }
     text.push_str("steps:\n");
     for step in &made.steps {
-        yaml::step(&mut text, step);
+        write::step(&mut text, step);
     }
     Ok(Made { text, notes: made.notes })
 }

@@ -9,7 +9,7 @@ use crate::transcript::{Entry, Event, Seen, Side};
 use crate::wire::json::Value;
 use crate::wire::message::Decoded;
 
-use super::yaml::Tree;
+use crate::scenario::write::Tree;
 
 /// Items of a list that a pattern goes past to reach one of them.
 const MAX_PAST: usize = 20;

@@ -12,7 +12,7 @@ use crate::wire::version::Version;
 
 use super::names::Names;
 use super::version;
-use super::yaml::{Step, Tree};
+use crate::scenario::write::{Step, Tree};
 
 /// Actions of the host that are not waited for: pieces of a stream, which every host cuts its own
 /// way, and bookkeeping, of which there may be more or less. A step waits for one all the same where

@@ -9,7 +9,7 @@ const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y"
 
 /// A value to be written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Tree {
+pub(crate) enum Tree {
     Value(Value),
     List(Vec<Tree>),
     Map(Vec<(String, Tree)>),
@@ -17,22 +17,33 @@ pub(super) enum Tree {
 
 /// A step: its verb and its members.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub verb: &'static str,
     pub members: Vec<(&'static str, Tree)>,
 }
 
 impl Tree {
-    pub(super) fn text(text: &str) -> Tree {
+    pub(crate) fn text(text: &str) -> Tree {
         Tree::Value(Value::from(text))
     }
 
-    pub(super) fn texts(texts: &[String]) -> Tree {
+    pub(crate) fn texts(texts: &[String]) -> Tree {
         Tree::List(texts.iter().map(|text| Tree::text(text)).collect())
     }
 
-    pub(super) fn map(members: Vec<(&str, Tree)>) -> Tree {
+    pub(crate) fn map(members: Vec<(&str, Tree)>) -> Tree {
         Tree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// A value, each member of which may stand on a line of its own.
+    pub(crate) fn of(value: &Value) -> Tree {
+        match value {
+            Value::Array(items) => Tree::List(items.iter().map(Tree::of).collect()),
+            Value::Object(members) => Tree::Map(
+                members.iter().map(|(key, value)| (key.to_string(), Tree::of(value))).collect(),
+            ),
+            scalar => Tree::Value(scalar.clone()),
+        }
     }
 
     /// On one line.
@@ -71,7 +82,7 @@ impl Tree {
 }
 
 /// Appends a step.
-pub(super) fn step(out: &mut String, step: &Step) {
+pub(crate) fn step(out: &mut String, step: &Step) {
     let members = Tree::map(step.members.clone());
     let mut line = format!("  - {}: ", step.verb);
     match step.members.as_slice() {
@@ -90,7 +101,7 @@ pub(super) fn step(out: &mut String, step: &Step) {
 }
 
 /// Appends a member, on one line if it fits.
-pub(super) fn member(out: &mut String, indent: usize, key: &str, value: &Tree) {
+pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &Tree) {
     let start = out.len();
     out.extend(std::iter::repeat_n(' ', indent));
     scalar(out, key);

@@ -1,0 +1,673 @@
+//! Actions of clients: drawn from the protocol tables, aimed at the channel's state, mostly legal, and
+//! beside that in ways that have names.
+//!
+//! Knows: the tables, what values actions like to have. Never knows: what is legal; the stage does.
+//!
+//! Start at [`dispatch`] and [`DEVIATIONS`].
+
+use crate::reducers::aim::{Targets, is_reference};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+use crate::wire::protocol::Dispatch;
+
+use super::draw::{Came, Draw};
+use super::rules::UNKNOWN_CHANNELS;
+
+/// How often an action is drawn anew until the stage would take it.
+const TRIES: usize = 8;
+/// Of a hundred actions, how many deviate.
+const DEVIANT: usize = 35;
+
+/// An action about to be dispatched.
+pub struct Bid {
+    by: String,
+    client: String,
+    uri: String,
+    kind: ChannelKind,
+    state: Value,
+    action: Value,
+}
+
+/// How an action goes beside what is legal.
+type Deviate = fn(&mut Draw, &mut Bid) -> Option<()>;
+
+/// Every deviation, under its name.
+pub const DEVIATIONS: &[(&str, Deviate)] = &[
+    ("wrong-time", |draw, bid| {
+        let name = bid.action["type"].as_str()?.to_owned();
+        bid.action = drawn(draw, bid, &name)?;
+        Some(())
+    }),
+    ("wrong-owner", |draw, bid| {
+        let others: Vec<String> = draw.present().into_iter().filter(|it| *it != bid.by).collect();
+        let other = draw.dice.pick(&others)?.clone();
+        (bid.by, _) = (other.clone(), draw.connection(&other)?);
+        Some(())
+    }),
+    ("other-identity", |draw, bid| {
+        let others: Vec<String> = draw.present().into_iter().filter(|it| *it != bid.by).collect();
+        let (other, _) = draw.connection(draw.dice.clone().pick(&others)?)?;
+        let own = bid.client.clone();
+        replace(&mut bid.action, &mut |name, value| {
+            (name == "clientId" && *value == *own).then(|| json!(other))
+        });
+        Some(())
+    }),
+    ("wrong-turn", |draw, bid| {
+        let turns = bid.state["turns"].as_array().cloned().unwrap_or_default();
+        let other = draw.dice.pick(&turns).map(|turn| turn["id"].clone());
+        bid.action.get("turnId")?;
+        bid.action["turnId"] = other.unwrap_or_else(|| json!("no-turn"));
+        Some(())
+    }),
+    ("unknown-id", |draw, bid| {
+        let members = bid.action.as_object()?;
+        let names: Vec<String> =
+            members.keys().filter(|it| is_reference(it)).map(ToString::to_string).collect();
+        let name = draw.dice.pick(&names)?;
+        bid.action[name.as_str()] = json!("nothing");
+        Some(())
+    }),
+    ("wrong-channel", |draw, bid| {
+        let all: Vec<_> =
+            draw.stage().host().channels().map(|(uri, kind, _)| (uri.to_owned(), kind)).collect();
+        let same: Vec<_> = all.iter().filter(|row| row.1 == bid.kind && row.0 != bid.uri).collect();
+        let other = match draw.dice.pick(&same) {
+            Some(same) if draw.dice.chance(50) => (*same).clone(),
+            _ => draw.dice.pick(&all)?.clone(),
+        };
+        (bid.uri, bid.kind) = other;
+        Some(())
+    }),
+    ("unknown-channel", |draw, bid| {
+        const NOWHERE: [&str; 4] =
+            ["ahp-session:/nowhere", "ahp-chat:/nowhere", "ahp-terminal:/nowhere", "x-other:/"];
+        bid.uri = (*draw.dice.pick(&NOWHERE)?).to_owned();
+        Some(())
+    }),
+    ("malformed", |draw, bid| {
+        let mut action = bid.action.clone();
+        draw.sample(false, |sampler| sampler.spoil(&mut action)).then_some(())?;
+        bid.action = action;
+        Some(())
+    }),
+    ("unknown-action", |_, bid| {
+        let family = bid.kind.family();
+        bid.action["type"] = json!(format!("{family}/xLater"));
+        Some(())
+    }),
+    ("host-only", |draw, bid| {
+        let rows = draw.protocol.actions();
+        let rows = rows.filter(|row| row.channel == bid.kind && row.dispatch == Dispatch::Host);
+        let names: Vec<String> = rows.map(|row| row.action_type.clone()).collect();
+        let name = draw.dice.pick(&names)?.clone();
+        bid.action = drawn(draw, bid, &name)?;
+        Some(())
+    }),
+    ("extended", |_, bid| {
+        bid.action["x-fuzz"] = json!({"any": [1, null]});
+        Some(())
+    }),
+    ("wrong-kind-of-message", |_, bid| {
+        let member = ["message", "draft"].into_iter().find(|it| bid.action.get(it).is_some())?;
+        bid.action[member] = json!({"text": "not yours", "origin": {"kind": "agent"}});
+        Some(())
+    }),
+    ("used-id", |draw, bid| {
+        let turns = bid.state["turns"].as_array().cloned().unwrap_or_default();
+        bid.action.get("startedAt")?;
+        bid.action["turnId"] = draw.dice.pick(&turns)?["id"].clone();
+        Some(())
+    }),
+    ("nothing-queued", |_, bid| {
+        bid.action.get("startedAt")?;
+        bid.action["queuedMessageId"] = json!("nothing");
+        Some(())
+    }),
+    ("unanswered", |draw, bid| {
+        bid.action.get("response")?;
+        bid.action["response"] = json!("accept");
+        drop_member(&mut bid.action, "answers");
+        let _ = draw;
+        Some(())
+    }),
+    ("unfit-answer", |_, bid| {
+        bid.action.get("questionId")?;
+        let boolean = bid.action["answer"]["value"]["kind"] == "boolean";
+        let value = match boolean {
+            true => json!({"kind": "number", "value": 3}),
+            false => json!({"kind": "boolean", "value": true}),
+        };
+        bid.action["answer"] = json!({"state": "submitted", "value": value});
+        Some(())
+    }),
+    ("unfit-decision", |draw, bid| {
+        bid.action.get("approved")?;
+        match draw.dice.below(2) {
+            0 => bid.action["selectedOptionId"] = json!("not-offered"),
+            _ => bid.action["editedToolInput"] = json!("something else"),
+        }
+        Some(())
+    }),
+    ("no-time", |_, bid| {
+        bid.action.get("startedAt")?;
+        bid.action["startedAt"] = json!("yesterday");
+        Some(())
+    }),
+];
+
+/// Dispatches an action on a channel of one of these kinds. Says what was dispatched, how it deviated and
+/// what came of it.
+pub fn dispatch(draw: &mut Draw, kinds: &[ChannelKind]) -> Option<Told> {
+    let bid = bid(draw, kinds)?;
+    deviating(draw, bid, DEVIANT)
+}
+
+fn deviating(draw: &mut Draw, mut bid: Bid, deviant: usize) -> Option<Told> {
+    let mut deviation = "legal";
+    if draw.dice.chance(deviant) {
+        for _ in 0..TRIES {
+            let (name, deviate) = draw.dice.pick(DEVIATIONS)?;
+            if deviate(draw, &mut bid).is_some() {
+                deviation = name;
+                break;
+            }
+        }
+    }
+    send(draw, &bid, deviation)
+}
+
+/// Dispatches an action of one of these types on one of the channels that are given, with a deviation of a
+/// hundred as often as it says.
+pub fn dispatch_on(
+    draw: &mut Draw,
+    kind: ChannelKind,
+    channels: &[(String, Value)],
+    names: &[&str],
+    deviant: usize,
+) -> Option<Told> {
+    let (uri, state) = draw.dice.pick(channels)?.clone();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let bid = bid_on(draw, kind, uri, state, &names)?;
+    deviating(draw, bid, deviant)
+}
+
+/// Actions that set an agent to work, of which nothing is known where nobody plays it.
+const STARTS: [&str; 3] =
+    ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
+
+/// What was done: the action or method, how it deviated, what came of it.
+pub type Told = (String, &'static str, Came);
+
+fn send(draw: &mut Draw, bid: &Bid, deviation: &'static str) -> Option<Told> {
+    let names = draw.names();
+    let (channel, action) = (names.symbolic(&json!(bid.uri))?, names.symbolic(&bid.action)?);
+    let name = bid.action["type"].as_str().unwrap_or_default().to_owned();
+    if draw.taste.agent.is_none() && STARTS.contains(&name.as_str()) {
+        return None;
+    }
+    let mut step = json!({"dispatch": {"by": bid.by, "channel": channel, "action": action}});
+    let decision = bid.action.get("toolCallId").is_some() || bid.action.get("requestId").is_some();
+    let again = draw.dice.chance(if decision { 22 } else { 6 });
+    if again {
+        step["dispatch"]["as"] = json!(format!("seq{}", draw.number()));
+    }
+    let came = draw.act(step.clone(), |came, draw| rule(&bid.uri, &name, came, draw))?;
+    if came == Came::Rejected && draw.dice.chance(40) {
+        says_why(draw);
+    }
+    if again {
+        repeat(draw, &step, &bid.uri, &name);
+    }
+    Some((name, deviation, came))
+}
+
+/// A rejection has to say why, too.
+fn says_why(draw: &mut Draw) {
+    let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
+    if step.remove("refused").is_some() {
+        step.insert("reject", json!({"rejectionReason": {"$matches": ".+"}}));
+    }
+}
+
+/// The same once more, as a new dispatch or under its old number.
+fn repeat(draw: &mut Draw, step: &Value, uri: &str, name: &str) {
+    // What was minted for the first one is used by the second one.
+    let mut again = super::draft::minted(step);
+    if let Some(members) = super::draft::members_mut(&mut again) {
+        let seq = members.remove("as");
+        if let Some(seq) = seq.filter(|_| draw.dice.chance(50)) {
+            let seq = seq.as_str().unwrap_or_default();
+            members.insert("clientSeq", json!(format!("${{{seq}}}")));
+            // What becomes of a number that was used before is for the checks to judge.
+            draw.act(again, |_, _| None);
+            return;
+        }
+    }
+    draw.act(again, |came, draw| rule(uri, name, came, draw));
+}
+
+fn rule(uri: &str, name: &str, came: &Came, draw: &Draw) -> Option<String> {
+    match came {
+        Came::Accepted => Some(format!("dispatch.table.client.{}", name.replace('/', "."))),
+        Came::Rejected => {
+            Some(draw.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
+        }
+        Came::Nothing => {
+            let row = UNKNOWN_CHANNELS.iter().find(|(start, _)| uri.starts_with(start));
+            let known = draw.stage().host().channels().any(|(known, ..)| known == uri);
+            row.filter(|_| !known).map(|row| row.1.to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn bid(draw: &mut Draw, kinds: &[ChannelKind]) -> Option<Bid> {
+    let kind = *draw.dice.pick(kinds)?;
+    let channels = draw.channels(kind);
+    // What came last is what is talked about.
+    let last = channels.last().filter(|_| draw.dice.chance(30)).cloned();
+    let (uri, state) = last.or_else(|| draw.dice.pick(&channels).cloned())?;
+    let rows = draw.protocol.actions();
+    let rows = rows.filter(|row| row.channel == kind && row.dispatch == Dispatch::Client);
+    let names: Vec<String> = rows.map(|row| row.action_type.clone()).collect();
+    bid_on(draw, kind, uri, state, &names)
+}
+
+fn bid_on(
+    draw: &mut Draw,
+    kind: ChannelKind,
+    uri: String,
+    state: Value,
+    names: &[String],
+) -> Option<Bid> {
+    let mut last = None;
+    let mut hearers = hearers(draw, &uri);
+    if hearers.is_empty() && draw.dice.chance(90) {
+        // Whoever acts wants to hear of it.
+        let by = draw.somebody()?;
+        super::ask::follow(draw, &by, &uri)?;
+        hearers = vec![by];
+    }
+    // Now and then what is drawn first is taken as it is.
+    let tries = if draw.dice.chance(16) { 1 } else { TRIES };
+    for _ in 0..tries {
+        let hearer = draw.dice.pick(&hearers).filter(|_| draw.dice.clone().chance(88)).cloned();
+        let by = hearer.or_else(|| draw.somebody())?;
+        let (client, conn) = draw.connection(&by)?;
+        let name = draw.dice.pick(names)?.clone();
+        let (uri, state) = (uri.clone(), state.clone());
+        let mut bid = Bid { by, client, uri, kind, state, action: Value::Null };
+        bid.action = drawn(draw, &bid, &name)?;
+        let taken = draw.stage().host().would_take(conn, &bid.client, &bid.uri, &bid.action);
+        last = Some(bid);
+        if taken {
+            break;
+        }
+    }
+    last
+}
+
+/// The clients that are subscribed to a channel.
+fn hearers(draw: &Draw, uri: &str) -> Vec<String> {
+    let mut present = draw.present();
+    present.retain(|name| {
+        draw.stage().client(name).is_some_and(|(client, _)| client.is_subscribed(uri))
+    });
+    present
+}
+
+/// An action of a type, aimed at the state of the channel.
+fn drawn(draw: &mut Draw, bid: &Bid, name: &str) -> Option<Value> {
+    let plain = draw.dice.chance(35);
+    let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
+    Targets::of(&bid.state).aim(&mut draw.dice, &mut action);
+    fit(draw, bid, &mut action);
+    Some(action)
+}
+
+/// Gives members the values that they like to have in a conversation.
+fn fit(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+    let user = if bid.kind == ChannelKind::Automations { "automation" } else { "user" };
+    let client = bid.client.clone();
+    let folder = *draw.dice.pick(FOLDERS).unwrap_or(&"");
+    let number = draw.number();
+    replace(action, &mut |name, value| match name {
+        "message" | "draft" if value.is_object() => {
+            Some(json!({"text": format!("message {number}"), "origin": {"kind": user}}))
+        }
+        "clientId" => Some(json!(client)),
+        "directory" | "replacement" => Some(json!(folder)),
+        "_meta" => Some(json!({"x-fuzz": 1})),
+        _ => None,
+    });
+    let name = action["type"].as_str().unwrap_or_default().to_owned();
+    for (_, fit) in FITS.iter().filter(|(fits, _)| name.starts_with(fits)) {
+        fit(draw, bid, action);
+    }
+}
+
+/// Folders that a session may work in.
+pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///harness/b"];
+
+type Fit = fn(&mut Draw, &Bid, &mut Value);
+
+/// What single actions need to mean something, by the beginning of their type.
+const FITS: &[(&str, Fit)] = &[
+    ("chat/turnStarted", |draw, _, action| {
+        action["turnId"] = json!(format!("t{}", draw.number()));
+        drop_member(action, "queuedMessageId");
+    }),
+    ("chat/turnCancelled", |_, _, action| action["duration"] = json!(7)),
+    ("chat/pendingMessageSet", |draw, _, action| {
+        if draw.dice.chance(75) {
+            action["id"] = json!(format!("q{}", draw.number()));
+        }
+    }),
+    ("chat/toolCallConfirmed", |draw, bid, action| {
+        drop_member(action, "selectedOptionId");
+        drop_member(action, "editedToolInput");
+        call_of(draw, bid, action, "pending-confirmation");
+        option(draw, bid, action);
+    }),
+    ("chat/toolCallResultConfirmed", |draw, bid, action| {
+        call_of(draw, bid, action, "pending-result-confirmation");
+    }),
+    ("chat/toolCallComplete", |draw, bid, action| {
+        action["result"] = json!({"success": draw.dice.chance(70), "pastTenseMessage": "Did it"});
+        call_of(draw, bid, action, "running");
+    }),
+    ("chat/toolCallContentChanged", |draw, bid, action| {
+        action["content"] = json!([{"type": "text", "text": "half"}]);
+        call_of(draw, bid, action, "running");
+    }),
+    ("chat/input", answers),
+    ("session/activeClientSet", |draw, bid, action| {
+        let mut active = json!({
+            "clientId": bid.client, "tools": [{"name": "look", "description": "Looks."}],
+        });
+        if draw.dice.chance(if draw.focus == "plugin" { 90 } else { 30 }) {
+            active["customizations"] = json!([plugin(draw)]);
+        }
+        action["activeClient"] = active;
+    }),
+    ("session/customizationToggled", |draw, _, action| {
+        let on = draw.dice.chance(50);
+        let mut list = vec![json!({"kind": "session", "enabled": on})];
+        if draw.dice.chance(40) {
+            list.insert(draw.dice.below(2), json!({"kind": "global", "enabled": !on}));
+        }
+        action["enablement"] = json!(list);
+    }),
+    ("session/mcpServer", |draw, bid, action| {
+        if let Some(id) = entry(draw, &bid.state, Some("mcpServer")) {
+            action["id"] = id;
+        }
+    }),
+    ("session/customizationToggled", |draw, bid, action| {
+        if let Some(id) = entry(draw, &bid.state, None) {
+            action["id"] = id;
+        }
+    }),
+    ("session/activeClientRemoved", |_, bid, action| action["clientId"] = json!(bid.client)),
+    ("session/workingDirectory", directory),
+    ("chat/workingDirectory", directory),
+    ("session/configChanged", configured),
+    ("root/configChanged", configured),
+    ("terminal/input", |draw, _, action| {
+        const TYPED: &[&str] =
+            &["echo one\r", "ls\recho two\r", "échø 𝄞\r", "half", "half \rand", "exit\r"];
+        action["data"] = json!(draw.dice.pick(TYPED));
+    }),
+    ("terminal/claimed", |_, bid, action| {
+        action["claim"] = json!({"kind": "client", "clientId": bid.client});
+    }),
+    ("automation/createRequested", |draw, bid, action| {
+        let entries = bid.state["entries"].as_array().cloned().unwrap_or_default();
+        let used = draw.dice.pick(&entries).map(|entry| entry["resource"].clone());
+        action["resource"] = match used.filter(|_| draw.dice.chance(20)) {
+            Some(used) => used,
+            None => json!(format!("ahp-automation:/${{new auto{}}}", draw.number())),
+        };
+        action["definition"] = definition(draw);
+    }),
+    ("automation/updateRequested", |draw, _, action| {
+        let title = format!("title {}", draw.number());
+        action["changes"] = json!({"title": title});
+    }),
+    ("annotations/set", |draw, bid, action| {
+        let number = draw.number();
+        if draw.dice.chance(70) {
+            action["annotation"]["id"] = json!(format!("n{number}"));
+        }
+        let entry = json!({"id": format!("e{number}"), "text": "why?"});
+        let mut sampled = action["annotation"]["entries"].as_array().cloned().unwrap_or_default();
+        sampled.truncate(1);
+        let entries = match sampled.first_mut() {
+            Some(first) => {
+                first["id"] = entry["id"].clone();
+                sampled
+            }
+            None if draw.dice.chance(90) => vec![entry],
+            None => vec![],
+        };
+        action["annotation"]["entries"] = json!(entries);
+        action["annotation"]["resolved"] = json!(false);
+        action["annotation"]["resource"] = json!("file:///harness/one.txt");
+        let _ = bid;
+    }),
+    ("annotations/entryRemoved", |draw, bid, action| {
+        let all = bid.state["annotations"].as_array().cloned().unwrap_or_default();
+        let Some(one) = draw.dice.pick(&all) else { return };
+        let entries = one["entries"].as_array().cloned().unwrap_or_default();
+        action["annotationId"] = one["id"].clone();
+        action["entryId"] = entries.first().map_or(json!("nothing"), |it| it["id"].clone());
+    }),
+    ("annotations/entrySet", |draw, _, action| {
+        if draw.dice.chance(60) {
+            action["entry"]["id"] = json!(format!("e{}", draw.number()));
+        }
+    }),
+    ("annotations/updated", |_, _, action| {
+        drop_member(action, "origin");
+        action["range"] =
+            json!({"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 5}});
+    }),
+    ("terminal/resized", |_, _, action| {
+        (action["cols"], action["rows"]) = (json!(80), json!(24));
+    }),
+];
+
+fn drop_member(action: &mut Value, name: &str) {
+    if let Some(members) = action.as_object_mut() {
+        members.remove(name);
+    }
+}
+
+/// A plugin that a client brings.
+pub fn plugin(draw: &mut Draw) -> Value {
+    let number = draw.dice.below(3);
+    let readable = draw.dice.chance(80);
+    let folder = if readable { "virtual:/plugins" } else { "virtual:/nowhere" };
+    let uri = format!("{folder}/p{number}");
+    json!({
+        "type": "plugin", "id": format!("p{number}"), "uri": uri, "name": "Plugin",
+        "enablement": [{"kind": "session", "enabled": true}, {"kind": "global", "enabled": true}],
+        "children": [
+            {"type": "skill", "id": format!("s{number}"), "uri": format!("{uri}/SKILL.md"), "name": "Skill"},
+            {"type": "mcpServer", "id": format!("m{number}"), "uri": format!("{uri}/mcp.json"), "name": "Server",
+                "state": {"kind": "stopped"}},
+        ],
+    })
+}
+
+/// The id of a customization, or of one of a type.
+fn entry(draw: &mut Draw, state: &Value, of_type: Option<&str>) -> Option<Value> {
+    let tops = state["customizations"].as_array().cloned().unwrap_or_default();
+    let children = tops.iter().flat_map(|it| it["children"].as_array().into_iter().flatten());
+    let all: Vec<Value> = tops
+        .iter()
+        .chain(children)
+        .filter(|it| of_type.is_none_or(|of_type| it["type"] == of_type))
+        .map(|it| it["id"].clone())
+        .collect();
+    draw.dice.pick(&all).cloned()
+}
+
+/// Names a folder that the session has, mostly.
+fn directory(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+    let sessions = draw.channels(ChannelKind::Session);
+    let held = sessions
+        .iter()
+        .flat_map(|(_, it)| it["workingDirectories"].as_array().into_iter().flatten());
+    let own = bid.state["workingDirectories"].as_array().into_iter().flatten();
+    let adds = action["type"].as_str().is_some_and(|name| name.ends_with("Set"));
+    let held: Vec<Value> = match bid.kind == ChannelKind::Chat && adds {
+        true => held.cloned().collect(),
+        false => own.cloned().collect(),
+    };
+    let wanted = !adds || bid.kind == ChannelKind::Chat;
+    if let Some(one) = draw.dice.pick(&held).filter(|_| wanted) {
+        action["directory"] = one.clone();
+    }
+}
+
+fn definition(draw: &mut Draw) -> Value {
+    let kind = if draw.dice.chance(88) { "automation" } else { "user" };
+    let text = match draw.dice.below(3) {
+        0 => "ahp-script: 1\nendless",
+        1 => "ahp-script: 1\nfail overloaded",
+        _ => "Say hello.",
+    };
+    let mut definition = json!({
+        "title": format!("Automation {}", draw.number()),
+        "message": {"text": text, "origin": {"kind": kind}},
+        "session": {}, "enabled": draw.dice.chance(50), "triggers": [],
+    });
+    if draw.dice.chance(50) {
+        definition["x-kept"] = json!({"by": "hosts"});
+    }
+    if draw.dice.chance(30) {
+        definition["disableConditions"] = json!([{"kind": "afterRuns", "max": 2}]);
+    }
+    definition
+}
+
+/// Names a call that has the status, if there is one.
+fn call_of(draw: &mut Draw, bid: &Bid, action: &mut Value, status: &str) {
+    let parts = bid.state["activeTurn"]["responseParts"].as_array();
+    let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
+    let fitting: Vec<Value> = calls
+        .filter(|call| call["status"] == status)
+        .map(|call| call["toolCallId"].clone())
+        .collect();
+    if let Some(id) = draw.dice.pick(&fitting) {
+        action["toolCallId"] = id.clone();
+        action["turnId"] = bid.state["activeTurn"]["id"].clone();
+    }
+}
+
+/// Chooses one of the options that a call offers for the decision, or edits its input where it may be.
+fn option(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+    let parts = bid.state["activeTurn"]["responseParts"].as_array();
+    let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
+    let Some(call) = calls.find(|call| call["toolCallId"] == action["toolCallId"]) else { return };
+    let kind = if action["approved"] == true { "approve" } else { "deny" };
+    let options = call["options"].as_array().cloned().unwrap_or_default();
+    let fitting: Vec<&Value> = options.iter().filter(|option| option["kind"] == kind).collect();
+    if draw.dice.chance(40)
+        && let Some(option) = draw.dice.pick(&fitting)
+    {
+        action["selectedOptionId"] = option["id"].clone();
+    }
+    if call["editable"] == true && draw.dice.chance(40) && kind == "approve" {
+        action["editedToolInput"] = json!("touch ahp-other");
+    }
+}
+
+/// Answers an open question in its kind.
+fn answers(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+    let parts = bid.state["activeTurn"]["responseParts"].as_array();
+    let open = parts.into_iter().flatten().filter(|part| part["response"].is_null());
+    let open: Vec<Value> =
+        open.map(|part| part["request"].clone()).filter(|it| it["id"].is_string()).collect();
+    let Some(request) = draw.dice.pick(&open).cloned() else { return };
+    action["requestId"] = request["id"].clone();
+    let questions = request["questions"].as_array().cloned().unwrap_or_default();
+    let mut given = json!({});
+    for question in &questions {
+        let id = question["id"].as_str().unwrap_or_default();
+        given[id] = answer(draw, question);
+    }
+    if action["type"] == "chat/inputAnswerChanged" {
+        if let Some(question) = draw.dice.pick(&questions) {
+            action["questionId"] = question["id"].clone();
+            action["answer"] = answer(draw, question);
+        }
+    } else if draw.dice.chance(70) {
+        action["answers"] = given;
+    } else {
+        drop_member(action, "answers");
+    }
+}
+
+fn answer(draw: &mut Draw, question: &Value) -> Value {
+    let options = question["options"].as_array().cloned().unwrap_or_default();
+    let option = draw.dice.pick(&options).map(|option| option["id"].clone());
+    let mut kind = question["kind"].as_str().unwrap_or_default();
+    if draw.dice.chance(15) {
+        kind = draw.dice.pick(&["boolean", "number", "text", "multi-select"]).unwrap_or(&"text");
+    }
+    let value = match kind {
+        "number" | "integer" => json!({"kind": "number", "value": 3}),
+        "boolean" => json!({"kind": "boolean", "value": true}),
+        "single-select" => json!({"kind": "selected", "value": option}),
+        "multi-select" => json!({"kind": "selected-many", "value": [option.unwrap_or(json!("x"))]}),
+        _ => json!({"kind": "text", "value": "because"}),
+    };
+    let state = if draw.dice.chance(80) { "submitted" } else { "draft" };
+    json!({"state": state, "value": value})
+}
+
+/// A change of configuration that names a property of its schema, and mostly a value that fits.
+fn configured(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+    let schema = &bid.state["config"]["schema"]["properties"];
+    let rows: Vec<(String, Value)> = schema
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, row)| (name.to_string(), row.clone()))
+        .collect();
+    let Some((name, row)) = draw.dice.pick(&rows).cloned() else { return };
+    let values = row["enum"].as_array().cloned().unwrap_or_default();
+    let value = match draw.dice.pick(&values) {
+        _ if draw.dice.chance(15) => json!("not offered"),
+        Some(value) => value.clone(),
+        None => match row["type"].as_str() {
+            Some("boolean") => json!(draw.dice.chance(50)),
+            Some("number" | "integer") => json!(3),
+            _ => json!(format!("value {}", draw.dice.below(3))),
+        },
+    };
+    action["config"] = json!({});
+    action["config"][name.as_str()] = value;
+    if draw.dice.chance(80) {
+        drop_member(action, "replace");
+    }
+}
+
+/// Replaces members anywhere in a value for which `by` has something else.
+pub fn replace(value: &mut Value, by: &mut dyn FnMut(&str, &Value) -> Option<Value>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match by(name, member) {
+                    Some(other) => *member = other,
+                    None => replace(member, by),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, by)),
+        _ => {}
+    }
+}

@@ -1,0 +1,634 @@
+//! Requests: the params drawn from the protocol tables, with channels, files and ids that mean
+//! something, and beside that in ways that have names.
+//!
+//! Knows: the tables, what the members of params like to have. Never knows: what is legal; the stage does.
+//!
+//! Start at [`ask`].
+
+use crate::reducers::aim::Targets;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+use super::act::{FOLDERS, Told, replace};
+use super::draw::{Came, Draw};
+use super::names::Names;
+use super::rules;
+
+/// Of a hundred requests, how many deviate.
+const DEVIANT: usize = 20;
+
+/// Where a request goes.
+enum On {
+    /// The root channel.
+    Root,
+    /// A channel of a kind.
+    Of(ChannelKind),
+    /// A new URI of this scheme.
+    New(&'static str),
+    /// The automations.
+    Automations,
+}
+
+type Fit = fn(&mut Draw, &str, &mut Value);
+
+/// A method: its name, its channel, and what its params need to mean something.
+struct Row {
+    method: &'static str,
+    on: On,
+    fit: Fit,
+}
+
+const fn row(method: &'static str, on: On, fit: Fit) -> Row {
+    Row { method, on, fit }
+}
+
+/// Files that are written, read and watched; some lead out of the area, two have to be asked for.
+const FILES: &[&str] = &[
+    "file:///harness/one.txt",
+    "file:///harness/one.txt",
+    "file:///harness/two.txt",
+    "file:///harness/w",
+    "file:///harness/w",
+    "file:///harness/w/a.txt",
+    "file:///harness/w/a.log",
+    "file:///harness/w/deep/b.txt",
+    "file:///harness/../etc/passwd",
+    "file:///harness/w/../../etc/passwd",
+    "file:///asked/one",
+    "file:///asked/one",
+    "file:///asked/two",
+    "file:///asked",
+    "https://example.com/x",
+];
+
+const ROWS: &[Row] = &[
+    row("ping", On::Root, |_, _, _| {}),
+    row("listSessions", On::Root, |draw, _, params| {
+        *params = json!({});
+        match draw.dice.below(5) {
+            0 => params["limit"] = json!(1),
+            1 => params["limit"] = json!(2),
+            2 => params["cursor"] = json!("no such cursor"),
+            _ => {}
+        }
+    }),
+    row("createSession", On::New("ahp-session:/"), |draw, client, params| {
+        let mut new = json!({});
+        if draw.dice.chance(20) {
+            new["workingDirectories"] =
+                json!([FOLDERS[0], FOLDERS[draw.dice.below(FOLDERS.len())]]);
+        }
+        if draw.dice.chance(20) {
+            new["progressToken"] = json!(format!("p{}", draw.number()));
+        }
+        if draw.dice.chance(15) {
+            new["activeClient"] = json!({"clientId": client, "tools": [{"name": "look"}]});
+        }
+        if draw.dice.chance(8) {
+            new["provider"] = json!("no-such-provider");
+        }
+        *params = new;
+    }),
+    row("disposeSession", On::Of(ChannelKind::Session), |_, _, params| *params = json!({})),
+    row("createChat", On::Of(ChannelKind::Session), |draw, _, params| {
+        let mut new = json!({"chat": format!("ahp-chat:/${{new chat{}}}", draw.number())});
+        if draw.taste.agent.is_some() && draw.dice.chance(25) {
+            new["initialMessage"] = json!({"text": "first", "origin": {"kind": "user"}});
+        }
+        if draw.dice.chance(15) {
+            new["workingDirectories"] = json!([FOLDERS[draw.dice.below(FOLDERS.len())]]);
+        }
+        if draw.dice.chance(40) {
+            new["source"] = source(draw, params);
+        }
+        *params = new;
+    }),
+    row("disposeChat", On::Of(ChannelKind::Chat), |_, _, params| *params = json!({})),
+    row("moveChat", On::Of(ChannelKind::Chat), |draw, _, params| {
+        let sessions = draw.channels(ChannelKind::Session);
+        let chats = draw.channels(ChannelKind::Chat);
+        if let Some((uri, _)) = draw.dice.pick(&sessions) {
+            replace(params, &mut |name, _| (name == "session").then(|| json!(uri)));
+        }
+        if let Some((uri, _)) = draw.dice.pick(&chats) {
+            replace(params, &mut |name, _| (name == "chat").then(|| json!(uri)));
+        }
+    }),
+    row("fetchTurns", On::Of(ChannelKind::Chat), |draw, _, params| {
+        *params = match draw.dice.below(3) {
+            0 => json!({"cursor": "no such cursor"}),
+            _ => json!({}),
+        };
+    }),
+    row("completions", On::Of(ChannelKind::Chat), |_, _, _| {}),
+    row("resolveSessionConfig", On::Root, |_, _, params| *params = json!({})),
+    row("authenticate", On::Root, |draw, _, params| {
+        let known = draw.dice.chance(30);
+        let resource = if known { "https://api.example.com" } else { "https://nobody.example.com" };
+        *params = json!({"resource": resource, "token": "a-token-of-nobody"});
+    }),
+    row("createTerminal", On::New("ahp-terminal:/"), |draw, client, params| {
+        *params = json!({"claim": {"kind": "client", "clientId": client}});
+        if draw.dice.chance(30) {
+            params["name"] = json!("shell");
+        }
+        if draw.dice.chance(12) {
+            let others: Vec<String> =
+                draw.present().iter().filter_map(|it| Some(draw.connection(it)?.0)).collect();
+            let other = others.into_iter().find(|other| other != client);
+            params["claim"]["clientId"] = json!(other.unwrap_or_else(|| "nobody".to_owned()));
+        }
+    }),
+    row("disposeTerminal", On::Of(ChannelKind::Terminal), |_, _, params| *params = json!({})),
+    row("invokeChangesetOperation", On::Of(ChannelKind::Changeset), |draw, _, params| {
+        let name = draw.dice.pick(&["revert", "revert", "publish", "nothing"]).copied();
+        *params = json!({"operationId": name});
+        let range =
+            json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
+        match draw.dice.below(3) {
+            0 => params["target"] = json!({"kind": "resource", "resource": FILES[0]}),
+            1 => params["target"] = json!({"kind": "range", "resource": FILES[0], "range": range}),
+            _ => {}
+        }
+    }),
+    row("runAutomation", On::Automations, |draw, _, params| {
+        let request = format!("r{}", draw.dice.below(2));
+        *params = json!({"automation": automation(draw), "requestId": request});
+    }),
+    row("fetchAutomationRuns", On::Automations, |draw, _, params| {
+        *params = json!({"automation": automation(draw)});
+    }),
+    row("listAutomationTriggerDefinitions", On::Automations, |_, _, params| *params = json!({})),
+    row("createResourceWatch", On::Root, |draw, _, params| {
+        let folder = if draw.dice.chance(70) { json!("file:///harness") } else { file(draw) };
+        *params = json!({"uri": folder, "recursive": draw.dice.chance(60)});
+        if draw.dice.chance(40) {
+            params["excludes"] = json!({"items": ["*.log"]});
+        }
+        if draw.dice.chance(20) {
+            params["includes"] = json!({"items": ["**/*.txt"]});
+        }
+    }),
+    row("resourceRead", On::Root, |draw, _, params| {
+        let uri = file(draw);
+        *params = json!({"uri": uri});
+    }),
+    row("resourceWrite", On::Root, |draw, _, params| {
+        let text = format!("text {}", draw.number());
+        *params = json!({"uri": file(draw), "data": text, "encoding": "utf-8"});
+        match draw.dice.below(8) {
+            0 | 1 => params["createOnly"] = json!(true),
+            2 => params["mode"] = json!("append"),
+            3 => params["ifMatch"] = json!("no such tag"),
+            _ => {}
+        }
+    }),
+    row("resourceWrite", On::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw), "data": "again", "encoding": "utf-8"});
+    }),
+    row("resourceMkdir", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
+    row("resourceList", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
+    row("resourceResolve", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
+    row("resourceMkdir", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
+    row("resourceDelete", On::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw)});
+        if draw.dice.chance(30) {
+            params["recursive"] = json!(true);
+        }
+    }),
+    row("resourceCopy", On::Root, two_files),
+    row("resourceMove", On::Root, two_files),
+    row("resourceRequest", On::Root, |draw, _, params| {
+        let right = draw.dice.pick(&["read", "write"]).copied().unwrap_or("read");
+        *params = json!({"uri": file(draw)});
+        params[right] = json!(true);
+    }),
+];
+
+fn two_files(draw: &mut Draw, _: &str, params: &mut Value) {
+    *params = json!({"source": file(draw), "destination": file(draw)});
+    if draw.dice.chance(50) {
+        params["failIfExists"] = json!(true);
+    }
+}
+
+/// A file or a folder: mostly one that is there.
+fn file(draw: &mut Draw) -> Value {
+    const MAKES: [&str; 2] = ["resourceWrite", "resourceMkdir"];
+    let asked = draw.steps.iter().filter_map(|step| step.get("request"));
+    let made = asked.filter(|it| it["method"].as_str().is_some_and(|name| MAKES.contains(&name)));
+    let made: Vec<Value> =
+        made.filter(|it| it.get("error").is_none()).map(|it| it["params"]["uri"].clone()).collect();
+    let there = draw.dice.pick(&made).filter(|_| draw.dice.clone().chance(55)).cloned();
+    if let Some(there) = there.as_ref().and_then(Value::as_str) {
+        // The folder that it stands in is as good.
+        let folder = there.rsplit_once('/').map_or(there, |(folder, _)| folder);
+        return json!(if draw.dice.chance(20) { folder } else { there });
+    }
+    let focused: Vec<&str> = FILES.iter().copied().filter(|it| it.contains(draw.focus)).collect();
+    let from = if draw.dice.chance(80) && !focused.is_empty() { focused.as_slice() } else { FILES };
+    json!(draw.dice.pick(from))
+}
+
+fn automation(draw: &mut Draw) -> Value {
+    let state = draw.channels(ChannelKind::Automations).pop().unwrap_or_default().1;
+    let entries = state["entries"].as_array().cloned().unwrap_or_default();
+    draw.dice.pick(&entries).map_or(json!("ahp-automation:/nothing"), |it| it["resource"].clone())
+}
+
+/// Where a chat comes from: a chat that is there and a turn of it, mostly.
+fn source(draw: &mut Draw, sampled: &Value) -> Value {
+    let chats = draw.channels(ChannelKind::Chat);
+    let kind = draw.dice.pick(&["fork", "sideChat"]).copied().unwrap_or("fork");
+    let (uri, state) = draw.dice.pick(&chats).cloned().unwrap_or_default();
+    let turns = state["turns"].as_array().cloned().unwrap_or_default();
+    let turn = draw.dice.pick(&turns).map_or(json!("no-turn"), |turn| turn["id"].clone());
+    let mut source = json!({"kind": kind, "chat": uri, "turnId": turn});
+    if kind == "sideChat" && draw.dice.chance(60) {
+        let text = if draw.dice.chance(75) { " selected  text " } else { "" };
+        source["selection"] = json!({"text": text, "turnId": turn});
+        if let Some(part) = sampled.pointer("/source/selection/responsePartId") {
+            source["selection"]["responsePartId"] = part.clone();
+        }
+    }
+    match draw.dice.below(8) {
+        0 => source["chat"] = json!("ahp-chat:/nowhere"),
+        1 => source["turnId"] = json!("no-turn"),
+        _ => {}
+    }
+    source
+}
+
+/// Sends a request of one of the methods for which `wanted` says yes.
+pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
+    let known = |row: &&Row| wanted(row.method) && draw.protocol.method(row.method).is_some();
+    let rows: Vec<&Row> = ROWS.iter().filter(known).collect();
+    let row = *draw.dice.pick(&rows)?;
+    let by = draw.somebody()?;
+    let (client, _) = draw.connection(&by)?;
+    let params = draw.protocol.method(row.method)?.params_type.clone();
+    let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
+    drop_channel(&mut params);
+    let channel = channel(draw, &row.on)?;
+    (row.fit)(draw, &client, &mut params);
+    if let Some((_, state)) = channel.1 {
+        Targets::of(&state).aim(&mut draw.dice, &mut params);
+    }
+    if let Some(uri) = channel.0 {
+        params["channel"] = json!(uri);
+    }
+    let mut deviation = "legal";
+    if draw.dice.chance(DEVIANT) {
+        deviation = deviate(draw, row, &mut params);
+    }
+    let params = draw.named(&params)?;
+    let step = json!({"request": {
+        "by": by, "method": row.method, "params": params, "result": true, "error": true,
+    }});
+    let broken = deviation == "missing-member" || deviation == "wrong-type";
+    let came = send(draw, step, row.method, broken)?;
+    if deviation == "again" {
+        let again = draw.steps.iter().rev().find(|step| step.get("request").is_some()).cloned();
+        let again = again.map(|mut step| {
+            if let Some(members) = super::draft::members_mut(&mut step) {
+                members.remove("rule");
+                members.insert("result", json!(true));
+                members.insert("error", json!(true));
+                members.remove("as");
+            }
+            super::draft::minted(&step)
+        });
+        if let Some(again) = again {
+            send(draw, again, row.method, false)?;
+        }
+    }
+    Some((row.method.to_owned(), deviation, came))
+}
+
+fn send(draw: &mut Draw, step: Value, method: &str, broken: bool) -> Option<Came> {
+    let came = draw.act(step, |came, _| {
+        let rule = match came {
+            Came::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
+            Came::Error(code) => rules::of_request(method, Some(*code)),
+            Came::Result(_) => rules::of_request(method, None),
+            _ => None,
+        };
+        rule.map(str::to_owned)
+    })?;
+    if let Came::Result(result) = &came {
+        result_of(draw, method, result);
+    }
+    Some(came)
+}
+
+/// What a result has to hold, and the names for what it says first.
+fn result_of(draw: &mut Draw, method: &str, result: &Value) {
+    let names = draw.names();
+    match method {
+        "createChat" => announced(draw),
+        "createResourceWatch" => {
+            draw.bind_result(result);
+            let watches = draw.channels(ChannelKind::ResourceWatch);
+            let (Some((uri, _)), Some(by)) = (watches.last(), draw.somebody()) else { return };
+            follow(draw, &by, uri);
+        }
+        "resourceRead" if result["data"].is_string() => {
+            draw.wants(json!({"data": result["data"].clone()}));
+        }
+        "runAutomation" => match names.symbolic(&result["resource"]) {
+            Some(known) => draw.wants(json!({"resource": known})),
+            None => draw.bind_result(result),
+        },
+        // A page does not hold everything.
+        "listSessions" if paged(draw) => {}
+        "listSessions" => {
+            let items = result["items"].as_array().cloned().unwrap_or_default();
+            let listed = items.iter().filter_map(|item| names.symbolic(&item["resource"]));
+            let listed: Vec<Value> = listed.map(|uri| json!({"resource": uri})).collect();
+            draw.wants(json!({"items": {"$contains": listed}}));
+        }
+        _ => {}
+    }
+}
+
+/// A chat is in the session's catalogue before whoever made it hears that it was made.
+fn announced(draw: &mut Draw) {
+    let Some(request) = draw.steps.last().and_then(|step| step.get("request")).cloned() else {
+        return;
+    };
+    let (by, params) = (request["by"].as_str().unwrap_or_default(), &request["params"]);
+    let chat = params["chat"].as_str().unwrap_or_default().replace("${new ", "${");
+    let session = params["channel"].as_str().unwrap_or_default();
+    let uri = session.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
+    let uri = uri.and_then(|name| draw.stage().bindings().get(name)).and_then(Value::as_str);
+    let follows =
+        |uri: &str| draw.stage().client(by).is_some_and(|(client, _)| client.is_subscribed(uri));
+    let followed = uri.is_some_and(follows);
+    if followed {
+        draw.put(json!({"mirror": {
+            "at": by, "of": session, "state": {"chats": {"$contains": [{"resource": chat}]}},
+            "rule": "chat.create.added-before-response",
+        }}));
+    }
+    if params.get("source").is_some() {
+        let made = draw.channels(ChannelKind::Chat).pop().map(|row| row.0);
+        look(draw, made);
+    }
+}
+
+fn paged(draw: &Draw) -> bool {
+    let params = draw.steps.last().and_then(|step| step.pointer("/request/params"));
+    params.is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
+}
+
+/// The channel of a request, and its state where it has one.
+type Place = (Option<String>, Option<(String, Value)>);
+
+fn channel(draw: &mut Draw, on: &On) -> Option<Place> {
+    Some(match on {
+        On::Root => (None, None),
+        On::Automations => (Some("ahp-automations://".to_owned()), None),
+        On::New(scheme) => (Some(format!("{scheme}${{new made{}}}", draw.number())), None),
+        On::Of(kind) => {
+            let channels = draw.channels(*kind);
+            let found = draw.dice.pick(&channels)?.clone();
+            (Some(found.0.clone()), Some(found))
+        }
+    })
+}
+
+fn drop_channel(params: &mut Value) {
+    if let Some(members) = params.as_object_mut() {
+        members.remove("channel");
+    }
+}
+
+/// Makes a request wrong in a way that has a name.
+fn deviate(draw: &mut Draw, row: &Row, params: &mut Value) -> &'static str {
+    match draw.dice.below(6) {
+        0 => {
+            let names: Vec<String> = params
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.to_string())
+                .filter(|name| name != "channel")
+                .collect();
+            let Some(name) = draw.dice.pick(&names).cloned() else { return "legal" };
+            let required = draw.protocol.check_type(
+                &draw
+                    .protocol
+                    .method(row.method)
+                    .map(|it| it.params_type.clone())
+                    .unwrap_or_default(),
+                &without(params, &name),
+            );
+            if required.iter().all(|error| error.soft) {
+                return "legal";
+            }
+            *params = without(params, &name);
+            "missing-member"
+        }
+        1 => {
+            let names: Vec<String> = params
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.to_string())
+                .filter(|name| name != "channel")
+                .collect();
+            let Some(name) = draw.dice.pick(&names) else { return "legal" };
+            params[name.as_str()] = json!([[7]]);
+            "wrong-type"
+        }
+        2 => {
+            if matches!(row.on, On::Root) {
+                return "legal";
+            }
+            let nowhere = match row.on {
+                On::New(_) => {
+                    draw.dice.pick(&["https://example.com/x", "x", "ahp-root://"]).copied()
+                }
+                _ => Some("ahp-session:/nowhere"),
+            };
+            params["channel"] = json!(nowhere);
+            "wrong-channel"
+        }
+        3 => {
+            params["x-fuzz"] = json!({"any": 1});
+            "extended"
+        }
+        _ => "again",
+    }
+}
+
+fn without(value: &Value, name: &str) -> Value {
+    let mut value = value.clone();
+    if let Some(members) = value.as_object_mut() {
+        members.remove(name);
+    }
+    value
+}
+
+/// Subscribes a client to a channel.
+pub fn follow(draw: &mut Draw, by: &str, uri: &str) -> Option<Told> {
+    subscription(draw, by, uri, "legal")
+}
+
+/// Subscribes somebody to a channel, or ends a subscription.
+pub fn subscribe(draw: &mut Draw) -> Option<Told> {
+    let by = draw.somebody()?;
+    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+    let (engine, _) = draw.stage().client(&by)?;
+    let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
+    let missing: Vec<String> = all.iter().filter(|uri| !held.contains(uri)).cloned().collect();
+    match draw.dice.below(10) {
+        0 | 1 => {
+            let uri = draw.dice.pick(&held)?.clone();
+            let channel = draw.named(&json!(uri))?;
+            draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
+            return Some(("unsubscribe".to_owned(), "legal", Came::Nothing));
+        }
+        2 => {
+            let gone: Vec<String> =
+                draw.known.iter().filter(|uri| !all.contains(uri)).cloned().collect();
+            let uri = draw.dice.pick(&gone).cloned();
+            let uri = uri.unwrap_or_else(|| "ahp-session:/nowhere".to_owned());
+            return subscription(draw, &by, &uri, "unknown-channel");
+        }
+        3 | 4 => {
+            let uri = draw.dice.pick(&held)?.clone();
+            return subscription(draw, &by, &uri, "again");
+        }
+        _ => {}
+    }
+    // What was made last is the least known.
+    let last = missing.last().filter(|_| draw.dice.clone().chance(40)).cloned();
+    let uri = last.or_else(|| draw.dice.pick(&missing).cloned())?;
+    subscription(draw, &by, &uri, "legal")
+}
+
+fn subscription(draw: &mut Draw, by: &str, uri: &str, deviation: &'static str) -> Option<Told> {
+    let channel = draw.named(&json!(uri))?;
+    let mut params = json!({});
+    match draw.dice.below(6) {
+        0 | 1 if uri.starts_with("ahp-chat:") => params["view"] = json!({"turns": 1}),
+        2 | 3 => params["delivery"] = json!({"maxLatencyMs": 200}),
+        _ => {}
+    }
+    let mut step = json!({"subscribe": {
+        "by": by, "channel": channel.clone(), "result": true, "error": true,
+    }});
+    if params != json!({}) {
+        step["subscribe"]["params"] = params;
+    }
+    let came = draw.act(step, |came, _| match came {
+        Came::Error(code) => rules::of_request("subscribe", Some(*code)).map(str::to_owned),
+        Came::Result(result) if result["snapshot"].is_object() => {
+            rules::of_request("subscribe", None).map(str::to_owned)
+        }
+        _ => None,
+    })?;
+    if let Came::Result(_) = &came {
+        draw.wants(json!({"snapshot": {"resource": channel}}));
+    }
+    Some(("subscribe".to_owned(), deviation, came))
+}
+
+/// Looks at a channel as somebody who comes late.
+pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
+    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+    let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
+    let channel = draw.named(&json!(uri))?;
+    let found = draw.stage().host().channels().find(|(known, ..)| *known == uri);
+    let (kind, state) = match found {
+        Some((_, kind, state)) => (Some(kind), state.clone()),
+        None => (None, Value::Null),
+    };
+    let shown = told_state(draw, kind, &channel, &state);
+    draw.act(
+        json!({"snapshot": {"of": channel, "state": shown, "rule": "subscribe.late-joiner-state"}}),
+        |_, _| None,
+    )?;
+    Some(("snapshot".to_owned(), "legal", Came::Result(Value::Null)))
+}
+
+/// What of a state clients have decided: a host has no choice there. Ids that nobody knows yet are named.
+fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state: &Value) -> Value {
+    let names = draw.names();
+    let mut number = draw.number();
+    let mut fresh = |_: &str| {
+        number += 1;
+        format!("found{number}")
+    };
+    let mut shown = names.binding("", state, &mut fresh).unwrap_or_else(|| json!({}));
+    draw.skip_to(number);
+    if draw.is_quiet()
+        && let Some(kind) = kind
+    {
+        let told = project(&names, state, &rules::shown(kind)).unwrap_or_else(|| json!({}));
+        for (name, value) in told.as_object().into_iter().flatten() {
+            // A list in which something is named stays as it is.
+            if shown.get(name).is_none() {
+                shown[&**name] = value.clone();
+            }
+        }
+    }
+    let accepted = draw.steps.iter().filter_map(|step| step.get("dispatch"));
+    let accepted = accepted.filter(|it| it["channel"] == *channel && it.get("accept").is_some());
+    for action in accepted.map(|it| &it["action"]) {
+        for (name, value) in action.as_object().into_iter().flatten() {
+            let held = state.get(name).and_then(|held| names.symbolic(held));
+            if held.as_ref() == Some(value) {
+                shown[&**name] = value.clone();
+            }
+        }
+        for (name, value) in action["config"].as_object().into_iter().flatten() {
+            if state["config"]["values"].get(name) == Some(value) {
+                shown["config"]["values"][&**name] = value.clone();
+            }
+        }
+    }
+    shown
+}
+
+/// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
+fn project(names: &Names, value: &Value, spec: &Value) -> Option<Value> {
+    match spec {
+        Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),
+        Value::Array(items) => {
+            let spec = items.first()?;
+            let all = value.as_array()?;
+            let shown: Vec<Value> = all
+                .iter()
+                .map(|item| project(names, item, spec).unwrap_or(json!("$present")))
+                .collect();
+            Some(json!(shown))
+        }
+        Value::Object(members) => {
+            if let Some(inner) = members.get("$or") {
+                let shown = project(names, value, inner);
+                return Some(if value.is_null() { json!("$absent") } else { shown? });
+            }
+            if let Some(inner) = members.get("$contains") {
+                let all = value.as_array()?;
+                let spec = inner.get(0)?;
+                let shown: Vec<Value> =
+                    all.iter().filter_map(|item| project(names, item, spec)).collect();
+                return (!shown.is_empty()).then(|| json!({"$contains": shown}));
+            }
+            let mut shown = json!({});
+            for (name, spec) in members {
+                let or_none = spec.get("$or").is_some();
+                let held = value.get(name).unwrap_or(&Value::Null);
+                if (or_none || !held.is_null())
+                    && let Some(inner) = project(names, held, spec)
+                {
+                    shown[&**name] = inner;
+                }
+            }
+            (shown != json!({})).then_some(shown)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! A scenario in the making: steps as values, which are drawn, taken away and made smaller before
+//! they become a scenario or its file.
+//!
+//! Knows: the members of a scenario file. Never knows: who drew the steps, and what for.
+//!
+//! Start at [`Draft`].
+
+use std::sync::Arc;
+
+use crate::run::suite::{Carried, Entry};
+use crate::scenario::load::{load, tree};
+use crate::scenario::parse::Scenario;
+use crate::scenario::verbs::{Form, VERBS};
+use crate::scenario::write::{self, Tree};
+use crate::wire::json::{Map, Value, json};
+use crate::wire::version::Version;
+
+/// A scenario whose steps are values: each an object with one member, as in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Its id.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The requirements that it names besides those of its steps.
+    pub proves: Vec<String>,
+    /// The oldest version that it holds for.
+    pub since: Version,
+    /// Its clients.
+    pub clients: Vec<String>,
+    /// What happens.
+    pub steps: Vec<Value>,
+}
+
+/// The requirement of whatever names none: nothing that a client sends may wedge a host.
+pub const ANYTHING: &str = "security.no-crash-fuzz";
+
+impl Draft {
+    /// The members of the file.
+    fn head(&self) -> Vec<(&'static str, Value)> {
+        let proves =
+            if self.proves.is_empty() { vec![ANYTHING.to_owned()] } else { self.proves.clone() };
+        let mut head = vec![
+            ("scenario", json!(self.id)),
+            ("title", json!(self.title)),
+            ("proves", json!(proves)),
+            ("spec", json!(format!(">={}", self.since))),
+        ];
+        if self.steps.iter().any(|step| step.get("turn").is_some()) {
+            head.push(("profile", json!("agent")));
+        }
+        if self.steps.iter().any(|step| step.pointer("/send/size").is_some()) {
+            head.push(("aggressive", json!(true)));
+        }
+        head.push(("clients", json!(self.clients)));
+        head
+    }
+
+    /// The scenario, for playing.
+    ///
+    /// # Errors
+    /// The first mistake in it, such as a name that nothing binds.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        let mut root: Map = self.head().into_iter().collect();
+        root.insert("steps".to_owned(), Value::Array(self.steps.clone()));
+        match tree(&Value::Object(root)) {
+            (Some(scenario), errors) if errors.is_empty() => Ok(scenario),
+            (_, errors) => Err(errors.first().map(ToString::to_string).unwrap_or_default()),
+        }
+    }
+
+    /// The scenario as a file.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in self.head() {
+            write::member(&mut text, 0, key, &Tree::of(&value));
+        }
+        text.push_str("steps:\n");
+        for (verb, members) in self.steps.iter().filter_map(verb_of) {
+            let members = members.as_object().into_iter().flatten();
+            let members =
+                members.filter_map(|(key, value)| Some((known(verb, key)?, Tree::of(value))));
+            write::step(&mut text, &write::Step { verb, members: members.collect() });
+        }
+        text
+    }
+
+    /// The scenario as it comes out of its file, with the file.
+    ///
+    /// # Errors
+    /// The first mistake in it.
+    pub fn entry(&self) -> Result<Entry, String> {
+        let path = format!("{}.yaml", self.id);
+        let loaded = load(&path, &self.text(), &Carried);
+        if let Some(error) = loaded.errors.first() {
+            return Err(error.to_string());
+        }
+        let scenario = loaded.scenario.ok_or("no scenario")?;
+        Ok(Entry { scenario: Arc::new(scenario), sources: loaded.sources.into() })
+    }
+}
+
+/// The verb of a step and its members.
+pub fn verb_of(step: &Value) -> Option<(&'static str, &Value)> {
+    let (name, members) = step.as_object()?.iter().next()?;
+    let row = VERBS.iter().find(|row| row.name == &**name)?;
+    Some((row.name, members))
+}
+
+/// The members of a step, to be changed.
+pub fn members_mut(step: &mut Value) -> Option<&mut Map> {
+    step.as_object_mut()?.iter_mut().next()?.1.as_object_mut()
+}
+
+/// The clients that a step is about.
+pub fn clients_of(step: &Value) -> Vec<String> {
+    let Some((verb, members)) = verb_of(step) else { return Vec::new() };
+    let row = VERBS.iter().find(|row| row.name == verb);
+    let fields = row.into_iter().flat_map(|row| row.fields);
+    let fields = fields.filter(|field| matches!(field.form, Form::Client | Form::Clients));
+    fields.filter_map(|field| members.get(field.name)).flat_map(names).collect()
+}
+
+/// A name or a list of names.
+pub fn names(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(name) => vec![name.to_string()],
+        Value::Array(names) => {
+            names.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The step with `${name}` where it had `${new name}`.
+pub fn minted(step: &Value) -> Value {
+    match step {
+        Value::String(text) => json!(text.replace("${new ", "${")),
+        Value::Array(items) => items.iter().map(minted).collect(),
+        Value::Object(members) => Value::Object(
+            members.iter().map(|(key, value)| (key.to_string(), minted(value))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn known(verb: &str, key: &str) -> Option<&'static str> {
+    let row = VERBS.iter().find(|row| row.name == verb)?;
+    row.fields.iter().find(|field| field.name == key).map(|field| field.name)
+}

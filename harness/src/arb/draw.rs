@@ -1,0 +1,573 @@
+//! A conversation being drawn: every step is played on a stage at once, so that the next one can be aimed
+//! at what there is, and the scenario can say what has to come of it.
+//!
+//! What came of a step on the stage becomes an expectation only where a requirement stands behind it:
+//! the tables of [`rules`](super::rules) and the host's own rules say which.
+//!
+//! Knows: the stage, names, dice. Never knows: which steps there are to draw.
+//!
+//! Start at [`Draw::act`].
+
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::scenario::load::tree;
+use crate::scenario::parse::Scenario;
+use crate::transcript::{ConnId, Event};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Kind, Message};
+use crate::wire::protocol::Protocol;
+use crate::wire::sample::{Sampler, Sampling};
+use crate::wire::version::Version;
+
+use super::draft::{Draft, members_mut};
+use super::generate::Taste;
+use super::names::Names;
+use super::rules;
+use super::stage::{Passed, Stage};
+
+/// How long the host is given to do what a step has set in motion.
+const PAUSE: Duration = Duration::from_millis(1_300);
+/// Most things that are waited for after one step.
+const MOST_WAITS: usize = 8;
+/// How much longer than on the stage is waited for what nobody is told of, in milliseconds.
+const LEEWAY: u128 = 50;
+/// A host that has nothing to do for so long is at rest.
+const REST: Duration = Duration::from_millis(250);
+
+/// What became of a client's step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Came {
+    /// The action came back accepted.
+    Accepted,
+    /// The action came back with a reason.
+    Rejected,
+    /// Nothing came.
+    Nothing,
+    /// A result came.
+    Result(Value),
+    /// An error came, with its code.
+    Error(i64),
+    /// The host closed the connection.
+    Closed,
+}
+
+/// An outcome in a word.
+pub fn word(came: &Came) -> &'static str {
+    match came {
+        Came::Accepted => "accepted",
+        Came::Rejected => "rejected",
+        Came::Nothing => "nothing",
+        Came::Result(_) => "result",
+        Came::Error(_) => "error",
+        Came::Closed => "closed",
+    }
+}
+
+/// A conversation in the making.
+pub struct Draw {
+    /// Every choice.
+    pub dice: Dice,
+    /// The tables of the version that is spoken.
+    pub protocol: &'static Protocol,
+    /// The steps so far.
+    pub steps: Vec<Value>,
+    /// The clients of the scenario.
+    pub clients: Vec<String>,
+    stage: Stage,
+    fresh: usize,
+    /// Whether the stage is of no use any more.
+    pub broken: bool,
+    /// What scripts and files are mostly about: a part of their text.
+    pub focus: &'static str,
+    /// Every channel that there ever was.
+    pub known: Vec<String>,
+    /// What the target can be asked for.
+    pub taste: Taste,
+    seed: u64,
+}
+
+impl Draw {
+    /// A conversation without steps.
+    pub fn new(version: Version, seed: u64, taste: Taste, clients: &[&str]) -> Option<Draw> {
+        let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
+        let empty = scenario(&clients, &[])?;
+        Some(Draw {
+            dice: Dice::seeded(seed),
+            protocol: Protocol::played(version)?,
+            steps: Vec::new(),
+            stage: Stage::new(empty, version, seed),
+            clients,
+            fresh: 0,
+            broken: false,
+            focus: "",
+            known: Vec::new(),
+            taste,
+            seed,
+        })
+    }
+
+    /// A word of this conversation alone.
+    pub fn tag(&self) -> String {
+        format!("{:06x}", self.seed & 0xff_ffff)
+    }
+
+    /// A number that no name has yet.
+    pub fn number(&mut self) -> usize {
+        self.fresh += 1;
+        self.fresh
+    }
+
+    /// The stage.
+    pub fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// The present names.
+    pub fn names(&self) -> Names {
+        Names::of(self.stage.bindings())
+    }
+
+    /// A value with names for what the host made. `None` where it cannot be named.
+    pub fn named(&self, value: &Value) -> Option<Value> {
+        self.names().symbolic(value)
+    }
+
+    /// A value of the protocol, drawn.
+    pub fn sample<T>(&mut self, plain: bool, draw: impl FnOnce(&mut Sampler<'_>) -> T) -> T {
+        let dice = &mut self.dice;
+        let mut choose = |count| if plain { 0 } else { dice.below(count) };
+        draw(&mut self.protocol.sampler(Sampling::default(), &mut choose))
+    }
+
+    /// The clients that have shaken hands and are connected.
+    pub fn present(&self) -> Vec<String> {
+        let here = |name: &&String| self.connection(name).is_some();
+        self.clients.iter().filter(here).cloned().collect()
+    }
+
+    /// One of the clients that are there.
+    pub fn somebody(&mut self) -> Option<String> {
+        let present = self.present();
+        self.dice.pick(&present).cloned()
+    }
+
+    /// The id and the connection of a client that has shaken hands.
+    pub fn connection(&self, name: &str) -> Option<(String, ConnId)> {
+        let (engine, conn) = self.stage.client(name)?;
+        engine.version()?;
+        Some((engine.client_id.clone(), conn?))
+    }
+
+    /// The channels of a kind, with their states.
+    pub fn channels(&self, kind: ChannelKind) -> Vec<(String, Value)> {
+        let all = self.stage.host().channels().filter(|(_, of, _)| *of == kind);
+        all.map(|(uri, _, state)| (uri.to_owned(), state.clone())).collect()
+    }
+
+    /// Whether the host has nothing to do for now, so that what comes of a step is certain.
+    pub fn is_quiet(&self) -> bool {
+        self.stage.is_quiet(REST)
+    }
+
+    /// Plays a step that cannot fail and keeps it. `None` where it failed after all.
+    pub fn put(&mut self, step: Value) -> Option<Vec<Passed>> {
+        let playable = scenario(&self.clients, std::slice::from_ref(&step));
+        let passed = playable.and_then(|scenario| self.stage.play(scenario));
+        match passed {
+            Some(passed) => {
+                self.steps.push(step);
+                let there = self.stage.host().channels().map(|(uri, ..)| uri);
+                let new: Vec<String> = there
+                    .filter(|uri| !self.known.iter().any(|it| it == uri))
+                    .map(str::to_owned)
+                    .collect();
+                self.known.extend(new);
+                Some(passed)
+            }
+            None => {
+                self.broken = true;
+                None
+            }
+        }
+    }
+
+    /// Plays a step of a client and writes down what has to come of it. `rule` says which requirement
+    /// stands behind an outcome, if there is one.
+    pub fn act(
+        &mut self,
+        step: Value,
+        rule: impl FnOnce(&Came, &Draw) -> Option<String>,
+    ) -> Option<Came> {
+        let certain = self.is_quiet();
+        let passed = self.put(step)?;
+        let came = came(&passed);
+        if certain && let Some(rule) = rule(&came, self) {
+            self.wish(&came, &rule);
+        }
+        self.hear(&passed);
+        Some(came)
+    }
+
+    /// Writes into the last step what has to come of it.
+    fn wish(&mut self, came: &Came, rule: &str) {
+        let weighty = crate::ledger::Ledger::of(self.stage.version()).find(rule).is_some();
+        let Some(step) = self.steps.last_mut().filter(|_| weighty) else { return };
+        let request = step.get("request").is_some() || step.get("subscribe").is_some();
+        let answer = step.get("answer").is_some() || step.get("initialize").is_some();
+        let Some(members) = members_mut(step) else { return };
+        let code = json!({"code": {"$type": "integer"}});
+        match came {
+            Came::Accepted => drop(members.insert("accept", json!(true))),
+            Came::Rejected => drop(members.insert("refused", json!(true))),
+            Came::Nothing if answer => drop(members.insert("none", json!(true))),
+            Came::Nothing => drop(members.insert("ignored", json!(true))),
+            Came::Result(_) => {
+                members.remove("error");
+                members.insert("result", json!(true));
+            }
+            Came::Error(found) => {
+                members.remove("result");
+                let fixed = rules::FIXED_CODES.contains(found);
+                members.insert("error", if fixed { json!({"code": found}) } else { code });
+            }
+            Came::Closed if request || answer => drop(members.insert("closed", json!(true))),
+            Came::Closed => return,
+        }
+        members.insert("rule", json!(rule));
+    }
+
+    /// Adds a pattern to what the last step wants as its result.
+    pub fn wants(&mut self, pattern: Value) {
+        let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
+        if members.get("rule").is_some() && members.get("result").is_some() {
+            members.insert("result", pattern);
+        }
+    }
+
+    /// Names what the result of the last step is the first to say.
+    pub fn bind_result(&mut self, result: &Value) {
+        let names = self.names();
+        let mut number = self.fresh;
+        let mut fresh = |member: &str| {
+            number += 1;
+            format!("{}{number}", short(member))
+        };
+        let found = names.binding("", result, &mut fresh);
+        self.fresh = number;
+        let Some(found) = found else { return };
+        let Some(step) = self.steps.pop() else { return };
+        let mut step = step;
+        if let Some(members) = members_mut(&mut step) {
+            members.remove("error");
+            members.insert("result", found.clone());
+        }
+        self.stage.learn(&found, result);
+        self.steps.push(step);
+    }
+
+    /// Numbers up to this one are taken.
+    pub fn skip_to(&mut self, number: usize) {
+        self.fresh = self.fresh.max(number);
+    }
+
+    /// Waits for what the host has said by itself: everything that has an id which nobody knows yet, which
+    /// is given a name, and the last of each kind that a requirement promises.
+    /// Says when the last of it happened.
+    pub fn hear(&mut self, passed: &[Passed]) -> Option<Duration> {
+        let heard = self.heard(passed);
+        let mut waits = 0;
+        let mut until = None;
+        for (place, (client, at, message)) in heard.iter().enumerate() {
+            let name = named_as(message);
+            let row = rules::EVENTS.iter().find(|(known, _)| *known == name);
+            let last = !heard[place + 1..].iter().any(|(.., later)| named_as(later) == name);
+            let rule = row.filter(|_| last).map(|row| row.1);
+            let step = match (self.binding(client, message, rule), rule) {
+                (Some(step), _) => step,
+                (None, Some(rule)) => match self.telling(client, message, rule) {
+                    Some(step) => step,
+                    None => continue,
+                },
+                (None, None) => continue,
+            };
+            waits += 1;
+            if waits > MOST_WAITS || self.put(step).is_none() {
+                break;
+            }
+            // What only names something may be left out in the end.
+            if rule.is_some() {
+                until = Some(*at);
+            }
+        }
+        until
+    }
+
+    /// What the host has said by itself, each thing once, with the client that heard it first.
+    fn heard(&self, passed: &[Passed]) -> Vec<(String, Duration, Message)> {
+        let mut heard: Vec<(String, Duration, Message)> = Vec::new();
+        for Passed { client, at, event } in passed {
+            let Event::Received(seen) = event else { continue };
+            let Some(message) = seen.message().filter(|it| it.kind() == Kind::Notification) else {
+                continue;
+            };
+            let own = !message.params()["origin"].is_null();
+            let known = heard.iter().any(|(.., other)| other.value() == message.value());
+            if !own && !known && self.clients.contains(client) {
+                heard.push((client.clone(), *at, message.clone()));
+            }
+        }
+        heard
+    }
+
+    fn binding(&mut self, client: &str, message: &Message, rule: Option<&str>) -> Option<Value> {
+        let params = message.params();
+        let names = self.names();
+        let mut number = self.fresh;
+        let mut fresh = |member: &str| {
+            number += 1;
+            format!("{}{number}", short(member))
+        };
+        let action = message.method() == Some("action");
+        let value = if action { &params["action"] } else { params };
+        let found = names.binding("", value, &mut fresh);
+        self.fresh = number;
+        let mut found = found?;
+        merge(&mut found, &self.told(value, &names));
+        self.wait(client, message, found, rule)
+    }
+
+    fn telling(&self, client: &str, message: &Message, rule: &str) -> Option<Value> {
+        let params = message.params();
+        let action = message.method() == Some("action");
+        let value = if action { &params["action"] } else { params };
+        // The harness made this one up, and makes up another one the next time.
+        if value["id"].as_str().is_some_and(|id| id.starts_with("release-")) {
+            return None;
+        }
+        let told = self.told(value, &self.names());
+        self.wait(client, message, told, Some(rule))
+    }
+
+    /// What tells a message from others, and what the reference host alone says just so.
+    fn told(&self, value: &Value, names: &Names) -> Value {
+        let mut told = telling(value, names);
+        for member in ["data", "commandLine"].into_iter().filter(|_| self.taste.reference) {
+            let text = value.get(member).filter(|it| it.is_string());
+            if let Some(text) = text.and_then(|text| names.symbolic(text)) {
+                told[member] = text;
+            }
+        }
+        if value.get("total").is_some_and(|total| *total == value["progress"]) {
+            told["progress"] = value["progress"].clone();
+        }
+        told
+    }
+
+    fn wait(&self, at: &str, message: &Message, looks: Value, rule: Option<&str>) -> Option<Value> {
+        let params = message.params();
+        let mut members = json!({"at": at});
+        if message.method() == Some("action") {
+            members["type"] = params["action"]["type"].clone();
+            members["channel"] = self.names().symbolic(&params["channel"])?;
+            members["where"] = json!({"action": looks});
+        } else {
+            members["method"] = json!(message.method());
+            members["where"] = looks;
+        }
+        if let Some(rule) = rule {
+            members["rule"] = json!(rule);
+        }
+        // A watch tells of nothing else in between.
+        let next = members["type"] == "resourceWatch/changed" && rule.is_some();
+        Some(if next { json!({"next": members}) } else { json!({"expect": members}) })
+    }
+
+    /// Lets the host do what it has been set to do, and waits for what it says.
+    pub fn pause(&mut self) {
+        let began = self.stage.now();
+        let (passed, changed) = self.stage.rest(PAUSE);
+        let heard = self.hear(&passed).unwrap_or_default();
+        // Nobody is told of what happens: only time shows it.
+        let begun = heard.max(began);
+        if let Some(changed) = changed.filter(|changed| *changed > begun) {
+            let how_long = (changed - begun).as_millis() + LEEWAY;
+            self.put(json!({"rest": {"for": format!("{how_long}ms")}}));
+        }
+    }
+
+    /// The draft of what was drawn. Steps that only bind names which nobody uses are left out.
+    pub fn draft(mut self, id: &str, title: &str) -> Draft {
+        prune(&mut self.steps);
+        let mut proves: Vec<String> = Vec::new();
+        for rule in self.steps.iter().filter_map(rule_of) {
+            if !proves.contains(&rule) {
+                proves.push(rule);
+            }
+        }
+        Draft {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            proves,
+            since: self.stage.version(),
+            clients: self.clients,
+            steps: self.steps,
+        }
+    }
+}
+
+/// Adds the members of one object to another, and inside of those that both have.
+fn merge(value: &mut Value, more: &Value) {
+    for (name, more) in more.as_object().into_iter().flatten() {
+        match value.get_mut(name) {
+            Some(inner) => merge(inner, more),
+            None => value[&**name] = more.clone(),
+        }
+    }
+}
+
+/// The name of what a notification says: the type of its action, or its method.
+fn named_as(message: &Message) -> &str {
+    let action = message.params()["action"]["type"].as_str();
+    action.or(message.method()).unwrap_or_default()
+}
+
+/// What tells a message from others of its kind: the ids that have names, and what was decided.
+fn telling(value: &Value, names: &Names) -> Value {
+    const TELLING: [&str; 10] = [
+        "turnId",
+        "toolCallId",
+        "requestId",
+        "id",
+        "kind",
+        "status",
+        "operationId",
+        "queuedMessageId",
+        "session",
+        "progressToken",
+    ];
+    const INSIDE: [(&str, &str); 5] = [
+        ("summary", "resource"),
+        ("request", "url"),
+        ("lifecycle", "status"),
+        ("state", "kind"),
+        ("automation", "resource"),
+    ];
+    let mut told = json!({});
+    for member in TELLING {
+        let scalar = value.get(member).filter(|it| !it.is_object());
+        if let Some(value) = scalar.and_then(|value| names.symbolic(value)) {
+            told[member] = value;
+        }
+    }
+    for (member, inner) in INSIDE {
+        let scalar = value.get(member).and_then(|it| it.get(inner));
+        if let Some(value) = scalar.and_then(|value| names.symbolic(value)) {
+            told[member] = json!({});
+            told[member][inner] = value;
+        }
+    }
+    let changes = value.pointer("/changes/items").and_then(|items| names.symbolic(items));
+    if let Some(items) = changes {
+        told["changes"] = json!({"items": items});
+    }
+    told
+}
+
+/// The requirement that a step names.
+pub fn rule_of(step: &Value) -> Option<String> {
+    let (_, members) = step.as_object()?.iter().next()?;
+    members.get("rule")?.as_str().map(str::to_owned)
+}
+
+/// Leaves out waits for names that no later step uses and that prove nothing. One that a later wait of
+/// the same kind has to go past stays.
+pub fn prune(steps: &mut Vec<Value>) {
+    let mut kept: Vec<Value> = Vec::new();
+    let mut later = String::new();
+    let mut past: Vec<[Value; 4]> = Vec::new();
+    for step in steps.drain(..).rev() {
+        let binds = step.get("expect").is_some() && rule_of(&step).is_none();
+        let text = step.to_string();
+        let used = text.split("$bind ").skip(1).any(|rest| {
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+            later.contains(&format!("${{{name}}}"))
+        });
+        let kind = ["at", "type", "method", "channel"].map(|name| step["expect"][name].clone());
+        if !binds || used || past.contains(&kind) {
+            if binds {
+                past.push(kind);
+            }
+            later.push_str(&text);
+            kept.push(step);
+        }
+    }
+    kept.reverse();
+    *steps = kept;
+}
+
+/// What came of the last thing that a client sent.
+fn came(passed: &[Passed]) -> Came {
+    let sent = passed.iter().rposition(|it| matches!(it.event, Event::Sent(_)));
+    let Some(at) = sent else { return Came::Nothing };
+    let Passed { client, event: Event::Sent(seen), .. } = &passed[at] else { return Came::Nothing };
+    let asked = seen.message();
+    for Passed { client: who, event, .. } in &passed[at + 1..] {
+        match event {
+            Event::Received(answer) if who == client => {
+                if let Some(came) = answer.message().and_then(|answer| answers(asked, answer)) {
+                    return came;
+                }
+            }
+            Event::Closed { by: crate::transcript::Side::Host, .. } if who == client => {
+                return Came::Closed;
+            }
+            _ => {}
+        }
+    }
+    Came::Nothing
+}
+
+fn answers(asked: Option<&Message>, answer: &Message) -> Option<Came> {
+    match answer.kind() {
+        Kind::Success | Kind::Failure => {
+            let same = asked.is_none_or(|asked| asked.id() == answer.id());
+            let null = answer.id().is_none_or(Value::is_null);
+            (same || null).then(|| match answer.error_code() {
+                Some(code) => Came::Error(code),
+                None => Came::Result(answer.result().cloned().unwrap_or_default()),
+            })
+        }
+        Kind::Notification => {
+            let params = answer.params();
+            let seq = &asked?.params()["clientSeq"];
+            let own = !seq.is_null() && params["origin"]["clientSeq"] == *seq;
+            own.then(|| match params["rejectionReason"].is_null() {
+                true => Came::Accepted,
+                false => Came::Rejected,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A scenario of single steps, for the stage.
+fn scenario(clients: &[String], steps: &[Value]) -> Option<Scenario> {
+    let root = json!({
+        "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
+        "clients": clients, "steps": steps,
+    });
+    // That a name is bound is for the whole to say.
+    tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())
+}
+
+/// What a name for a member begins with.
+fn short(member: &str) -> &'static str {
+    match member {
+        "toolCallId" => "call",
+        "resource" | "chat" | "defaultChat" | "channel" => "uri",
+        "uriTemplate" => "changes",
+        _ => "id",
+    }
+}

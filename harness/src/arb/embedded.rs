@@ -1,0 +1,101 @@
+//! Drawn conversations on the reference host in memory.
+//!
+//! Knows: the simulation, faults. Never knows: how tables are shown.
+//!
+//! Start at [`Ground`].
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::agent::mode::Mode;
+use crate::host::Host;
+use crate::host::engine::{Config, RefHost};
+use crate::host::fault::Fault;
+use crate::run::case::Setup;
+use crate::run::play::{Counting, Play, Verdict};
+use crate::run::sim;
+use crate::scenario::parse::Scenario;
+use crate::wire::version::Version;
+
+use super::draft::Draft;
+use super::finding::{Finding, findings};
+use super::shrink::{self, Shows};
+
+/// How long a wait may take, in virtual time.
+const LIMIT: Duration = Duration::from_secs(2);
+/// The seed of the hosts: another one than the stage's, so that an id that only the stage knows shows.
+const SEED: u64 = 7;
+
+/// A reference host in memory, a new one for each play.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The version that is spoken.
+    pub version: Version,
+    agent: Mode,
+    faults: Vec<Fault>,
+}
+
+impl Ground {
+    /// Hosts with these faults, whose agent is played in this way.
+    pub fn of(version: Version, agent: Mode, faults: &[Fault]) -> Ground {
+        Ground { version, agent, faults: faults.to_vec() }
+    }
+
+    /// The same without faults.
+    fn honest(&self) -> Ground {
+        Ground { faults: Vec::new(), ..self.clone() }
+    }
+
+    /// Plays a scenario.
+    pub fn play(&self, scenario: Scenario) -> Verdict {
+        let epoch = Duration::from_millis(Config::default().epoch_ms);
+        let mut config = sim::settings_with(&scenario, SEED, epoch, self.agent);
+        config.faults.clone_from(&self.faults);
+        self.play_on(scenario, &mut RefHost::new(config))
+    }
+
+    /// Plays a scenario on some other host.
+    pub fn play_on(&self, scenario: Scenario, host: &mut dyn Host) -> Verdict {
+        let epoch = Duration::from_millis(Config::default().epoch_ms);
+        let setup = Setup::of(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
+        let setup = Setup { agent: self.agent, ..setup };
+        sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
+    }
+
+    /// What a draft finds.
+    pub fn found(&self, draft: &Draft) -> Vec<Finding> {
+        let Ok(scenario) = draft.scenario() else { return Vec::new() };
+        findings(&self.play(scenario))
+    }
+
+    /// Makes a draft small that finds something by this rule.
+    pub fn small(&self, draft: Draft, rule: &str) -> Draft {
+        now(shrink::shrink(draft, &mut Planted { ground: self, rule }))
+    }
+}
+
+struct Planted<'a> {
+    ground: &'a Ground,
+    rule: &'a str,
+}
+
+impl Shows for Planted<'_> {
+    async fn shows(&mut self, draft: &Draft) -> bool {
+        let found = self.ground.found(draft);
+        // What an honest host does too is our own mistake.
+        found.iter().any(|finding| finding.rule == self.rule)
+            && self.ground.honest().found(draft).is_empty()
+    }
+}
+
+/// The value of a future that never waits.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Conversations of several clients, drawn from dice: legal for the most part, with deviations that have
+//! names, and what has to come of every step as far as a requirement says it.
+//!
+//! A conversation has a theme, which makes some moves more likely than others, so that everything has its
+//! turn. What can be done, and what comes of it, is asked of a stage; new versions and actions need nothing
+//! here but their tables.
+//!
+//! Knows: moves and how often they are made. Never knows: what is played with the scenario.
+//!
+//! Start at [`Generator::sequence`].
+
+use crate::agent::mode::Mode;
+use crate::dice::Dice;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::json;
+use crate::wire::version::Version;
+
+use super::act::{self, Told};
+use super::ask;
+use super::draft::Draft;
+use super::draw::Draw;
+use super::{lines, talk};
+
+/// Draws conversations of one version.
+#[derive(Clone, Copy, Debug)]
+pub struct Generator {
+    version: Version,
+    seed: u64,
+    taste: Taste,
+}
+
+/// What a target can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Taste {
+    /// Who plays the agent's scripts, if anybody does.
+    pub agent: Option<Mode>,
+    /// Whether the host can be restarted.
+    pub restarts: bool,
+    /// Whether it may be harmed.
+    pub aggressive: bool,
+    /// Whether it is the reference host, whose files, shells and settings are known.
+    pub reference: bool,
+}
+
+impl Taste {
+    /// Everything: the target is the reference host.
+    pub const ALL: Taste =
+        Taste { agent: Some(Mode::Host), restarts: true, aggressive: true, reference: true };
+}
+
+/// A conversation, and what was done in it.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// Its own seed: with it alone it can be drawn again.
+    pub seed: u64,
+    /// What is played.
+    pub draft: Draft,
+    /// What was done and what came of it on the stage.
+    pub told: Vec<Told>,
+}
+
+type Move = fn(&mut Draw) -> Option<Told>;
+
+/// Every move, with its name and how often it is made where no theme says otherwise.
+const MOVES: &[(&str, usize, Move)] = &[
+    ("turn", 10, talk::turn),
+    ("release", 4, talk::release),
+    ("chat", 14, |draw| act::dispatch(draw, &[ChannelKind::Chat])),
+    ("decide", 8, decide),
+    ("session", 8, |draw| act::dispatch(draw, &[ChannelKind::Session])),
+    ("root", 2, |draw| act::dispatch(draw, &[ChannelKind::Root])),
+    ("terminal", 1, |draw| act::dispatch(draw, &[ChannelKind::Terminal])),
+    ("annotations", 1, |draw| act::dispatch(draw, &[ChannelKind::Annotations])),
+    ("automations", 1, |draw| act::dispatch(draw, &[ChannelKind::Automations])),
+    ("runs", 1, |draw| act::dispatch(draw, &[ChannelKind::AutomationRun])),
+    ("changesets", 1, |draw| act::dispatch(draw, &[ChannelKind::Changeset])),
+    ("join-in", 2, |draw| {
+        let sessions = draw.channels(ChannelKind::Session);
+        act::dispatch_on(draw, ChannelKind::Session, &sessions, &["session/activeClientSet"], 10)
+    }),
+    ("servers", 0, |draw| {
+        const SERVERS: &[&str] = &[
+            "session/mcpServerStartRequested",
+            "session/mcpServerStopRequested",
+            "session/customizationToggled",
+        ];
+        let sessions = draw.channels(ChannelKind::Session);
+        act::dispatch_on(draw, ChannelKind::Session, &sessions, SERVERS, 10)
+    }),
+    ("folders", 0, |draw| {
+        const FOLDERS: &[&str] = &["WorkingDirectorySet", "WorkingDirectoryRemoved"];
+        let kind = *draw.dice.pick(&[ChannelKind::Session, ChannelKind::Chat])?;
+        let names: Vec<String> = FOLDERS
+            .iter()
+            .map(|name| format!("{}/w{}", kind.family(), &name[1..]))
+            .chain(
+                (kind == ChannelKind::Session)
+                    .then(|| "session/workingDirectoryReplaced".to_owned()),
+            )
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let channels = draw.channels(kind);
+        act::dispatch_on(draw, kind, &channels, &names, 10)
+    }),
+    ("queue", 3, queue),
+    ("window", 0, window),
+    ("tokens", 0, |draw| ask::ask(draw, |it| it == "authenticate")),
+    ("ask-server", 0, |draw| lines::raw_called(draw, "side-channel")),
+    ("again", 0, lines::again),
+    ("subscribe", 8, ask::subscribe),
+    ("look", 4, |draw| ask::look(draw, None)),
+    ("sessions", 4, |draw| {
+        ask::ask(draw, |it| {
+            ["createSession", "disposeSession", "listSessions", "ping"].contains(&it)
+        })
+    }),
+    ("chats", 3, |draw| {
+        ask::ask(draw, |it| ["createChat", "disposeChat", "moveChat", "fetchTurns"].contains(&it))
+    }),
+    ("files", 2, |draw| ask::ask(draw, |it| it.starts_with("resource"))),
+    ("watches", 1, |draw| ask::ask(draw, |it| it == "createResourceWatch")),
+    ("make-terminal", 1, |draw| ask::ask(draw, |it| it.ends_with("Terminal"))),
+    ("operations", 1, |draw| ask::ask(draw, |it| it == "invokeChangesetOperation")),
+    ("run", 1, |draw| ask::ask(draw, |it| it.contains("utomation"))),
+    ("other", 1, |draw| ask::ask(draw, |_| true)),
+    ("line", 4, lines::come_and_go),
+    ("join", 3, lines::join),
+    ("offer", 1, lines::offer),
+    ("raw", 2, lines::raw),
+];
+
+/// What a conversation is about: how it begins, and moves that are made more often in it.
+struct Theme {
+    name: &'static str,
+    opening: Opening,
+    focus: &'static str,
+    more: &'static [(&'static str, usize)],
+}
+
+#[derive(Clone, Copy)]
+enum Opening {
+    Session,
+    Folders,
+    Changes,
+    Plugins,
+    Automations,
+    Handshake,
+}
+
+const fn theme(
+    name: &'static str,
+    opening: Opening,
+    more: &'static [(&'static str, usize)],
+) -> Theme {
+    Theme { name, opening, focus: "", more }
+}
+
+const fn focused(
+    name: &'static str,
+    focus: &'static str,
+    more: &'static [(&'static str, usize)],
+) -> Theme {
+    Theme { name, opening: Opening::Session, focus, more }
+}
+
+const THEMES: &[Theme] = &[
+    theme("turns", Opening::Session, &[("turn", 20), ("decide", 20), ("chat", 20), ("release", 8)]),
+    focused("tools", "tool", &[("turn", 20), ("decide", 50), ("join-in", 6), ("line", 4)]),
+    focused(
+        "client tools",
+        "client",
+        &[
+            ("turn", 20),
+            ("decide", 40),
+            ("join-in", 14),
+            ("line", 8),
+            ("subscribe", 14),
+            ("look", 8),
+        ],
+    ),
+    focused("questions", "ask", &[("turn", 20), ("decide", 60), ("line", 4)]),
+    focused("queues", "hold", &[("queue", 50), ("turn", 25), ("release", 14), ("decide", 6)]),
+    focused("grants", "asked", &[("files", 90)]),
+    theme("folders", Opening::Folders, &[("folders", 60), ("chats", 6)]),
+    theme("sessions", Opening::Session, &[("sessions", 30), ("session", 10), ("subscribe", 10)]),
+    theme(
+        "chats",
+        Opening::Session,
+        &[("chats", 40), ("turn", 25), ("chat", 10), ("subscribe", 6), ("window", 14)],
+    ),
+    theme("metadata", Opening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
+    theme("lines", Opening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
+    theme(
+        "wire",
+        Opening::Handshake,
+        &[("raw", 40), ("offer", 35), ("join", 10), ("again", 10), ("tokens", 12)],
+    ),
+    theme("files", Opening::Session, &[("files", 80), ("watches", 20), ("subscribe", 20)]),
+    theme(
+        "terminals",
+        Opening::Session,
+        &[("make-terminal", 16), ("terminal", 40), ("subscribe", 20), ("line", 10)],
+    ),
+    theme("annotations", Opening::Session, &[("annotations", 60), ("subscribe", 20)]),
+    theme(
+        "automations",
+        Opening::Automations,
+        &[("automations", 25), ("run", 50), ("runs", 12), ("subscribe", 16), ("look", 14)],
+    ),
+    Theme {
+        name: "changes",
+        opening: Opening::Changes,
+        focus: "one.txt",
+        more: &[
+            ("turn", 14),
+            ("operations", 40),
+            ("subscribe", 20),
+            ("files", 6),
+            ("changesets", 24),
+            ("look", 14),
+            ("sessions", 6),
+        ],
+    },
+    Theme {
+        name: "plugins",
+        opening: Opening::Plugins,
+        focus: "plugin",
+        more: &[("join-in", 25), ("servers", 50), ("ask-server", 20), ("look", 14)],
+    },
+];
+
+/// Themes about what every host has its own way of: where files are, what a shell prints.
+const OWN: &[&str] = &["files", "grants", "changes", "folders"];
+
+/// Fewest moves of a conversation.
+const SHORTEST: usize = 3;
+/// How many more there can be.
+const LONGER: usize = 16;
+/// Of a hundred moves, after how many the host is given time.
+const PAUSED: usize = 75;
+/// Moves that come to nothing before a conversation ends.
+const IDLE: usize = 40;
+
+impl Generator {
+    /// A generator for a version.
+    pub fn new(version: Version, seed: u64, taste: Taste) -> Generator {
+        Generator { version, seed, taste }
+    }
+
+    /// The seed of the sequence of that number.
+    pub fn seed_of(&self, number: u64) -> u64 {
+        Dice::new(self.seed, number).roll()
+    }
+
+    /// The sequence of that number: the same seed and number, the same sequence.
+    pub fn sequence(&self, number: u64) -> Option<Sequence> {
+        self.of_seed(self.seed_of(number))
+    }
+
+    /// The sequence of a seed of its own.
+    pub fn of_seed(&self, seed: u64) -> Option<Sequence> {
+        sequence(self.version, seed, self.taste)
+    }
+}
+
+/// The conversation of a seed.
+fn sequence(version: Version, seed: u64, taste: Taste) -> Option<Sequence> {
+    let mut draw = Draw::new(version, seed, taste, &["A", "B", "C"])?;
+    let themes: Vec<&Theme> =
+        THEMES.iter().filter(|theme| taste.reference || !OWN.contains(&theme.name)).collect();
+    let theme = *draw.dice.pick(&themes)?;
+    draw.focus = theme.focus;
+    open(&mut draw, theme.opening)?;
+    let mut told = Vec::new();
+    let moves = SHORTEST + draw.dice.below(LONGER + 1);
+    let mut idle = 0;
+    while told.len() < moves && idle < IDLE && !draw.broken {
+        let Some((_, one)) = pick(&mut draw.dice, theme) else { break };
+        match one(&mut draw) {
+            Some(done) => told.push(done),
+            None => idle += 1,
+        }
+        if !draw.broken && draw.dice.chance(PAUSED) {
+            draw.pause();
+        }
+    }
+    close(&mut draw);
+    let title = format!("What is drawn about {} holds", theme.name);
+    let draft = draw.draft(&format!("fuzz/{seed:016x}"), &title);
+    // A conversation at whose end nobody is left may expect nothing.
+    draft.scenario().ok()?;
+    Some(Sequence { seed, draft, told })
+}
+
+/// A move, by how likely it is.
+fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
+    let weight = |name: &str, usual: usize| {
+        theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more)
+    };
+    let all: usize = MOVES.iter().map(|(name, usual, _)| weight(name, *usual)).sum();
+    let mut place = dice.below(all);
+    for (name, usual, one) in MOVES {
+        let share = weight(name, *usual);
+        if place < share {
+            return Some((name, *one));
+        }
+        place -= share;
+    }
+    None
+}
+
+/// How a conversation begins.
+fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
+    let mut config = json!({});
+    match opening {
+        Opening::Session => {}
+        Opening::Changes => {}
+        Opening::Folders => config["workingDirectories"] = json!(act::FOLDERS[..2]),
+        Opening::Plugins => {
+            let capabilities = json!({"capabilities": {"mcpApps": {}}});
+            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            draw.put(json!({"initialize": {"by": ["A", "B"], "params": capabilities}}))?;
+        }
+        Opening::Automations => {
+            let channels = json!(["ahp-root://"]);
+            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            draw.put(json!({"initialize": {"by": ["A", "B"], "subscribe": channels}}))?;
+            let step = json!({"subscribe": {"by": ["A", "B"], "channel": "ahp-automations://"}});
+            draw.put(step)?;
+            return Some(());
+        }
+        Opening::Handshake => {
+            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            draw.put(json!({"initialize": {"by": ["A", "B"]}}))?;
+            if draw.dice.chance(50) {
+                return Some(());
+            }
+        }
+    }
+    let root = draw.dice.chance(50);
+    let mut members = json!({"by": ["A", "B"], "root": root});
+    if config != json!({}) {
+        members["config"] = config;
+    }
+    let passed = draw.put(json!({"open": members}))?;
+    draw.hear(&passed);
+    draw.pause();
+    if matches!(opening, Opening::Changes) {
+        changes(draw)?;
+    }
+    Some(())
+}
+
+/// An agent changes two files, and somebody follows what has changed.
+fn changes(draw: &mut Draw) -> Option<()> {
+    let tag = draw.tag();
+    let script = format!("tool write \"one.txt\\none {tag}\"\ntool write \"two.txt\\ntwo {tag}\"");
+    draw.act(json!({"turn": {"by": "A", "id": "t0", "script": script}}), |_, _| None)?;
+    draw.pause();
+    let all = draw.channels(ChannelKind::Changeset);
+    let (uri, _) = draw.dice.pick(&all)?.clone();
+    ask::follow(draw, "A", &uri)?;
+    Some(())
+}
+
+/// Looks at the latest turn of a chat alone, and then loads what came before it or names it.
+fn window(draw: &mut Draw) -> Option<Told> {
+    let chats = draw.channels(ChannelKind::Chat);
+    let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
+    let long: Vec<_> = long.cloned().collect();
+    let (uri, state) = draw.dice.pick(&long)?.clone();
+    let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
+    let step = json!({"subscribe": {
+        "by": by, "channel": channel.clone(), "params": {"view": {"turns": 1}}, "result": true, "error": true,
+    }});
+    let came = draw.act(step, |_, _| None)?;
+    if draw.dice.chance(60) {
+        draw.act(json!({"request": {
+            "by": by, "method": "fetchTurns", "params": {"channel": channel}, "result": true, "error": true,
+        }}), |_, _| None)?;
+    } else if state["activeTurn"].is_null() {
+        let first = draw.named(&state["turns"][0]["id"])?;
+        let action = json!({"type": "chat/truncated", "turnId": first});
+        draw.act(json!({"dispatch": {"by": by, "channel": channel, "action": action}}), |_, _| {
+            Some("dispatch.table.client.chat.truncated".to_owned())
+        })?;
+    }
+    Some(("subscribe".to_owned(), "windowed", came))
+}
+
+/// How it ends: everything comes to rest, and somebody who comes late looks at what there is.
+fn close(draw: &mut Draw) {
+    if draw.broken {
+        return;
+    }
+    draw.pause();
+    draw.put(json!({"rest": {"for": "1200ms"}}));
+    if let Some(by) = draw.present().first().cloned() {
+        draw.put(json!({"barrier": {"by": by}}));
+        draw.put(json!({"request": {
+            "by": by, "method": "ping", "result": {}, "rule": "security.no-crash-fuzz",
+        }}));
+    }
+    for name in ["session", "chat"] {
+        let uri = draw.stage().bindings().get(name).and_then(|uri| uri.as_str().map(str::to_owned));
+        let there = |uri: &String| draw.stage().host().channels().any(|(known, ..)| known == uri);
+        if let Some(uri) = uri.filter(there) {
+            ask::look(draw, Some(uri));
+        }
+    }
+}
+
+/// Does something about what the agent waits for.
+fn decide(draw: &mut Draw) -> Option<Told> {
+    let mut chats = draw.channels(ChannelKind::Chat);
+    let mut open: Vec<&str> = Vec::new();
+    chats.retain(|(_, chat)| {
+        let before = open.len();
+        let parts = chat["activeTurn"]["responseParts"].as_array();
+        for part in parts.into_iter().flatten() {
+            let asks = part["request"].is_object() && part["response"].is_null();
+            open.extend_from_slice(match part["toolCall"]["status"].as_str() {
+                Some("pending-confirmation") => {
+                    &["chat/toolCallConfirmed", "chat/toolCallConfirmed"]
+                }
+                Some("pending-result-confirmation") => &["chat/toolCallResultConfirmed"],
+                Some("running") => &["chat/toolCallComplete", "chat/toolCallContentChanged"],
+                _ if asks => {
+                    &["chat/inputCompleted", "chat/inputCompleted", "chat/inputAnswerChanged"]
+                }
+                _ => &[],
+            });
+        }
+        if !chat["activeTurn"].is_null() {
+            open.push("chat/turnCancelled");
+        }
+        let last = chat["turns"].as_array().and_then(|turns| turns.last());
+        if last.is_some_and(|turn| turn["state"] == "error") {
+            open.push("chat/turnResume");
+        }
+        open.len() > before
+    });
+    let name = *draw.dice.pick(&open)?;
+    act::dispatch_on(draw, ChannelKind::Chat, &chats, &[name], 30)
+}
+
+/// Does something about the messages that wait in a chat, mostly in one that is busy.
+fn queue(draw: &mut Draw) -> Option<Told> {
+    const QUEUE: &[&str] = &[
+        "chat/pendingMessageSet",
+        "chat/pendingMessageSet",
+        "chat/pendingMessageSet",
+        "chat/pendingMessageRemoved",
+        "chat/queuedMessagesReordered",
+    ];
+    let all = draw.channels(ChannelKind::Chat);
+    let busy: Vec<_> = all.iter().filter(|row| !row.1["activeTurn"].is_null()).cloned().collect();
+    let chats = if busy.is_empty() || draw.dice.chance(10) { all } else { busy };
+    act::dispatch_on(draw, ChannelKind::Chat, &chats, QUEUE, 12)
+}

@@ -1,0 +1,103 @@
+//! What a text of the stage is called in the scenario: ids are symbolic there, so that the scenario
+//! means the same on every host.
+//!
+//! Knows: the bindings of the stage. Never knows: which step is drawn.
+//!
+//! Start at [`Names::symbolic`] and [`Names::binding`].
+
+use crate::scenario::bind::Bindings;
+use crate::wire::json::{Map, Value, json};
+
+use super::stage::is_made;
+
+/// A bound text at least so long is looked for inside of other texts too.
+const TELLING: usize = 16;
+/// Members whose ids no client ever has to name.
+const UNNAMED: [&str; 5] = ["partId", "startedAt", "commandId", "modifiedAt", "createdAt"];
+
+/// The texts that names are bound to, longest first.
+pub struct Names {
+    known: Vec<(String, String)>,
+}
+
+impl Names {
+    /// The names of bindings.
+    pub fn of(bindings: &Bindings) -> Names {
+        let texts = bindings.iter().filter_map(|(name, value)| {
+            let text = value.as_str().filter(|text| text.len() > 3 && *name != "version")?;
+            Some((text.to_owned(), name.clone()))
+        });
+        let mut known: Vec<_> = texts.collect();
+        known.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Names { known }
+    }
+
+    /// A value with every bound text replaced by its name. `None` where it has a text of the stage's host
+    /// that nothing has bound.
+    pub fn symbolic(&self, value: &Value) -> Option<Value> {
+        Some(match value {
+            Value::String(text) => Value::from(self.text(text)?),
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.symbolic(item)).collect::<Option<_>>()?)
+            }
+            Value::Object(members) => {
+                let mut object = Map::new();
+                for (key, value) in members {
+                    object.insert(self.text(key)?, self.symbolic(value)?);
+                }
+                Value::Object(object)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn text(&self, text: &str) -> Option<String> {
+        if let Some((_, name)) = self.known.iter().find(|(known, _)| known == text) {
+            return Some(format!("${{{name}}}"));
+        }
+        // A literal `$` is written twice; what is drawn with `${` in it is a name already.
+        let mut result =
+            if text.contains("${") { text.to_owned() } else { text.replace('$', "$$") };
+        for (known, name) in self.known.iter().filter(|(known, _)| known.len() >= TELLING) {
+            if result.contains(known.as_str()) {
+                result = result.replace(known.as_str(), &format!("${{{name}}}"));
+            }
+        }
+        (!is_made(&result)).then_some(result)
+    }
+
+    /// A pattern that binds every text of the host's in a value that has no name yet, under names that
+    /// `fresh` makes from the members they stand in. `None` where there is nothing to bind.
+    pub fn binding(
+        &self,
+        member: &str,
+        value: &Value,
+        fresh: &mut dyn FnMut(&str) -> String,
+    ) -> Option<Value> {
+        match value {
+            Value::String(text) if !UNNAMED.contains(&member) && is_made(text) => {
+                self.text(text).is_none().then(|| json!(format!("$bind {}", fresh(member))))
+            }
+            Value::Array(items) => {
+                let found: Vec<_> =
+                    items.iter().map(|item| self.binding(member, item, fresh)).collect();
+                if found.iter().all(Option::is_none) {
+                    return None;
+                }
+                Some(
+                    found.into_iter().map(|one| one.unwrap_or_else(|| json!("$present"))).collect(),
+                )
+            }
+            Value::Object(members) => {
+                let mut object = Map::new();
+                for (key, value) in members {
+                    if let Some(found) = self.binding(key, value, fresh) {
+                        object.insert(key.to_string(), found);
+                    }
+                }
+                (!object.is_empty()).then_some(Value::Object(object))
+            }
+            _ => None,
+        }
+    }
+}

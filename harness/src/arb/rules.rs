@@ -1,0 +1,178 @@
+//! Which requirement stands behind what came of a step: tables, by the name of the action, the method or
+//! the deviation. What no row names is not expected of anybody.
+//!
+//! Knows: ids of the ledger. Never knows: how steps are drawn.
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+/// Codes that the specification gives for a reason: an error with one of them has to have it.
+pub const FIXED_CODES: [i64; 10] =
+    [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
+
+/// Actions of the host that a conversation waits for, each with a requirement that it has to come.
+pub const EVENTS: &[(&str, &str)] = &[
+    ("chat/turnStarted", "chat.queue.consume-after-turn"),
+    ("chat/turnComplete", "chat.turn.exactly-one-end"),
+    ("chat/turnCancelled", "chat.turn.cancel"),
+    ("chat/error", "chat.turn.exactly-one-end"),
+    ("chat/toolCallReady", "chat.tool.ready-pending"),
+    ("chat/toolCallComplete", "chat.tool.approve-runs"),
+    ("chat/inputRequested", "subscribe.live-after-response"),
+    ("chat/pendingMessageRemoved", "subscribe.live-after-response"),
+    ("chat/usage", "chat.turn.usage"),
+    ("chat/toolCallAuthRequired", "chat.tool.lifecycle-legal"),
+    ("session/ready", "session.create.success"),
+    ("session/changesetsChanged", "subscribe.live-after-response"),
+    ("session/mcpServerStateChanged", "session.customizations.mcp.state-machine"),
+    ("session/customizationUpdated", "session.customizations.client-plugin-propagated"),
+    ("terminal/data", "terminal.input.forwarded"),
+    ("terminal/commandFinished", "terminal.command.pairing"),
+    ("changeset/operationStatusChanged", "changeset.operation.status"),
+    ("changeset/statusChanged", "subscribe.live-after-response"),
+    ("automationRun/lifecycleChanged", "automation.run.lifecycle"),
+    ("automation/set", "automation.create.set"),
+    ("resourceWatch/changed", "watch.recursive"),
+    ("session/chatAdded", "chat.create.added-before-response"),
+    ("session/chatRemoved", "subscribe.live-after-response"),
+    ("session/activeClientRemoved", "subscribe.live-after-response"),
+    ("root/sessionAdded", "root.sessionAdded.emitted"),
+    ("root/sessionRemoved", "root.sessionRemoved.emitted"),
+    ("root/progress", "root.progress.final-frame"),
+    ("terminal/exited", "terminal.exited"),
+    ("automationRun/primarySessionChanged", "automation.run.primary-member"),
+];
+
+/// What of a channel's state whoever comes late has to see, once the host is at rest: members to show
+/// (`true`), lists (exactly, or by what they contain), and what may be missing (`"or none"`).
+pub fn shown(kind: ChannelKind) -> Value {
+    match kind {
+        ChannelKind::Session => json!({
+            "lifecycle": true,
+            "activeClients": {"$contains": [{"clientId": true}]},
+            "chats": {"$contains": [{"resource": true, "origin": {"kind": true}}]},
+            "origin": {"kind": true, "automation": true, "run": true},
+            "customizations": {"$contains": [{
+                "name": true, "clientId": true, "load": {"kind": true},
+                "children": {"$contains": [{"name": true, "enabled": true, "state": {"kind": true}}]},
+            }]},
+            "changesets": {"$contains": [{"changeKind": true}]},
+        }),
+        ChannelKind::Chat => json!({
+            "turns": [{"id": true, "state": true}],
+            "activeTurn": {"$or": {
+                "id": true,
+                "responseParts": {"$contains": [{"toolCall": {"toolCallId": true, "status": true}}]},
+            }},
+            "queuedMessages": [{"id": true}],
+            "steeringMessage": {"id": true},
+            "origin": {
+                "kind": true, "chat": true, "turnId": true, "selection": {"text": true},
+            },
+        }),
+        ChannelKind::Terminal => json!({
+            "lifecycle": {"status": true}, "claim": true,
+            "content": [{"type": true, "commandLine": true}],
+        }),
+        ChannelKind::Automations => json!({
+            "entries": {"$contains": [{
+                "resource": true, "definition": true, "runCount": true,
+                "runs": [{"resource": true, "lifecycle": {"status": true}}],
+            }]},
+        }),
+        ChannelKind::AutomationRun => json!({
+            "automation": true, "origin": {"kind": true}, "lifecycle": {"status": true},
+            "sessions": true, "primarySession": true,
+        }),
+        ChannelKind::Changeset => json!({
+            "status": true,
+            "files": {"$contains": [{"id": true, "reviewed": true}]},
+            "operations": {"$contains": [{"id": true, "status": true}]},
+        }),
+        ChannelKind::Annotations => json!({
+            "annotations": [{
+                "id": true, "resolved": true, "resource": true, "range": true,
+                "entries": [{"id": true, "text": true}],
+            }],
+        }),
+        ChannelKind::ResourceWatch => json!({
+            "root": true, "recursive": true, "excludes": true, "includes": true,
+        }),
+        ChannelKind::Root => json!({"terminals": {"$contains": [{"resource": true}]}}),
+        _ => json!({}),
+    }
+}
+
+/// What a request proves when it succeeds, or fails with a code (0 for any other): the first row that fits.
+/// A method may end with `*`.
+pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
+    ("createSession", None, "session.create.success"),
+    ("createSession", Some(-32003), "session.create.duplicate"),
+    ("createSession", Some(-32002), "session.create.unknown-provider"),
+    ("createSession", Some(0), "session.create.bad-uri"),
+    ("disposeSession", None, "session.dispose.success"),
+    ("disposeSession", Some(-32001), "session.dispose.unknown"),
+    ("createChat", None, "chat.create.success"),
+    ("createChat", Some(0), "chat.create.source.unknown-chat"),
+    ("disposeChat", None, "jsonrpc.response.exactly-one"),
+    ("moveChat", Some(0), "chat.move.validate-first"),
+    ("createTerminal", None, "terminal.create.success"),
+    ("createTerminal", Some(0), "terminal.create.claim-foreign"),
+    ("disposeTerminal", None, "terminal.dispose.success"),
+    ("disposeTerminal", Some(0), "terminal.dispose.unknown"),
+    ("subscribe", None, "subscribe.snapshot-state-bearing"),
+    ("subscribe", Some(0), "subscribe.unknown-resource"),
+    ("listSessions", None, "root.listSessions.result-shape"),
+    ("listSessions", Some(0), "root.listSessions.cursor-unknown"),
+    ("fetchTurns", None, "chat.fetchTurns.loaded-before-response"),
+    ("fetchTurns", Some(-32602), "chat.fetchTurns.unknown-cursor"),
+    ("authenticate", Some(0), "auth.authenticate.unknown-resource"),
+    ("resourceRead", None, "resource.read.text"),
+    ("resourceRead", Some(-32008), "resource.read.not-found"),
+    ("resourceRead", Some(-32009), "resource.permission.scope"),
+    ("resourceRead", Some(0), "resource.containment.dotdot"),
+    ("resourceWrite", None, "resource.write.truncate-default"),
+    ("resourceWrite", Some(-32010), "resource.write.createOnly"),
+    ("resourceWrite", Some(-32011), "resource.write.ifMatch-conflict"),
+    ("resourceWrite", Some(-32009), "resource.request.read-not-write"),
+    ("resourceCopy", Some(-32010), "resource.copy.failIfExists"),
+    ("resourceMove", Some(-32010), "resource.move.failIfExists"),
+    ("resourceMove", None, "resource.move.success"),
+    ("resourceMkdir", Some(-32010), "resource.mkdir.file-exists"),
+    ("resourceMkdir", None, "resource.mkdir.parents"),
+    ("resourceDelete", Some(-32008), "resource.delete.missing"),
+    ("resourceDelete", Some(0), "resource.delete.nonempty-directory"),
+    ("resourceList", Some(-32009), "resource.permission.scope"),
+    ("resourceList", Some(0), "resource.list.must-be-directory"),
+    ("resourceResolve", Some(-32008), "resource.resolve.not-found"),
+    ("resourceRequest", Some(-32009), "resource.request.denied"),
+    ("resource*", Some(-32009), "resource.permission.scope"),
+    ("resource*", Some(0), "resource.containment.dotdot"),
+    ("createResourceWatch", None, "watch.create.uri"),
+    ("createResourceWatch", Some(-32009), "watch.permission"),
+    ("createResourceWatch", Some(0), "watch.missing-target"),
+    ("invokeChangesetOperation", None, "changeset.operation.invoke"),
+    ("invokeChangesetOperation", Some(0), "changeset.operation.bad-scope"),
+    ("runAutomation", None, "automation.run.idempotent"),
+    ("runAutomation", Some(0), "automation.run.unknown"),
+    ("ping", None, "ping.response"),
+    ("*", None, "jsonrpc.response.exactly-one"),
+];
+
+/// The requirement behind the outcome of a request.
+pub fn of_request(method: &str, code: Option<i64>) -> Option<&'static str> {
+    let fits = |(name, outcome, _): &&(&str, Option<i64>, &str)| {
+        let named = *name == method
+            || name.strip_suffix('*').is_some_and(|start| method.starts_with(start));
+        named && (*outcome == code || code.is_some() && *outcome == Some(0))
+    };
+    REQUESTS.iter().find(fits).map(|row| row.2)
+}
+
+/// The requirement by which an action for a channel that does not exist is ignored, by the beginning of the
+/// channel's URI.
+pub const UNKNOWN_CHANNELS: &[(&str, &str)] = &[
+    ("ahp-session:", "dispatch.unknown-channel-ignored.session"),
+    ("ahp-chat:", "dispatch.unknown-channel-ignored.chat"),
+    ("", "dispatch.unknown-channel.other"),
+];

@@ -1,0 +1,255 @@
+//! Making a conversation small that shows something: steps are taken away, alone and together, then members
+//! and values are, then clients; each candidate has to show the same.
+//!
+//! Knows: drafts. Never knows: what is shown, and how one finds out.
+//!
+//! Start at [`shrink`].
+
+use crate::scenario::verbs::VERBS;
+use crate::wire::json::Value;
+
+use super::draft::{Draft, clients_of, members_mut, verb_of};
+use super::draw::prune;
+
+/// The most candidates that are tried.
+pub const MAX_TRIES: usize = 600;
+/// Steps of which every pair is tried.
+const PAIRED: usize = 14;
+
+/// Whether a draft still shows it. The future is the target's answer.
+pub trait Shows {
+    /// Tries one.
+    fn shows(&mut self, draft: &Draft) -> impl Future<Output = bool> + Send;
+}
+
+/// The smallest draft that still shows it, as far as [`MAX_TRIES`] tries find it.
+pub async fn shrink<S: Shows>(draft: Draft, shows: &mut S) -> Draft {
+    let mut shrink = Shrink { best: draft, shows, left: MAX_TRIES };
+    loop {
+        let before = shrink.best.clone();
+        shrink.steps().await;
+        shrink.pairs().await;
+        shrink.members().await;
+        shrink.scripts().await;
+        shrink.clients().await;
+        if shrink.best == before || shrink.left == 0 {
+            return shrink.best;
+        }
+    }
+}
+
+struct Shrink<'a, S: Shows> {
+    best: Draft,
+    shows: &'a mut S,
+    left: usize,
+}
+
+impl<S: Shows> Shrink<'_, S> {
+    async fn attempt(&mut self, mut candidate: Draft) -> bool {
+        prune(&mut candidate.steps);
+        candidate.proves.retain(|_| true);
+        if candidate == self.best || candidate.scenario().is_err() || self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let shows = self.shows.shows(&candidate).await;
+        if shows {
+            self.best = candidate;
+        }
+        shows
+    }
+
+    fn without(&self, gone: &[usize]) -> Draft {
+        let mut candidate = self.best.clone();
+        let mut index = 0;
+        candidate.steps.retain(|_| {
+            index += 1;
+            !gone.contains(&(index - 1))
+        });
+        candidate
+    }
+
+    /// Takes runs of steps away, the last ones first, halves before single ones.
+    async fn steps(&mut self) {
+        let mut size = self.best.steps.len().div_ceil(2);
+        while size > 0 {
+            let mut end = self.best.steps.len();
+            while end > 0 {
+                let start = end.saturating_sub(size);
+                let gone: Vec<usize> = (start..end).collect();
+                let candidate = self.without(&gone);
+                self.attempt(candidate).await;
+                end = start.min(self.best.steps.len());
+            }
+            size /= 2;
+        }
+    }
+
+    /// Takes two steps away that need each other.
+    async fn pairs(&mut self) {
+        if self.best.steps.len() > PAIRED {
+            return;
+        }
+        let mut first = 0;
+        while first < self.best.steps.len() {
+            let mut second = first + 1;
+            while second < self.best.steps.len() {
+                let candidate = self.without(&[first, second]);
+                if !self.attempt(candidate).await {
+                    second += 1;
+                }
+            }
+            first += 1;
+        }
+    }
+
+    /// Takes members of steps away that need not be there, and members of what they send.
+    async fn members(&mut self) {
+        for index in 0..self.best.steps.len() {
+            for path in paths(self.best.steps.get(index)) {
+                let mut candidate = self.best.clone();
+                if let Some(step) = candidate.steps.get_mut(index)
+                    && remove(step, &path)
+                {
+                    self.attempt(candidate).await;
+                }
+            }
+        }
+    }
+
+    /// Takes lines of scripts away.
+    async fn scripts(&mut self) {
+        for index in 0..self.best.steps.len() {
+            let script = |draft: &Draft| {
+                let script = draft.steps.get(index)?.pointer("/turn/script")?.as_str()?;
+                Some(script.to_owned())
+            };
+            let mut at = script(&self.best).map_or(0, |script| script.lines().count());
+            while at > 0 {
+                at -= 1;
+                let Some(text) = script(&self.best) else { break };
+                let lines: Vec<&str> = text.lines().collect();
+                let rest: Vec<&str> = lines
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| *i != at)
+                    .map(|(_, line)| *line)
+                    .collect();
+                let mut candidate = self.best.clone();
+                if let Some(members) = candidate.steps.get_mut(index).and_then(members_mut) {
+                    match rest.is_empty() {
+                        true => drop(members.remove("script")),
+                        false => drop(members.insert("script", Value::from(rest.join("\n")))),
+                    }
+                }
+                self.attempt(candidate).await;
+            }
+        }
+    }
+
+    /// Has one client do what two did, and takes away whom nothing is about.
+    async fn clients(&mut self) {
+        let names = self.best.clients.clone();
+        for gone in names.iter().skip(1).rev() {
+            if !self.best.clients.contains(gone) {
+                continue;
+            }
+            let mut candidate = self.best.clone();
+            candidate.steps.iter_mut().for_each(|step| leave(step, gone));
+            candidate.steps.retain(|step| {
+                verb_of(step).is_some_and(|(verb, members)| {
+                    let acts = members.get("by").is_some() || members.get("at").is_some();
+                    acts || !needs_client(verb)
+                })
+            });
+            candidate.clients.retain(|name| name != gone);
+            if self.attempt(candidate).await {
+                continue;
+            }
+            let Some(other) = names.iter().find(|name| *name != gone) else { continue };
+            let mut candidate = self.best.clone();
+            let used = candidate.steps.iter().any(|step| clients_of(step).contains(gone));
+            if used {
+                candidate.steps.iter_mut().for_each(|step| rename(step, gone, other));
+            }
+            candidate.clients.retain(|name| name != gone);
+            self.attempt(candidate).await;
+        }
+    }
+}
+
+fn needs_client(verb: &str) -> bool {
+    let row = VERBS.iter().find(|row| row.name == verb);
+    let fields = row.into_iter().flat_map(|row| row.fields);
+    let mut fields = fields.filter(|field| field.name == "by" || field.name == "at");
+    fields.any(|field| field.required)
+}
+
+/// Members that may be missing, and everything inside of what is sent, the outer ones first.
+fn paths(step: Option<&Value>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let Some((verb, members)) = step.and_then(verb_of) else { return found };
+    let row = VERBS.iter().find(|row| row.name == verb);
+    for (name, value) in members.as_object().into_iter().flatten() {
+        let field = row.and_then(|row| row.fields.iter().find(|field| field.name == &**name));
+        if field.is_some_and(|field| !field.required) {
+            found.push(vec![name.to_string()]);
+        }
+        inner(value, &mut vec![name.to_string()], &mut found);
+    }
+    found
+}
+
+fn inner(value: &Value, at: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        at.push(name.to_string());
+        if name != "type" {
+            found.push(at.clone());
+        }
+        inner(value, at, found);
+        at.pop();
+    }
+}
+
+fn remove(step: &mut Value, path: &[String]) -> bool {
+    let Some((last, before)) = path.split_last() else { return false };
+    let mut at = members_mut(step);
+    for name in before {
+        at = at.and_then(|members| members.get_mut(name.as_str())).and_then(Value::as_object_mut);
+    }
+    at.is_some_and(|members| members.remove(last.as_str()).is_some())
+}
+
+/// Takes a client out of a step.
+fn leave(step: &mut Value, gone: &str) {
+    let Some(members) = members_mut(step) else { return };
+    for name in ["by", "at"] {
+        let Some(value) = members.get_mut(name) else { continue };
+        let rest: Vec<String> =
+            super::draft::names(value).into_iter().filter(|name| name != gone).collect();
+        match rest.as_slice() {
+            [] => drop(members.remove(name)),
+            [only] => *value = Value::from(only.as_str()),
+            _ => *value = rest.iter().map(|name| Value::from(name.as_str())).collect(),
+        }
+    }
+}
+
+/// Has another client do what one did.
+fn rename(step: &mut Value, gone: &str, other: &str) {
+    let Some(members) = members_mut(step) else { return };
+    for name in ["by", "at"] {
+        let Some(value) = members.get_mut(name) else { continue };
+        let mut names = super::draft::names(value);
+        names.iter_mut().filter(|name| *name == gone).for_each(|name| *name = other.to_owned());
+        names.dedup();
+        match names.as_slice() {
+            [only] => *value = Value::from(only.as_str()),
+            _ => *value = names.iter().map(|name| Value::from(name.as_str())).collect(),
+        }
+    }
+    super::act::replace(step, &mut |_, value| {
+        let text = value.as_str()?.replace(&format!("${{{gone}.id}}"), &format!("${{{other}.id}}"));
+        (value.as_str() != Some(text.as_str())).then(|| Value::from(text))
+    });
+}

@@ -1,0 +1,193 @@
+//! A stage: the reference host, and clients that play steps on it one by one as they are drawn. What
+//! there is and what is legal need no model of their own that way.
+//!
+//! Knows: the simulation. Never knows: what is drawn next, and why.
+//!
+//! Start at [`Stage::play`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::agent::acp::{self, Agent};
+use crate::host::Host;
+use crate::host::engine::{Config, RefHost};
+use crate::peer::client::ClientEngine;
+use crate::run::case::Setup;
+use crate::run::play::{Play, Recorder};
+use crate::run::sim;
+use crate::scenario::bind::Bindings;
+use crate::scenario::parse::Scenario;
+use crate::transcript::{ConnId, Event};
+use crate::wire::json::Value;
+use crate::wire::version::Version;
+
+/// The seed of the host on the stage, which stands in every id that it makes: what it made can be told
+/// from everything else, and a target that knows such an id cannot exist.
+const SEED: u64 = 0x5ced_ab1e;
+/// How the ids of the host on the stage look.
+const MARK: &str = "-5cedab1e-";
+/// How long a wait may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Most times that a host does something by itself while time passes.
+const MOST_EVENTS: usize = 2_000;
+
+/// What passed on a stage.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// Whom it concerns.
+    pub client: String,
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub event: Event,
+}
+
+#[derive(Clone, Default)]
+struct Tape(Arc<Mutex<Vec<Passed>>>);
+
+impl Recorder for Tape {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let mut tape = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.push(Passed { client: client.to_owned(), at, event: event.clone() });
+        tape.len() as u64
+    }
+}
+
+/// The reference host with clients that wait for steps.
+pub struct Stage {
+    play: Play,
+    host: RefHost,
+    agent: Agent,
+    now: Duration,
+    tape: Tape,
+    version: Version,
+}
+
+impl Stage {
+    /// A stage on which a scenario without steps begins. Ids come from `seed`.
+    pub fn new(scenario: Scenario, version: Version, seed: u64) -> Stage {
+        let config = Config { seed: SEED, ..Config::default() };
+        let epoch = Duration::from_millis(config.epoch_ms);
+        let scenario = Arc::new(scenario);
+        // A conversation that is drawn may take as long as it likes.
+        let limit = LIMIT * 1_000;
+        let setup = Setup::of(&scenario, version, seed, epoch, limit);
+        let tape = Tape::default();
+        let play = Play::new(setup, false, Box::new(tape.clone()));
+        let mut stage = Stage {
+            play,
+            host: RefHost::new(config),
+            agent: Agent::new(acp::Config::default()),
+            now: Duration::ZERO,
+            tape,
+            version,
+        };
+        stage.play.begin_open(Duration::ZERO);
+        stage
+    }
+
+    /// Plays a scenario's steps after those so far, and lets as much time pass as they take. `None` where
+    /// one of them could not be played: the stage is of no use then.
+    pub fn play(&mut self, scenario: Scenario) -> Option<Vec<Passed>> {
+        let within =
+            scenario.steps.iter().filter_map(|step| step.duration("for")).sum::<Duration>();
+        self.play.append(self.now, scenario.steps);
+        self.run(self.now + within);
+        let limit = self.now + LIMIT;
+        while self.play.case().waits() && self.now < limit {
+            let until = self.host.next_timeout().map_or(limit, |due| due.max(self.now).min(limit));
+            self.run(until);
+            self.now = self.now.max(until);
+        }
+        let failed = self.play.case().failure().is_some() || self.play.case().waits();
+        (!failed).then(|| self.passed())
+    }
+
+    /// Lets time pass. Says what passed, and when the host last changed something by itself.
+    pub fn rest(&mut self, how_long: Duration) -> (Vec<Passed>, Option<Duration>) {
+        let until = self.now + how_long;
+        let mut changed = None;
+        for _ in 0..MOST_EVENTS {
+            let Some(due) = self.host.next_timeout().filter(|due| *due <= until) else { break };
+            let before = self.host.number();
+            self.run(due);
+            if self.host.number() > before {
+                changed = Some(due);
+            }
+        }
+        self.run(until);
+        self.now = until;
+        (self.passed(), changed)
+    }
+
+    fn run(&mut self, until: Duration) {
+        sim::run(&mut self.play, &mut self.host, &mut self.agent, &mut self.now, until);
+    }
+
+    fn passed(&mut self) -> Vec<Passed> {
+        std::mem::take(&mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the names that a pattern binds for a value that came.
+    pub fn learn(&mut self, pattern: &Value, value: &Value) {
+        match (pattern, value) {
+            (Value::String(text), value) => {
+                if let Some(name) = text.strip_prefix("$bind ") {
+                    self.play.learn(name, value.clone());
+                }
+            }
+            (Value::Array(patterns), Value::Array(values)) => {
+                patterns.iter().zip(values).for_each(|(one, value)| self.learn(one, value));
+            }
+            (Value::Object(members), value) => {
+                for (key, one) in members {
+                    if let Some(value) = value.get(key) {
+                        self.learn(one, value);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &RefHost {
+        &self.host
+    }
+
+    /// Whether the host does nothing by itself for so long.
+    pub fn is_quiet(&self, how_long: Duration) -> bool {
+        self.host.next_timeout().is_none_or(|due| due > self.now + how_long)
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// The version that is spoken.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// What names are bound to.
+    pub fn bindings(&self) -> &Bindings {
+        self.play.case().bindings()
+    }
+
+    /// A client, and its connection while there is one.
+    pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
+        self.play.case().client(name)
+    }
+
+    /// Why a step could not be played.
+    pub fn complaint(&self) -> String {
+        self.play.case().failure().map(|failure| failure.message.clone()).unwrap_or_default()
+    }
+}
+
+/// Whether a text was made by the host on the stage: another host has another one in its place.
+pub fn is_made(text: &str) -> bool {
+    text.contains(MARK)
+}

@@ -1,0 +1,169 @@
+//! Turns: what is said to the agent, and the script that it follows.
+//!
+//! Knows: the lines of the agent script. Never knows: how a host plays them.
+//!
+//! Start at [`turn`].
+
+use crate::agent::mode::Mode;
+use crate::agent::script::{self, HEADER};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+use super::act::{self, Told};
+use super::draw::{Came, Draw};
+
+/// Lines of scripts, the more telling ones more than once.
+const LINES: &[&str] = &[
+    "say one \"two three\"",
+    "say \"Grüße 𝄞\" \"and so on\"",
+    "think \"let me see\" so",
+    "tool shell \"touch ahp-marker\" confirm",
+    "tool shell \"touch ahp-marker\" confirm",
+    "tool shell \"touch ahp-marker\" confirm editable",
+    "tool shell \"touch ahp-marker\" confirm deny-ends-turn",
+    "tool shell \"touch ahp-marker\" confirm-result",
+    "tool shell \"touch ahp-marker\" confirm confirm-result",
+    "tool shell \"touch ahp-marker\" confirm reconfirm",
+    "tool read one.txt",
+    "tool read missing.txt fails",
+    "tool write \"one.txt\\none TAG\"",
+    "tool write \"two.txt\\ntwo TAG\"",
+    "tool edit \"one.txt\\none TAG\\nother\"",
+    "tool client look \"x\"",
+    "tool client look \"x\"",
+    "tool client look \"x\" confirm",
+    "parallel\ntool shell \"touch a\" confirm\ntool shell \"touch b\" confirm\nend",
+    "parallel\ntool client look x\ntool shell \"touch b\" confirm\nend",
+    "ask \"Which branch?\" main dev",
+    "ask \"Why?\"",
+    "ask-multi-select \"Which?\" one two three",
+    "ask-number \"How many?\"",
+    "ask-boolean \"Sure?\"",
+    "ask-url \"Sign in\" \"https://example.com/x\"",
+    "hold gate",
+    "hold gate",
+    "usage 10 20",
+    "title \"A title\"",
+    "wait 20ms",
+];
+/// How a script may end.
+const ENDS: &[&str] = &[
+    "",
+    "",
+    "",
+    "",
+    "say done",
+    "fail rate-limit",
+    "fail overloaded resumable",
+    "endless",
+    "hold gate",
+];
+/// Most lines before the last one.
+const LONGEST: usize = 3;
+
+/// Starts a turn in a chat, mostly in one that is idle.
+pub fn turn(draw: &mut Draw) -> Option<Told> {
+    draw.taste.agent?;
+    let chats = draw.channels(ChannelKind::Chat);
+    let idle: Vec<_> =
+        chats.iter().filter(|(_, chat)| chat["activeTurn"].is_null()).cloned().collect();
+    let from = if draw.dice.chance(92) { idle } else { chats.clone() };
+    let (chat, _) = draw.dice.pick(&from)?.clone();
+    let by = draw.somebody()?;
+    let number = draw.number();
+    let mut members = json!({"by": by, "id": format!("t{number}")});
+    let channel = draw.named(&json!(chat))?;
+    if channel != json!("${chat}") {
+        members["chat"] = channel;
+    }
+    let script = script(draw);
+    if script.is_empty() {
+        members["text"] = json!("hello there");
+    } else {
+        members["script"] = json!(script);
+    }
+    attach(draw, &mut members);
+    let turns = chats.iter().find(|row| row.0 == chat).map(|row| row.1["turns"].clone());
+    let earlier = turns.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+    match draw.dice.below(40) {
+        0 => members["members"] = json!({"startedAt": "yesterday"}),
+        1 => members["members"] = json!({"queuedMessageId": "nothing"}),
+        2 | 3 => {
+            if let Some(turn) = draw.dice.pick(&earlier).and_then(|turn| draw.named(&turn["id"])) {
+                members["id"] = turn;
+            }
+        }
+        _ => {}
+    }
+    let script = members["script"].as_str().unwrap_or_default().to_owned();
+    if script.contains("tool client") && draw.dice.chance(70) {
+        let sessions = draw.channels(ChannelKind::Session);
+        act::dispatch_on(draw, ChannelKind::Session, &sessions, &["session/activeClientSet"], 0)?;
+    }
+    let came = draw.act(json!({"turn": members}), |came, draw| match came {
+        Came::Accepted => Some("dispatch.table.client.chat.turnStarted".to_owned()),
+        Came::Rejected => {
+            Some(draw.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
+        }
+        _ => None,
+    })?;
+    Some(("chat/turnStarted".to_owned(), "legal", came))
+}
+
+fn script(draw: &mut Draw) -> String {
+    let focused: Vec<&str> =
+        LINES.iter().copied().filter(|line| line.contains(draw.focus)).collect();
+    let mut lines = Vec::new();
+    for _ in 0..draw.dice.below(LONGEST + 1) {
+        let from = if draw.dice.chance(70) { focused.as_slice() } else { LINES };
+        lines.extend(draw.dice.pick(from).copied());
+    }
+    lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
+    let mode = draw.taste.agent.unwrap_or_default();
+    lines.retain(|line| can(mode, line));
+    // What stands in a file is of this conversation alone.
+    lines.join("\n").replace("TAG", &draw.tag())
+}
+
+/// Whether whoever plays the agent can do what a line says.
+fn can(mode: Mode, line: &str) -> bool {
+    let script = script::find(&format!("{HEADER}\n{line}"));
+    script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
+}
+
+/// A message may bring chats along.
+fn attach(draw: &mut Draw, members: &mut Value) {
+    if !draw.dice.chance(15) {
+        return;
+    }
+    let chats = draw.channels(ChannelKind::Chat);
+    let Some((uri, state)) = draw.dice.pick(&chats).cloned() else { return };
+    let turns = state["turns"].as_array().cloned().unwrap_or_default();
+    let known = draw.dice.chance(70);
+    let resource = if known { draw.named(&json!(uri)) } else { Some(json!("ahp-chat:/nowhere")) };
+    let mut attachment = json!({"type": "chat", "label": "A chat", "resource": resource});
+    if let Some(turn) = draw.dice.pick(&turns).filter(|_| known)
+        && draw.dice.clone().chance(50)
+    {
+        attachment["endTurn"] = turn["id"].clone();
+    }
+    let Some(attachment) = draw.named(&attachment) else { return };
+    members["members"] = json!({"message": {
+        "text": "look at this", "origin": {"kind": "user"}, "attachments": [attachment],
+    }});
+    if let Some(members) = members.as_object_mut() {
+        members.remove("script");
+        members.remove("text");
+    }
+}
+
+/// Lets the agent go on from where it holds.
+pub fn release(draw: &mut Draw) -> Option<Told> {
+    let chats = draw.channels(ChannelKind::Chat);
+    let busy: Vec<_> = chats.iter().filter(|(_, chat)| !chat["activeTurn"].is_null()).collect();
+    let chat = draw.dice.pick(&busy)?.0.clone();
+    let chat = draw.named(&json!(chat))?;
+    let by = draw.somebody()?;
+    draw.act(json!({"release": {"hold": "gate", "by": by, "chat": chat}}), |_, _| None)?;
+    Some(("release".to_owned(), "legal", Came::Accepted))
+}

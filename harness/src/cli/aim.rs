@@ -1,0 +1,161 @@
+//! What is played against, and who is behind it: the options that `run` and `fuzz` share.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::agent::mode::Mode;
+use crate::host::auth;
+use crate::report::redact::{secrets_of_header, secrets_of_target};
+use crate::transport::{below, http};
+
+use super::exit::Stop;
+use super::options;
+use super::place::Behind;
+use super::target::Remote;
+
+/// What is played against.
+pub(super) enum Target {
+    /// The reference host, in memory.
+    Embedded,
+    /// The reference host, each scenario with one of its own on a loopback port.
+    Loopback,
+    /// A host outside.
+    Remote(Arc<Remote>, Arc<Behind>),
+}
+
+/// A target and its agent.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Aim {
+    /// Play against the host at this URL (ws:// or wss://; path and query pass through)
+    #[arg(long, help_heading = "Target")]
+    pub(super) url: Option<String>,
+    /// Start this command and play against it: `{port}` becomes a free port, otherwise the first ws:// URL it prints is taken
+    #[arg(long, conflicts_with = "url", help_heading = "Target")]
+    pub(super) command: Option<String>,
+    /// Run this command to restart the host, for scenarios that need it
+    #[arg(long, value_name = "COMMAND", help_heading = "Target")]
+    pub(super) restart_command: Option<String>,
+    /// Play the embedded host over real loopback sockets
+    #[arg(long, conflicts_with_all = ["url", "command"], help_heading = "Target")]
+    pub(super) loopback: bool,
+    /// Send this header with the WebSocket handshake, `Name: value` (repeatable)
+    #[arg(long, value_parser = options::header, help_heading = "Target")]
+    pub(super) header: Vec<(String, String)>,
+    /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
+    #[arg(long, help_heading = "Target")]
+    pub(super) token: Option<String>,
+    /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
+    #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
+    pub(super) authenticate: Vec<(String, String)>,
+
+    /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
+    pub(super) agent_model: Option<SocketAddr>,
+    /// Be the agent that the host starts and speaks ACP to: it starts `agent acp --run ADDRESS`, which `{acp}` in `--command` becomes; the embedded host needs no address
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:0",
+        conflicts_with_all = ["loopback", "agent_model"],
+        help_heading = "Agent"
+    )]
+    pub(super) agent_acp: Option<SocketAddr>,
+    /// Answer what this family of agents asks for besides: plain, copilot
+    #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
+    pub(super) agent_flavor: String,
+    /// Create sessions with this provider of the host; its own choice unless given
+    #[arg(long, value_name = "NAME", help_heading = "Agent")]
+    pub(super) provider: Option<String>,
+    /// Write every exchange with the agent to this file, one JSON object a line
+    #[arg(long, value_name = "FILE", help_heading = "Agent")]
+    pub(super) agent_log: Option<PathBuf>,
+}
+
+impl Aim {
+    /// Whether the host is not the reference host of this program.
+    pub(super) fn is_outside(&self) -> bool {
+        self.url.is_some() || self.command.is_some()
+    }
+
+    /// The target, started if it is a command.
+    ///
+    /// # Errors
+    /// It cannot be had, or the options contradict one another.
+    pub(super) async fn target(&self) -> Result<Target, Stop> {
+        let mut headers = self.header.clone();
+        if let Some(token) = &self.token {
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
+        let restart = self.restart_command.clone();
+        let outside = self.is_outside();
+        if self.agent_model.is_some() && !outside {
+            return Err(Stop::usage(
+                "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
+            ));
+        }
+        let (behind, words) = if outside { self.behind().await? } else { Default::default() };
+        Ok(match (&self.url, &self.command) {
+            (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
+                return Err(Stop::usage(format!(
+                    "expected a URL that begins with `ws://` or `wss://`, found `{url}`"
+                )));
+            }
+            (Some(url), _) => {
+                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), behind)
+            }
+            (_, Some(command)) => {
+                let command = words
+                    .iter()
+                    .fold(command.clone(), |command, (word, value)| command.replace(word, value));
+                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), behind)
+            }
+            _ if self.loopback => Target::Loopback,
+            _ => Target::Embedded,
+        })
+    }
+
+    /// What is played behind a host outside, and what its command may be told of it.
+    async fn behind(&self) -> Result<(Arc<Behind>, Vec<(&'static str, String)>), Stop> {
+        let mut behind = Behind::default();
+        let mut words = Vec::new();
+        if let Some(address) = self.agent_model {
+            let log = self.agent_log.as_deref();
+            let hub = Arc::clone(&behind.hub);
+            let (listener, stand) =
+                super::agent::open(address, &self.agent_flavor, hub, log).await?;
+            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+            words.push(("{model}", stand.base().to_owned()));
+            behind.stand = Some(stand);
+        }
+        if let Some(address) = self.agent_acp {
+            let (listener, command) =
+                super::agent::hear(address, self.agent_log.as_deref()).await?;
+            tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
+            words.push(("{acp}", command));
+        }
+        behind.heard = !words.is_empty();
+        Ok((Arc::new(behind), words))
+    }
+
+    /// Who plays the agent.
+    pub(super) fn agent(&self) -> Mode {
+        match (&self.agent_model, &self.agent_acp) {
+            (Some(_), _) => Mode::Model,
+            (_, Some(_)) => Mode::Acp,
+            _ => Mode::Host,
+        }
+    }
+
+    /// What is in no file, and in no frame of the host.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
+        let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
+        let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
+        let target = self.url.iter().flat_map(|url| secrets_of_target(url));
+        let own = (!self.is_outside()).then(|| auth::TOKEN.1.to_owned());
+        pushed.chain(self.token.clone()).chain(headers).chain(target).chain(own)
+    }
+}

@@ -1,0 +1,211 @@
+//! Drawn conversations: what is drawn is played, finds what is planted, becomes small, and plays again.
+
+use std::process::Command;
+
+use ahp_harness::agent::mode::Mode;
+use ahp_harness::arb::draft::Draft;
+use ahp_harness::arb::embedded::{Ground, now};
+use ahp_harness::arb::finding::findings;
+use ahp_harness::arb::generate::{Generator, Taste};
+use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
+use ahp_harness::arb::shrink::{Shows, shrink};
+use ahp_harness::host::fault::Fault;
+use ahp_harness::host::liar::{Liar, LiarHost};
+use ahp_harness::host::null::{Null, NullHost};
+use ahp_harness::ledger::Ledger;
+use ahp_harness::oracle::CHECKS;
+use ahp_harness::verdict::Status;
+use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::version::Version;
+
+const V1: Version = Version::new(1, 0, 0);
+/// Conversations that are played everywhere.
+const SOME: u64 = 120;
+
+fn drawn(version: Version, count: u64) -> impl Iterator<Item = Draft> {
+    let generator = Generator::new(version, 1, Taste::ALL);
+    (0..count).filter_map(move |number| generator.sequence(number)).map(|it| it.draft)
+}
+
+#[test]
+fn a_seed_draws_the_same_conversation() {
+    let generator = |seed| Generator::new(V1, seed, Taste::ALL);
+    for number in 0..10 {
+        let one = generator(4).sequence(number).map(|it| it.draft);
+        assert_eq!(one, generator(4).sequence(number).map(|it| it.draft));
+        assert_eq!(one, generator(4).of_seed(generator(4).seed_of(number)).map(|it| it.draft));
+    }
+    assert_ne!(
+        generator(4).sequence(0).map(|it| it.draft),
+        generator(5).sequence(0).map(|it| it.draft)
+    );
+}
+
+/// Nothing that is drawn is more than the file that is written of it.
+#[test]
+fn a_conversation_comes_back_from_its_file() {
+    for draft in drawn(V1, SOME) {
+        let entry = draft.entry().unwrap_or_else(|error| panic!("{error}\n{}", draft.text()));
+        let ground = Ground::of(V1, Mode::Host, &[]);
+        let (file, tree) = (ground.play((*entry.scenario).clone()), draft.scenario().unwrap());
+        let tree = ground.play(tree);
+        assert_eq!((file.status, file.observations), (tree.status, tree.observations));
+    }
+}
+
+/// On the honest host no check trips, and nearly everything comes as it came on the stage.
+#[test]
+fn nothing_is_found_on_the_honest_host() {
+    for version in Protocol::known() {
+        let ground = Ground::of(*version, Mode::Host, &[]);
+        let (mut played, mut unsteady) = (0, 0);
+        for draft in drawn(*version, SOME) {
+            played += 1;
+            let found = ground.found(&draft);
+            let check = found.iter().find(|it| CHECKS.iter().any(|row| row.id == it.rule));
+            assert!(check.is_none(), "{version}: {check:?}\n{}", draft.text());
+            unsteady += u32::from(!found.is_empty());
+        }
+        assert!(played > 100, "{version}: only {played} were drawn");
+        assert!(unsteady * 50 < played, "{version}: {unsteady} of {played} are not steady");
+    }
+}
+
+/// A fixed sample of what `ahp-harness mutants --fuzz` does for all of them.
+#[test]
+fn planted_faults_are_found_and_become_small() {
+    const SAMPLE: &[(Fault, usize)] = &[
+        (Fault::SequenceRepeats, 3),
+        (Fault::EchoNever, 4),
+        (Fault::RejectionWithoutReason, 3),
+        (Fault::RunsAfterDenial, 8),
+        (Fault::ReplayLosesOne, 5),
+        (Fault::SnapshotStale, 4),
+        (Fault::TitleNotApplied, 5),
+        (Fault::AcceptsHostOnly, 3),
+    ];
+    let honest = Ground::of(V1, Mode::Host, &[]);
+    let drafts: Vec<Draft> = drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
+    for (fault, most) in SAMPLE {
+        let ground = Ground::of(V1, Mode::Host, &[*fault]);
+        let hit = drafts.iter().find_map(|it| Some((it, ground.found(it).into_iter().next()?)));
+        let (draft, finding) = hit.unwrap_or_else(|| panic!("{} is not found", fault.name()));
+        let small = ground.small(draft.clone(), &finding.rule);
+        let (steps, name) = (small.steps.len(), fault.name());
+        assert!(steps <= *most, "{name}: {steps} steps, at most {most}\n{}", small.text());
+        let again = small.entry().unwrap();
+        let verdict = ground.play((*again.scenario).clone());
+        let same = findings(&verdict).into_iter().any(|found| found.rule == finding.rule);
+        assert!(same, "{name}: the file shows nothing\n{}", small.text());
+        assert!(honest.found(&small).is_empty(), "{name}: it shows on the honest host too");
+    }
+}
+
+/// Hosts that do nothing, and hosts that lie, are found out by the first conversations.
+#[test]
+fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
+    let ground = Ground::of(V1, Mode::Host, &[]);
+    let drafts: Vec<Draft> = drawn(V1, 12).collect();
+    for kind in Null::ALL {
+        for draft in &drafts {
+            let scenario = draft.scenario().unwrap();
+            let verdict = ground.play_on(scenario, &mut NullHost::new(*kind));
+            assert_ne!(verdict.status, Status::Pass, "{}", kind.name());
+            assert!(!findings(&verdict).is_empty(), "{}", kind.name());
+        }
+    }
+    for kind in Liar::ALL {
+        let found = drafts.iter().any(|draft| {
+            let verdict = ground.play_on(draft.scenario().unwrap(), &mut LiarHost::new(*kind));
+            !findings(&verdict).is_empty()
+        });
+        assert!(found, "{}", kind.name());
+    }
+}
+
+/// What shrinks keeps its names bound and its clients known, whatever is taken away.
+#[test]
+fn what_is_made_small_stays_a_scenario() {
+    struct Any(u32);
+    impl Shows for Any {
+        async fn shows(&mut self, draft: &Draft) -> bool {
+            assert!(draft.scenario().is_ok());
+            self.0 += 1;
+            !self.0.is_multiple_of(3)
+        }
+    }
+    for draft in drawn(V1, 10) {
+        let small = now(shrink(draft.clone(), &mut Any(0)));
+        assert!(small.entry().is_ok());
+        assert!(small.steps.len() < draft.steps.len());
+    }
+}
+
+#[test]
+fn every_rule_of_the_tables_is_in_the_ledger() {
+    let rules = EVENTS.iter().map(|row| row.1).chain(REQUESTS.iter().map(|row| row.2));
+    for rule in rules.chain(UNKNOWN_CHANNELS.iter().map(|row| row.1)) {
+        assert!(Ledger::look_up(rule).is_some(), "{rule}");
+    }
+}
+
+fn fuzz(out: &std::path::Path, args: &[&str]) -> (Option<i32>, String) {
+    let command = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
+        .arg("fuzz")
+        .arg("--out")
+        .arg(out)
+        .args(args)
+        .output()
+        .unwrap_or_else(|error| panic!("{error}"));
+    (command.status.code(), String::from_utf8_lossy(&command.stdout).into_owned())
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+#[test]
+fn a_campaign_keeps_what_it_finds_and_goes_on() {
+    let out = folder("fuzz-campaign");
+    let planted = ["--fault", "title-not-applied", "--sequences", "40"];
+    let (code, said) = fuzz(&out, &planted);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("40 conversations"), "{said}");
+    let scenarios = || std::fs::read_dir(out.join("fuzz")).unwrap().count();
+    let found = scenarios();
+    assert!(found > 0);
+    // It goes on where it was left, and what it has found is not found anew.
+    let (code, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequences", "60"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("60 conversations"), "{said}");
+    // What is known is none.
+    let known = out.join("known.yaml");
+    let known = known.to_str().unwrap();
+    let (_, _) = fuzz(&out, &["--sequences", "60", "--write-baseline", known]);
+    let other = folder("fuzz-known");
+    let mut args = planted.to_vec();
+    args.extend(["--baseline", known]);
+    let (code, said) = fuzz(&other, &args);
+    assert_eq!(code, Some(0), "{said}");
+    // Another seed is another campaign.
+    assert_eq!(fuzz(&out, &["--seed", "9", "--sequences", "1"]).0, Some(2));
+}
+
+#[test]
+fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
+    let out = folder("fuzz-dies");
+    let program = env!("CARGO_BIN_EXE_ahp-harness");
+    let serve = format!("timeout 2 {program} serve --listen 127.0.0.1:{{port}}");
+    let (code, said) =
+        fuzz(&out, &["--url", "ws://127.0.0.1:9", "--sequences", "1", "--timeout", "500ms"]);
+    assert_eq!(code, Some(3), "{said}");
+    // A command is started again, so that the campaign goes on to its end.
+    let args =
+        ["--command", &serve, "--scripted", "--reference", "--time", "6s", "--timeout", "500ms"];
+    let (code, said) = fuzz(&out, &args);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the host is gone"), "{said}");
+    assert!(out.join("campaign.jsonl").exists());
+}
