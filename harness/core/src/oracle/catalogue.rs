@@ -610,6 +610,10 @@ catalogue! {
         "A turn that is cancelled above is cancelled below: an agent that does not hear of it goes on \
          working, and changing files, unseen. Source: chat-channel.md."
         open "Within five seconds; no figure is given. A model hears of it when nobody listens to it any more.";
+    ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
+        "The tools that a model is offered have different names, those of the host and of all clients \
+         together; of two with one name it cannot say which it means. Source: guide, tools."
+        open "Seen where the agent asks the model stand-in.";
 }
 
 impl Rule {

@@ -10,6 +10,7 @@
 //!
 //! Start at [`Translation`].
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use litemap::LiteMap;
@@ -129,6 +130,9 @@ impl Check for Translation {
         match step {
             Step::Below { way, seen } => {
                 if let Some(message) = seen.message() {
+                    if *way == Below::Model {
+                        offered(cx, message.value(), out);
+                    }
                     for (talk, fact) in self.reading.facts(cx.now.conn, *way, message) {
                         self.below(cx, *way, &talk, fact, out);
                     }
@@ -148,6 +152,21 @@ impl Check for Translation {
         self.look_for_cancels(cx, out);
         let chats: Vec<ChannelId> = self.turns.keys().copied().collect();
         chats.into_iter().for_each(|chat| self.judge(cx, chat, out));
+    }
+}
+
+/// The names of the tools that a model is offered.
+fn offered(cx: &Context, record: &Value, out: &mut Sink) {
+    let tools = list(record, "tools");
+    if tools.is_empty() {
+        return;
+    }
+    out.seen(Rule::ToolsUnique);
+    let mut known = HashSet::new();
+    let twice = tools.iter().filter_map(Value::as_str).find(|name| !known.insert(*name));
+    if let Some(name) = twice {
+        let message = format!("expected tools of different names, found `{name}` twice");
+        out.broken(Rule::ToolsUnique, message, &[cx.now.line]);
     }
 }
 
