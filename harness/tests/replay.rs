@@ -86,11 +86,7 @@ fn played(entry: &Entry, version: &str) -> Played {
     let version = version.parse().unwrap();
     let facts = sim::facts(&entry.scenario, version);
     let setup = Setup { facts, ..Setup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
-    let asked = entry.scenario.host.iter().find(|(name, _)| name == "replayCapacity");
-    let config = Config {
-        replay_capacity: asked.map_or(10_000, |(_, value)| usize::try_from(*value).unwrap()),
-        ..Config::default()
-    };
+    let config = sim::settings(&entry.scenario, 0, EPOCH);
     let verdict =
         sim::play(Play::new(setup, false, writer.recorder(Some(1))), &mut RefHost::new(config));
     let report = CaseReport::of(1, entry, &verdict);
