@@ -76,6 +76,32 @@ fn passes_on_the_reference_host_at_every_version() {
     }
 }
 
+/// Who speaks an older version at the same host is nobody's business.
+#[test]
+fn a_host_of_many_versions_is_the_same_to_everybody() {
+    let suite = Suite::carried();
+    let versions = vec![Version::V1_0, Version::V0_8, Version::V0_2, Version::V0_1, Version::V1];
+    for version in [Version::V1_0, Version::V0_2] {
+        for entry in playable(&suite, version).iter().filter(|it| it.scenario.host.is_empty()) {
+            let epoch = Duration::from_millis(Config::default().epoch_ms);
+            let setup = Setup {
+                facts: sim::facts(&entry.scenario, version),
+                ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
+            };
+            let play = Play::new(setup, false, Box::new(Counting::default()));
+            let config = Config { versions: versions.clone(), ..Config::default() };
+            let verdict = sim::play(play, &mut RefHost::new(config));
+            let id = &entry.scenario.id;
+            assert_eq!(verdict.status, Status::Pass, "{version} {id}: {}", verdict.reason);
+            let heavy = |report: &&ahp_harness::verdict::CheckReport| {
+                report.findings.iter().any(|finding| finding.weight > Weight::Note)
+            };
+            let broken = verdict.checks.iter().find(heavy).map(|report| report.check);
+            assert_eq!(broken, None, "{version} {id}");
+        }
+    }
+}
+
 #[test]
 fn weighs_what_it_proves() {
     for entry in Suite::carried().entries {

@@ -27,6 +27,8 @@ pub(super) struct Envelope {
     pub(super) text: String,
     /// What clients of older versions are told, by view.
     pub(super) faces: Vec<Option<Face>>,
+    /// Nobody else is told.
+    pub(super) hidden: bool,
 }
 
 /// An accepted action as one older version words it.
@@ -44,7 +46,7 @@ impl Envelope {
     /// What a connection is told of it: the channel as the host calls it, the params, the notification.
     pub(super) fn told(&self, view: Option<usize>) -> Option<(&str, &Value, &str)> {
         let Some(view) = view else {
-            return Some((&self.channel, &self.params, &self.text));
+            return (!self.hidden).then_some((&self.channel, &self.params, &self.text));
         };
         let face = self.faces.get(view)?.as_ref()?;
         Some((&face.key, &face.params, &face.text))

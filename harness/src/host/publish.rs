@@ -73,7 +73,7 @@ impl RefHost {
         if outcome == Outcome::Applied {
             channel.stale = before;
             self.fold_views(kind, &worded);
-            self.emit_worded(uri, action, origin, worded);
+            self.emit_worded(uri, action, origin, worded, false);
         }
         outcome
     }
@@ -81,16 +81,18 @@ impl RefHost {
     /// Numbers an action and sends it, without looking at its effect.
     pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&Origin>) {
         let worded = self.worded(uri, &action, origin);
-        self.emit_worded(uri, action, origin, worded);
+        self.emit_worded(uri, action, origin, worded, false);
     }
 
-    /// As [`RefHost::emit`], with the words that older versions have for it.
+    /// As [`RefHost::emit`], with the words that older versions have for it. `hidden`: only their clients
+    /// are told.
     pub(super) fn emit_worded(
         &mut self,
         uri: &str,
         mut action: Value,
         origin: Option<&Origin>,
         mut worded: Vec<Option<Worded>>,
+        hidden: bool,
     ) {
         let kind = action_type(&action).to_owned();
         let seq = self.log.advance();
@@ -129,10 +131,13 @@ impl RefHost {
             text: self.envelope_text(&params),
             params,
             faces,
+            hidden,
         });
         self.log.keep(Arc::clone(&envelope));
         self.fan_out(&envelope, origin.map(|origin| origin.conn));
-        self.follow(uri, &envelope.action_type);
+        if !hidden {
+            self.follow(uri, &envelope.action_type);
+        }
     }
 
     /// The notification of an envelope, as text.

@@ -293,7 +293,7 @@ impl RefHost {
                 *place = Some(worded.clone());
             }
             self.fold_views(action_type(&worded.action), &all);
-            self.emit_worded(key, worded.action, None, all);
+            self.emit_worded(key, worded.action, None, all, true);
         }
     }
 
