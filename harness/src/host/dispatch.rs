@@ -254,6 +254,8 @@ impl RefHost {
             if let Some(channel) = self.channels.get_mut(uri) {
                 apply(version, channel.kind, &mut channel.state, action);
             }
+            let worded = self.worded(uri, action, Some(origin));
+            self.fold_views(action_type(action), &worded);
         }
         let call = action["toolCallId"].as_str().unwrap_or("");
         let waits = tool_call(self.state(uri), call)["status"] == "pending-confirmation";

@@ -267,8 +267,8 @@ impl Matrix {
             if oldest && check {
                 return !honest.exercised.contains(id) && !honest_acp.exercised.contains(id);
             }
-            suite.entries.iter().any(|one| one.scenario.id == id)
-                && !scenarios.iter().any(|scenario| scenario == id)
+            suite.entries.iter().any(|one| covers(id, &one.scenario.id))
+                && !scenarios.iter().any(|scenario| covers(id, scenario))
         };
         let outcomes =
             tripped.into_iter().map(|(fault, one)| Outcome::of(fault, one, absent)).collect();

@@ -16,14 +16,8 @@ pub(super) const ROWS: &[(Fault, &[&str])] = &[
             "terminals/a-terminal-tells-where-it-is",
         ],
     ),
-    (
-        Fault::AcceptsMalformed,
-        &[
-            "early/malformed-actions-are-refused",
-            "early/a-model-is-the-sessions",
-            "early/an-agent-is-the-sessions",
-        ],
-    ),
+    (Fault::AcceptsMalformed, &["early/malformed-actions-are-refused"]),
+    (Fault::RejectsLegal, &["early/a-model-is-the-sessions", "early/an-agent-is-the-sessions"]),
     (
         Fault::ForeignActiveClientAccepted,
         &["early/one-client-is-active", "early/the-active-clients-tools-change"],
