@@ -88,7 +88,9 @@ impl Trim<'_> {
                     if let Some((own, newer)) = own.zip(newer) {
                         self.value(own.shape, newer.shape, "", item);
                     }
-                    own.is_some() || newer.is_none() || name.as_str() == tag
+                    // What an object is was written down before tables had a member for it.
+                    let tells = name.as_str() == tag || name.as_str() == "type";
+                    own.is_some() || newer.is_none() || tells
                 });
             }
             (Shape::Union(own), Shape::Union(newer), value) => {
