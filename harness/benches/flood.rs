@@ -7,7 +7,8 @@ use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::report::redact::Redactor;
 use ahp_harness::run::driver;
 use ahp_harness::run::play::Play;
-use ahp_harness::transport::websocket::{Endpoint, config};
+use ahp_harness::transport::link::Endpoint;
+use ahp_harness::transport::websocket::{self, config};
 use ahp_harness::verdict::Status;
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::watch;
@@ -53,7 +54,7 @@ async fn harness() -> f64 {
     let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
     let play = Play::new(setup, false, writer.recorder(Some(0)));
-    let endpoint = Endpoint { url, headers: Vec::new() };
+    let endpoint = Endpoint::Socket(websocket::Endpoint { url, headers: Vec::new() });
     let (_keep, stop) = watch::channel(false);
     let server =
         beside(move || async move { host::serve(host::accepted(&listener).await, FRAMES).await });

@@ -113,7 +113,7 @@ fn requirement(
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),
-        capital(row.one_of("party", &["host", "client", "reducer"])?),
+        capital(row.one_of("party", &["host", "client", "reducer", "agent"])?),
         version_code(version(row.need("since")?)?),
         until.map_or_else(|| "None".to_owned(), |until| format!("Some({until})")),
         row.text("source")?,
@@ -180,18 +180,28 @@ impl<'a> Row<'a> {
     }
 }
 
+/// The one version of ACP, which stands behind all of AHP's: they are sorted newest first.
+const ACP_1: (&str, [u64; 3]) = ("acp-1", [0, 0, 0]);
+
 fn version(node: &Node<'_>) -> Result<[u64; 3], Wrong> {
     let text = node.get_ref().as_str().unwrap_or_default();
     // The first protocol has one number, and stands before all that have three.
     if text == "1" {
         return Ok([0, 0, u64::MAX]);
     }
+    if text == ACP_1.0 {
+        return Ok(ACP_1.1);
+    }
     let numbers: Option<Vec<u64>> = text.split('.').map(|part| part.parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| (node.span().start, format!("expected a version, found `{text}`")))
 }
 
-fn version_code([major, minor, patch]: [u64; 3]) -> String {
+fn version_code(version: [u64; 3]) -> String {
+    if version == ACP_1.1 {
+        return "Version::ACP_1".to_owned();
+    }
+    let [major, minor, patch] = version;
     format!("Version::new({major}, {minor}, {patch})")
 }
 

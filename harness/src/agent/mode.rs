@@ -23,6 +23,8 @@ pub enum Mode {
     Model,
     /// Our agent, which the host starts and speaks ACP to.
     Acp,
+    /// An agent that is put to the test itself and does the same whatever it is asked.
+    Fixed,
 }
 
 impl Mode {
@@ -30,7 +32,7 @@ impl Mode {
     pub fn cannot(self, script: &Script) -> Option<&'static str> {
         let limits = match self {
             // What not every agent of a host can do, the host declares: see `Script::extras`.
-            Mode::Host => return None,
+            Mode::Host | Mode::Fixed => return None,
             Mode::Model => MODEL,
             Mode::Acp => ACP,
         };

@@ -10,9 +10,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
 
+use crate::agent::acp::fault::{FAULTS, Fault, Faults};
 use crate::agent::model::Flavor;
 use crate::agent::{acp, mcp};
 use crate::scenario::source::did_you_mean;
+use crate::transcript::Below;
 use crate::transport;
 use crate::transport::below::{Hub, MAX_LINE};
 use crate::transport::http::{self, Stand};
@@ -82,12 +84,16 @@ struct Acp {
     /// Want clients to authenticate first
     #[arg(long)]
     auth: bool,
+    /// Plant this fault (repeatable); `list faults` names them
+    #[arg(long, value_name = "NAME", value_parser = fault)]
+    fault: Vec<Fault>,
 }
 
 impl Acp {
     fn main(self) -> Outcome {
         let name = format!("{}-", std::process::id());
-        let agent = acp::Agent::new(acp::Config { name, auth: self.auth });
+        let agent =
+            acp::Agent::new(acp::Config { name, auth: self.auth, faults: Faults::of(&self.fault) });
         let log = self.log.as_deref().map(appended).transpose()?;
         let options = transport::acp::Options { log, run: self.run, pretend: self.pretend };
         runtime()?.block_on(transport::acp::serve(agent, options));
@@ -104,11 +110,19 @@ struct Mcp {
     /// Write each call to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Tell each call to the run that listens there
+    #[arg(long, value_name = "ADDRESS", requires = "case")]
+    run: Option<SocketAddr>,
+    /// The scenario that it is told for
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
 }
 
 impl Mcp {
     fn main(self) -> Outcome {
         let mut log = self.log.as_deref().map(appended).transpose()?;
+        // A run that does not listen is no reason to fail the agent.
+        let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
         let mut output = std::io::stdout().lock();
         let mut input = std::io::stdin().lock();
         loop {
@@ -122,6 +136,12 @@ impl Mcp {
                 continue;
             }
             let answered = mcp::answer(text.trim());
+            if let (Some(arguments), Some(run)) = (&answered.called, &mut run) {
+                let called = json!({
+                    "called": (mcp::TOOL), "arguments": (arguments.clone()), "case": (self.case.clone()),
+                });
+                let _ = run.write_all(transport::below::told(Below::Tool, &called).as_bytes());
+            }
             if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
                 let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let t = t.as_secs_f64();
@@ -161,6 +181,14 @@ impl Model {
             Ok(Code::Ok)
         })
     }
+}
+
+/// Reads the name of a fault.
+fn fault(name: &str) -> Result<Fault, String> {
+    Fault::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = FAULTS.iter().map(|row| row.name).collect();
+        did_you_mean(name, &names)
+    })
 }
 
 /// A stand-in that listens, ready to be served.

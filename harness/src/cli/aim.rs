@@ -11,6 +11,7 @@ use crate::host::auth;
 use crate::report::redact::{secrets_of_header, secrets_of_target};
 use crate::transport::{below, http};
 
+use super::agents::Agents;
 use super::exit::Stop;
 use super::options;
 use super::place::Behind;
@@ -24,6 +25,8 @@ pub(super) enum Target {
     Loopback,
     /// A host outside.
     Remote(Arc<Remote>, Arc<Behind>),
+    /// An agent outside.
+    Agents(Box<Agents>),
 }
 
 /// A target and its agent.

@@ -113,8 +113,8 @@ fn said(certificate: &Certificate, out: &Path) -> String {
     }
     let _ = writeln!(
         text,
-        "AHP {}: {} (certificate and report: {})",
-        certificate.version,
+        "{}: {} (certificate and report: {})",
+        certificate.title,
         certificate.verdict().words(),
         out.join("report.html").display()
     );

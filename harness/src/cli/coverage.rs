@@ -81,7 +81,7 @@ impl Coverage {
 }
 
 fn summary(coverage: &coverage::Coverage) -> String {
-    let mut out = format!("AHP {}: {} requirements\n\n", coverage.version, coverage.rows.len());
+    let mut out = format!("{}: {} requirements\n\n", coverage.version.title(), coverage.rows.len());
     let _ = writeln!(
         out,
         "{:<10} {:<8} {:>5} {:>8} {:>9} {:>5}",

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::host::fault::FAULTS;
 use crate::ledger::Ledger;
-use crate::oracle::CHECKS;
+use crate::oracle::all_checks;
 use crate::report::summary::word;
 use crate::run::mutant_rows::rows;
 use crate::run::mutants::Row;
@@ -48,8 +48,8 @@ impl Explain {
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
         if told.is_empty() {
-            let names = Ledger::newest().iter().map(|row| row.id);
-            let names = names.chain(CHECKS.iter().map(|row| row.id));
+            let names = Ledger::all().flat_map(Ledger::iter).map(|row| row.id);
+            let names = names.chain(all_checks().map(|row| row.id));
             let names = names.chain(FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
             let hint = closest(name, names);
@@ -79,7 +79,7 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
             let _ = writeln!(out, "  scenario {}: {}", entry.scenario.id, entry.scenario.title);
         }
     }
-    for row in CHECKS.iter().filter(|row| row.requirements.contains(&name)) {
+    for row in all_checks().filter(|row| row.requirements.contains(&name)) {
         let _ = writeln!(out, "  always-on check {}", row.id);
     }
     if let Some(reason) = row.excluded {
@@ -87,7 +87,7 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
     }
     let scenarios = suite.entries.iter().map(|entry| &entry.scenario);
     let scenarios = scenarios.filter(|scenario| scenario.proves.iter().any(|id| id == name));
-    let checks = CHECKS.iter().filter(|row| row.requirements.contains(&name)).map(|row| row.id);
+    let checks = all_checks().filter(|row| row.requirements.contains(&name)).map(|row| row.id);
     let tests: Vec<&str> = scenarios.map(|scenario| scenario.id.as_str()).chain(checks).collect();
     caught_by(&mut out, &tests);
     Some(out)
@@ -103,7 +103,7 @@ fn caught_by(out: &mut String, tests: &[&str]) {
 }
 
 fn check(name: &str) -> Option<String> {
-    let row = CHECKS.iter().find(|row| row.id == name)?;
+    let row = all_checks().find(|row| row.id == name)?;
     let mut out = format!(
         "always-on check {name} ({}, invariant {})\n  {}\n",
         word(row.weight),

@@ -271,6 +271,8 @@ impl Stage {
             Target::Remote(remote, behind) => {
                 Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
+            // Conversations are drawn for hosts; no option of `fuzz` names an agent.
+            Target::Agents(_) => return None,
         };
         let (_stop, stopped) = tokio::sync::watch::channel(false);
         Some(place.play(play, stopped).await)

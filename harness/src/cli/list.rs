@@ -5,15 +5,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::agent::acp::fault as acp;
 use crate::host::fault::FAULTS;
 use crate::ledger::Ledger;
-use crate::oracle::CHECKS;
+use crate::oracle::all_checks;
 use crate::report::event::Header;
 use crate::report::summary::word;
 use crate::run::plan::Planned;
 use crate::scenario::render;
 use crate::scenario::verbs::VERBS;
 use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome};
@@ -55,19 +57,21 @@ impl List {
                 }
             }
             What::Checks => {
-                for row in CHECKS {
+                for row in all_checks() {
                     let _ = writeln!(out, "{:<36} {:<10} {}", row.id, word(row.weight), row.doc);
                 }
             }
             What::Requirements => {
-                for row in Ledger::newest().iter() {
+                for row in Ledger::newest().iter().chain(Ledger::of(Version::ACP_1).iter()) {
                     let _ =
                         writeln!(out, "{:<52} {:<10} {}", row.id, word(row.weight), row.statement);
                 }
             }
             What::Faults => {
-                for row in FAULTS {
-                    let _ = writeln!(out, "{:<36} {}", row.name, row.doc);
+                let agents = acp::FAULTS.iter().map(|row| (row.name, row.doc));
+                let hosts = FAULTS.iter().map(|row| (row.name, row.doc));
+                for (name, doc) in hosts.chain(agents) {
+                    let _ = writeln!(out, "{name:<36} {doc}");
                 }
             }
             What::Steps => {
@@ -76,7 +80,7 @@ impl List {
                 }
             }
             What::Versions => {
-                for version in Protocol::known() {
+                for version in Protocol::known().iter().chain([&Version::ACP_1]) {
                     let Some(protocol) = Protocol::of(*version) else {
                         continue;
                     };

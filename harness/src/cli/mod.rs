@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod agent;
+mod agents;
 mod aim;
 mod certify;
 mod check;
@@ -18,6 +19,7 @@ mod diff;
 pub mod exit;
 mod explain;
 mod files;
+mod fuse;
 mod fuzz;
 mod interrupt;
 mod judge;

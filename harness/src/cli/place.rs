@@ -7,13 +7,17 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::host::Host;
+use crate::peer::errand::Errand;
 use crate::run::driver::{self, Backstage};
 use crate::run::play::{Play, Verdict};
+use crate::run::side::Side;
 use crate::transport::agent::AgentProcess;
 use crate::transport::below::Hub;
 use crate::transport::http::Stand;
+use crate::transport::link::Endpoint;
+use crate::transport::scratch::Scratch;
 use crate::transport::serve::{Served, serve};
-use crate::transport::websocket::Endpoint;
+use crate::transport::websocket;
 
 use super::target::Remote;
 
@@ -21,6 +25,8 @@ use super::target::Remote;
 pub(super) enum Place {
     /// The user's, what we play behind it, and what the scenario is called there.
     Remote(Arc<Remote>, Arc<Behind>, String),
+    /// An agent that is put to the test itself, in a folder of its own.
+    Agent { seat: Seat, behind: Arc<Behind>, case: String },
     /// One on a loopback port, for this scenario alone.
     Own { endpoint: Endpoint, served: Served, task: JoinHandle<()> },
 }
@@ -34,7 +40,8 @@ impl Place {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
         let (served, task) = serve(listener, host, AgentProcess::default());
-        Ok(Place::Own { endpoint: Endpoint { url, headers: Vec::new() }, served, task })
+        let endpoint = Endpoint::Socket(websocket::Endpoint { url, headers: Vec::new() });
+        Ok(Place::Own { endpoint, served, task })
     }
 
     /// Plays to the end.
@@ -48,12 +55,64 @@ impl Place {
                 behind.hub.leave(&case);
                 verdict
             }
+            Place::Agent { seat, behind, case } => {
+                let backstage = Beside { scratch: &seat.scratch, behind: &behind, case: &case };
+                let below = Some(behind.hub.join(&case));
+                let verdict =
+                    driver::play(play, &seat.endpoint, Some(&backstage), below, stop).await;
+                behind.hub.leave(&case);
+                verdict
+            }
             Place::Own { endpoint, served, task } => {
                 let verdict = driver::play(play, &endpoint, Some(&served), None, stop).await;
                 task.abort();
                 verdict
             }
         }
+    }
+}
+
+impl Place {
+    /// What its scenario knows of an agent.
+    pub(super) fn side(&self) -> Side {
+        match self {
+            Place::Agent { seat, .. } => seat.side.clone(),
+            _ => Side::default(),
+        }
+    }
+}
+
+/// Where an agent is put to the test.
+pub(super) struct Seat {
+    /// How it is reached.
+    pub(super) endpoint: Endpoint,
+    /// Its folder.
+    pub(super) scratch: Arc<Scratch>,
+    /// What the scenario knows of it.
+    pub(super) side: Side,
+}
+
+/// What is beside an agent: its folder, and the model that it asks.
+struct Beside<'a> {
+    scratch: &'a Arc<Scratch>,
+    behind: &'a Behind,
+    case: &'a str,
+}
+
+impl Backstage for Beside<'_> {
+    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async { Err("an agent is started anew with each connection".to_owned()) })
+    }
+
+    fn release(&self, hold: &str) {
+        match &self.behind.stand {
+            Some(stand) => stand.release(self.case, hold),
+            None => self.behind.hub.release(self.case, hold),
+        }
+    }
+
+    fn errand(&self, errand: Errand) {
+        self.scratch.run(errand);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::report::redact::Redactor;
 use crate::report::summary::Summary;
 use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
+use crate::run::side::Side;
 use crate::run::suite::Entry;
 use crate::verdict::Status;
 
@@ -82,7 +83,7 @@ impl<'a> Reports<'a> {
             context,
             redactor: redactor.clone(),
             console,
-            summary: Summary::new(strict),
+            summary: Summary::of(header.standard(), strict),
             writers,
             junit,
             failures: String::new(),
@@ -112,7 +113,13 @@ impl<'a> Reports<'a> {
     }
 
     /// A scenario begins; its transcript goes to the first file.
-    pub(super) fn begin(&mut self, case: u32, entry: &Entry, name: &str) -> Box<dyn Recorder> {
+    pub(super) fn begin(
+        &mut self,
+        case: u32,
+        entry: &Entry,
+        name: &str,
+        side: &Side,
+    ) -> Box<dyn Recorder> {
         let text = |source: &crate::scenario::source::Source| SourceText {
             name: source.name.clone(),
             text: source.text.to_string(),
@@ -122,6 +129,7 @@ impl<'a> Reports<'a> {
             scenario: entry.scenario.id.clone(),
             name: name.to_owned(),
             sources: entry.sources.iter().map(text).collect(),
+            side: (*side != Side::default()).then(|| side.clone()),
             ..CaseStart::default()
         };
         match self.writers.first() {

@@ -18,24 +18,27 @@ use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Detected, Found};
 use crate::run::mint::iso8601;
-use crate::run::plan::{self, Abilities, Planned, Selection, Shard, plan};
-use crate::run::play::{Counting, Play, Verdict};
+use crate::run::plan::{Abilities, Planned, Selection, Shard, plan};
+use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
+use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::{Carried, Entry, Suite};
 use crate::verdict::Status;
-use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
+use super::agents::Agents;
 use super::aim::{Aim, Target};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::fuse::Fuse;
 use super::interrupt::interrupts;
 use super::options::{self, Report, Spec};
 use super::place::Place;
 use super::reports::Reports;
+use super::target::{embedded, restarts, scheme};
 
 /// Plays scenarios against a host and judges the conversation.
 ///
@@ -47,6 +50,15 @@ pub struct Run {
 
     #[command(flatten)]
     aim: Aim,
+    /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        num_args = 0..=1,
+        conflicts_with_all = ["url", "command", "loopback", "restart_command", "agent_model", "agent_acp", "provider", "observe", "spec"],
+        help_heading = "Target"
+    )]
+    acp: Option<Option<PathBuf>>,
 
     /// Speak this protocol version only; `all` plays each version that the host speaks
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
@@ -70,12 +82,12 @@ pub struct Run {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// How many scenarios are played at once over sockets
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
-    jobs: u16,
-    /// How long each wait may take
-    #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Playing")]
-    timeout: Duration,
+    /// How many scenarios are played at once over sockets; 4 unless given
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
+    jobs: Option<u16>,
+    /// How long each wait may take; 2s unless given, 10s for an agent
+    #[arg(long, value_parser = options::duration, help_heading = "Playing")]
+    timeout: Option<Duration>,
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
@@ -121,10 +133,6 @@ pub struct Run {
 /// What the scenario that looks for scripts is called.
 const LOOK: &str = "detect.yaml";
 
-/// After this many scenarios without a single handshake the rest is not played: the target would
-/// only be asked the same again.
-const FUSE: u32 = 8;
-
 impl Run {
     /// The same run with all profiles, unless some were asked for, and with these reports besides.
     ///
@@ -161,7 +169,8 @@ impl Run {
             }
             return self.every(context);
         }
-        let suite = files::suite(&self.paths)?;
+        let mut suite = files::suite(&self.paths)?;
+        suite.entries.retain(|entry| entry.scenario.spec.standard() == self.standard());
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             let count = files::count(&suite.broken);
@@ -197,7 +206,7 @@ impl Run {
     }
 
     async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
-        let target = self.aim.target().await?;
+        let target = self.target().await?;
         let outcome = self.played(context, entries, baseline, &target).await;
         if let Target::Remote(remote, behind) = &target {
             remote.stop().await;
@@ -218,6 +227,33 @@ impl Run {
         outcome
     }
 
+    /// Which protocol the run is about.
+    fn standard(&self) -> Standard {
+        if self.acp.is_some() { Standard::Acp } else { Standard::Ahp }
+    }
+
+    /// How long a wait may take.
+    fn limit(&self, target: &Target) -> Duration {
+        target.limit(self.timeout, self.standard())
+    }
+
+    /// What is played against.
+    async fn target(&self) -> Result<Target, Stop> {
+        match &self.acp {
+            Some(None) => Ok(Target::Embedded),
+            Some(Some(path)) => {
+                let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
+                Ok(Target::Agents(Box::new(agents)))
+            }
+            None => self.aim.target().await,
+        }
+    }
+
+    /// Who plays the agent.
+    fn agent(&self, target: &Target) -> Mode {
+        target.profile().map_or(self.aim.agent(), |profile| profile.stimulus)
+    }
+
     async fn played(
         &self,
         context: &Context,
@@ -225,12 +261,16 @@ impl Run {
         mut baseline: Baseline,
         target: &Target,
     ) -> Outcome {
+        let known = match self.standard() {
+            Standard::Ahp => Protocol::known(),
+            Standard::Acp => &[Version::ACP_1],
+        };
         let spec = self.spec.and_then(Spec::one);
         let offers: Vec<String> = match spec {
             Some(version) => vec![version.to_string()],
-            None => Protocol::known().iter().map(Version::to_string).collect(),
+            None => known.iter().map(Version::to_string).collect(),
         };
-        let newest = spec.or(Protocol::known().first().copied());
+        let newest = spec.or(known.first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let probed = self.look(target, newest, &offers).await;
         let found = probed.clone().unwrap_or_default();
@@ -238,7 +278,7 @@ impl Run {
         let seed = self.seed.unwrap_or(match target {
             // The embedded host is the same every time; so is the run.
             Target::Embedded | Target::Loopback => 1,
-            Target::Remote(..) => context.seed,
+            Target::Remote(..) | Target::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         header.detected.extend(self.scripted(target, &header).await);
@@ -272,8 +312,11 @@ impl Run {
         match target {
             _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
             Target::Remote(remote, _) => {
-                probe(&remote.endpoint, &remote.shown(), offers, provider, self.timeout).await
+                let limit = self.limit(target);
+                probe(&remote.endpoint, &remote.shown(), offers, provider, limit).await
             }
+            Target::Agents(agents) => agents.look(self.limit(target)).await,
+            _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
             _ => {
                 let config = sim::speaking(Config::default(), newest);
                 Ok(sim::look(&mut RefHost::new(config), offers, provider))
@@ -284,7 +327,7 @@ impl Run {
     /// Whether the agent behind a host outside plays scripts, where nobody has said that it does.
     async fn scripted(&self, target: &Target, header: &Header) -> Option<Detected> {
         let Target::Remote(..) = target else { return None };
-        let unknown = self.looks_for_scripts && self.aim.agent() == Mode::Host && !self.dry_run;
+        let unknown = self.looks_for_scripts && self.agent(target) == Mode::Host && !self.dry_run;
         if !unknown || header.detected.is_empty() {
             return None;
         }
@@ -292,11 +335,11 @@ impl Run {
         let entry = suite.entries.first()?;
         let name = entry.scenario.id.clone();
         let play = Play::new(
-            self.setup(entry, name.clone(), header),
+            self.setup(entry, name.clone(), header, &Side::default()),
             header.shared,
             Box::new(Counting::default()),
         );
-        let place = self.place(target, entry, header, name).await.ok()?;
+        let place = self.place(target, entry, header, name).await.ok()??;
         let verdict = place.play(play, interrupts()).await;
         // What else is wrong with the turn is for the scenarios to say.
         let failure = verdict.failure.map(|_| verdict.reason);
@@ -317,11 +360,12 @@ impl Run {
     }
 
     fn abilities(&self, target: &Target, version: Version, header: &Header) -> Abilities {
-        let embedded = !matches!(target, Target::Remote(..));
+        let embedded = target.is_embedded();
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
-            (true, false) if self.aim.agent() != Mode::Host => vec!["all".to_owned()],
+            (true, false) if self.agent(target) != Mode::Host => vec!["all".to_owned()],
+            (true, false) if self.acp.is_some() => vec!["all".to_owned()],
             (true, false) => vec!["core".to_owned()],
         };
         Abilities {
@@ -333,7 +377,7 @@ impl Run {
                 _ => true,
             },
             detected: header.detected.clone(),
-            agent: self.aim.agent(),
+            agent: self.agent(target),
             aggressive: self.aggressive || embedded,
         }
     }
@@ -347,7 +391,7 @@ impl Run {
         seed: u64,
         offers: &[String],
     ) -> Header {
-        let shared = matches!(target, Target::Remote(..));
+        let shared = !target.is_embedded();
         // In memory nothing happens at any real time: a fixed one makes the run repeatable.
         let epoch = match target {
             Target::Embedded => Duration::from_millis(Config::default().epoch_ms),
@@ -359,6 +403,7 @@ impl Run {
             seed,
             target: match target {
                 Target::Embedded => "embedded".to_owned(),
+                Target::Agents(agents) => agents.shown(),
                 Target::Loopback => "embedded, over loopback".to_owned(),
                 Target::Remote(remote, _) => remote.shown(),
             },
@@ -370,7 +415,7 @@ impl Run {
                 .map_or_else(|| offers.to_vec(), |version| vec![version.to_string()]),
             started: iso8601(epoch),
             epoch_us: u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX),
-            limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            limit_ms: u64::try_from(self.limit(target).as_millis()).unwrap_or(u64::MAX),
             shared,
             authenticated: self
                 .aim
@@ -384,7 +429,7 @@ impl Run {
             detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
-            agent: self.aim.agent(),
+            agent: self.agent(target),
             shard: self.shard.map(|shard| shard.to_string()),
         }
     }
@@ -399,6 +444,7 @@ impl Run {
         reports: &mut Reports<'_>,
     ) -> bool {
         let stopped = interrupts();
+        let jobs = target.jobs(self.jobs);
         let mut queue = VecDeque::new();
         for round in 0..self.repeat {
             for planned in planned {
@@ -412,7 +458,7 @@ impl Run {
         let mut number = 0;
         let mut alone = false;
         loop {
-            while playing.len() < usize::from(self.jobs) {
+            while playing.len() < jobs {
                 // A restart would end the connections of everybody else.
                 let next = queue.front().is_some_and(|(_, next)| restarts(target, next));
                 if !playing.is_empty() && (alone || next) {
@@ -437,25 +483,30 @@ impl Run {
                     reports.unplayed(CaseReport::unplayed(case, &entry, status, reason), baseline);
                     continue;
                 }
-                let setup = self.setup(&entry, name.clone(), header);
-                let recorder = reports.begin(case, &entry, &name);
+                let place = match self.place(target, &entry, header, name.clone()).await {
+                    Ok(place) => place,
+                    Err(error) => {
+                        reports.fault(&format!("no place for a scenario: {error}"));
+                        return false;
+                    }
+                };
+                let side = match &place {
+                    Some(place) => place.side(),
+                    None => sim::side(header.version.parse().ok()),
+                };
+                let setup = self.setup(&entry, name.clone(), header, &side);
+                let recorder = reports.begin(case, &entry, &name, &side);
                 let play = Play::new(setup, header.shared, recorder);
-                if matches!(target, Target::Embedded) {
+                if let Some(place) = place {
+                    let stop = stopped.clone();
+                    playing.spawn(async move {
+                        let verdict = place.play(play, stop).await;
+                        (CaseReport::of(case, &entry, &verdict), verdict.shook_hands)
+                    });
+                } else {
                     let verdict = embedded(play, &entry, header);
                     reports.case(CaseReport::of(case, &entry, &verdict), baseline);
                     tokio::task::yield_now().await;
-                } else {
-                    let stop = stopped.clone();
-                    match self.place(target, &entry, header, name).await {
-                        Ok(place) => playing.spawn(async move {
-                            let verdict = place.play(play, stop).await;
-                            (CaseReport::of(case, &entry, &verdict), verdict.shook_hands)
-                        }),
-                        Err(error) => {
-                            reports.fault(&format!("no loopback port for a host: {error}"));
-                            return false;
-                        }
-                    };
                 }
             }
             match playing.join_next().await {
@@ -486,7 +537,7 @@ impl Run {
         detect::token(&header.detected, &given).map(str::to_owned)
     }
 
-    fn setup(&self, entry: &Entry, name: String, header: &Header) -> Setup {
+    fn setup(&self, entry: &Entry, name: String, header: &Header, side: &Side) -> Setup {
         Setup {
             scenario: Arc::clone(&entry.scenario),
             version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
@@ -494,72 +545,37 @@ impl Run {
             seed: header.seed,
             name,
             epoch: Duration::from_micros(header.epoch_us),
-            limit: self.timeout,
+            limit: Duration::from_millis(header.limit_ms),
             authenticate: self.aim.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
             provider: header.provider.clone(),
             observe: self.observe,
             agent: header.agent,
+            side: side.clone(),
         }
     }
 
+    /// Where a scenario is played; `None` in memory.
     async fn place(
         &self,
         target: &Target,
         entry: &Entry,
         header: &Header,
         name: String,
-    ) -> std::io::Result<Place> {
-        match target {
+    ) -> std::io::Result<Option<Place>> {
+        Ok(Some(match target {
+            Target::Embedded => return Ok(None),
             Target::Remote(remote, behind) => {
-                Ok(Place::Remote(Arc::clone(remote), Arc::clone(behind), name))
+                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
-            _ => {
+            Target::Agents(agents) => agents.place(name)?,
+            Target::Loopback => {
                 let epoch = Duration::from_micros(header.epoch_us);
                 let config = sim::settings(&entry.scenario, header.seed, epoch);
                 let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
-                Place::own(Box::new(RefHost::new(config))).await
+                Place::own(Box::new(RefHost::new(config))).await?
             }
-        }
+        }))
     }
-}
-
-/// The provider by which sessions are named, before channels: the first there is.
-fn scheme(version: Version, found: &Found) -> Option<String> {
-    let named = Protocol::of(version).is_some_and(|protocol| !protocol.has(Feature::Channels));
-    found.providers.first().filter(|_| named).cloned()
-}
-
-/// Whether a scenario is going to restart the host that the others are played against, too.
-fn restarts(target: &Target, planned: &Planned) -> bool {
-    let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
-    shared && plan::restarts(&planned.entry.scenario)
-}
-
-/// Says when it is no use to go on.
-#[derive(Debug, Default)]
-struct Fuse {
-    without: u32,
-    ever: bool,
-}
-
-impl Fuse {
-    fn saw(&mut self, shook_hands: bool) {
-        self.ever |= shook_hands;
-        self.without += u32::from(!shook_hands);
-    }
-
-    fn blown(&self) -> Option<String> {
-        (!self.ever && self.without >= FUSE)
-            .then(|| format!("not played: no handshake succeeded in {} scenarios", self.without))
-    }
-}
-
-/// Plays a scenario on a reference host of its own.
-fn embedded(play: Play, entry: &Entry, header: &Header) -> Verdict {
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
-    let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
-    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
-    sim::play(play, &mut RefHost::new(config))
 }

@@ -9,8 +9,23 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use crate::transport::websocket::Endpoint;
+use crate::agent::acp;
+use crate::host::engine::{Config, RefHost};
+use crate::host::subject::Subject;
+use crate::report::event::Header;
+use crate::run::detect::Found;
+use crate::run::plan::{self, Planned};
+use crate::run::play::{Play, Verdict};
+use crate::run::profile::Profile;
+use crate::run::sim;
+use crate::run::suite::Entry;
+use crate::transport::link::Endpoint;
+use crate::transport::websocket;
+use crate::wire::feature::Feature;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::{Standard, Version};
 
+use super::aim::Target;
 use super::exit::Stop;
 
 /// How long a command may take until it listens.
@@ -20,10 +35,45 @@ const ENDING: Duration = Duration::from_secs(3);
 /// Between two tries whether somebody listens.
 const POLL: Duration = Duration::from_millis(50);
 
+/// How long a wait may take, for a host and for an agent, which may have to start.
+const LIMITS: [(Standard, Duration); 2] =
+    [(Standard::Ahp, Duration::from_secs(2)), (Standard::Acp, Duration::from_secs(10))];
+/// How many scenarios are played at once.
+const JOBS: u16 = 4;
+
+impl Target {
+    /// The profile of an agent outside.
+    pub(super) fn profile(&self) -> Option<&Profile> {
+        match self {
+            Target::Agents(agents) => Some(&agents.profile),
+            _ => None,
+        }
+    }
+
+    /// How long a wait may take: as asked for, as the profile says, or as usual.
+    pub(super) fn limit(&self, asked: Option<Duration>, standard: Standard) -> Duration {
+        let own = self.profile().and_then(|profile| profile.timeout);
+        let usual = LIMITS.iter().find(|(known, _)| *known == standard);
+        asked.or(own).or(usual.map(|(_, limit)| *limit)).unwrap_or_default()
+    }
+
+    /// How many scenarios are played at once.
+    pub(super) fn jobs(&self, asked: Option<u16>) -> usize {
+        let own = self.profile().and_then(|profile| profile.jobs);
+        usize::from(asked.or(own).unwrap_or(JOBS))
+    }
+
+    /// Whether it is our own.
+    pub(super) fn is_embedded(&self) -> bool {
+        matches!(self, Target::Embedded | Target::Loopback)
+    }
+}
+
 /// A host outside this process.
 pub struct Remote {
     /// Where it listens.
     pub endpoint: Endpoint,
+    url: String,
     process: Mutex<Option<Process>>,
     command: Option<String>,
     restart_command: Option<String>,
@@ -39,7 +89,8 @@ impl Remote {
     /// A host that listens already.
     pub fn at(url: String, headers: Vec<(String, String)>, restart: Option<String>) -> Remote {
         Remote {
-            endpoint: Endpoint { url, headers },
+            endpoint: Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers }),
+            url,
             process: Mutex::new(None),
             command: None,
             restart_command: restart,
@@ -58,7 +109,8 @@ impl Remote {
         let (command, url) = with_port(command)?;
         let (process, url) = launch(&command, url).await.map_err(Stop::unreachable)?;
         Ok(Remote {
-            endpoint: Endpoint { url, headers },
+            endpoint: Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers }),
+            url,
             process: Mutex::new(Some(process)),
             command: Some(command),
             restart_command: restart,
@@ -72,7 +124,7 @@ impl Remote {
 
     /// The URL without what may be secret: the query, and the user's part.
     pub fn shown(&self) -> String {
-        shown(&self.endpoint.url)
+        shown(&self.url)
     }
 
     /// Ends what we started.
@@ -91,7 +143,7 @@ impl Remote {
                 Ok(status) => return Err(format!("`{command}` ended with {status}")),
                 Err(error) => return Err(format!("`{command}` could not be started: {error}")),
             }
-            return listens(&self.endpoint.url).await;
+            return listens(&self.url).await;
         }
         let Some(command) = &self.command else {
             return Err("there is no command that restarts it".to_owned());
@@ -100,7 +152,7 @@ impl Remote {
         if let Some(process) = held.take() {
             process.end().await;
         }
-        let (process, _) = launch(command, Some(self.endpoint.url.clone())).await?;
+        let (process, _) = launch(command, Some(self.url.clone())).await?;
         *held = Some(process);
         Ok(())
     }
@@ -237,6 +289,29 @@ async fn listens(url: &str) -> Result<(), String> {
         }
     });
     tried.await.map_err(|_| format!("nothing listened at {address} within {STARTING:?}"))
+}
+
+/// The provider by which sessions are named, before channels: the first there is.
+pub(super) fn scheme(version: Version, found: &Found) -> Option<String> {
+    let named = Protocol::of(version).is_some_and(|protocol| !protocol.has(Feature::Channels));
+    found.providers.first().filter(|_| named).cloned()
+}
+
+/// Whether a scenario is going to restart the host that the others are played against, too.
+pub(super) fn restarts(target: &Target, planned: &Planned) -> bool {
+    let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
+    shared && plan::restarts(&planned.entry.scenario)
+}
+
+/// Plays a scenario on a reference host of its own.
+pub(super) fn embedded(play: Play, entry: &Entry, header: &Header) -> Verdict {
+    if header.version.parse() == Ok(Version::ACP_1) {
+        return sim::play(play, &mut Subject::new(acp::Config::default()));
+    }
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
+    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
+    sim::play(play, &mut RefHost::new(config))
 }
 
 #[cfg(test)]

@@ -3,24 +3,27 @@
 //! A [`Host`] is a host without a socket: frames go in with the time, [`Output`] comes out. It is
 //! deterministic: the same calls at the same times give the same frames.
 //!
-//! Three kinds of host live here. [`engine::RefHost`] is meant to be right, and wrong in exactly
+//! Four kinds of host live here. [`engine::RefHost`] is meant to be right, and wrong in exactly
 //! the ways that [`fault`] names. [`null`] hosts do nothing, [`liar`] hosts shake hands and then
-//! cheat: no suite may credit either.
+//! cheat: no suite may credit either. [`subject`] is the reference agent in the place of a host, for the suite of ACP.
 //!
-//! Knows: `wire`, `model`, `agent`. Never knows: sockets, clocks, scenarios, rules.
+//! Knows: `wire`, `model`, `peer`, `agent`. Never knows: sockets, clocks, scenarios, rules.
 //!
 //! Start at [`engine`], then `dispatch` and `play`.
 
 use std::time::Duration;
 
+use crate::peer::errand::Errand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
+use crate::wire::json::Value;
 
 pub mod auth;
 pub mod engine;
 pub mod fault;
 pub mod liar;
 pub mod null;
+pub mod subject;
 
 mod acp;
 mod agent;
@@ -83,6 +86,13 @@ pub trait Host {
     /// The agent that the host has started wrote a line; without one it has ended. Hosts that start none
     /// ignore it.
     fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
+    /// Whoever holds at that name goes on. Hosts whose agents are told otherwise ignore it.
+    fn release(&mut self, _now: Duration, _hold: &str) {}
+    /// A client of ACP has something done where this is: what came of it, see [`Errand`]. Where there is no such
+    /// place nothing does.
+    fn handle_errand(&mut self, _now: Duration, _errand: &Errand) -> Vec<Value> {
+        Vec::new()
+    }
     /// The next thing to do, until there is none.
     fn poll_output(&mut self) -> Option<Output>;
     /// The host's process crashed and came back: every connection is gone without a word.
@@ -110,4 +120,6 @@ pub enum Output {
     },
     /// A line for the agent that the host has started, without its end.
     ToAgent(String),
+    /// The harness's own tool was called with these arguments.
+    Called(Value),
 }

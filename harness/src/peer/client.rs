@@ -7,7 +7,7 @@ use crate::wire::json::{Value, json};
 use crate::edge::Edge;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::message::{Kind, Message};
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
 use super::mirror::Mirror;
 
@@ -32,6 +32,7 @@ pub struct ClientEngine {
     edge: Edge,
     /// Methods of requests that it did not make itself, by their ids as JSON.
     foreign: LiteMap<String, String>,
+    standard: Standard,
 }
 
 /// Requests of others that are remembered.
@@ -60,7 +61,13 @@ impl ClientEngine {
             mirrors,
             edge: Edge::new(Version::V1_0, ""),
             foreign: LiteMap::new(),
+            standard: Standard::Ahp,
         }
+    }
+
+    /// The same client, of a protocol.
+    pub fn of(self, standard: Standard) -> ClientEngine {
+        ClientEngine { standard, ..self }
     }
 
     /// The same client in the words of a version, until it has agreed on another.
@@ -127,9 +134,9 @@ impl ClientEngine {
         self.open.get(&id).map(|asked| asked.method.as_str())
     }
 
-    /// A request with the next id. `params.channel` is the root channel unless given.
+    /// A request with the next id. In AHP `params.channel` is the root channel unless given.
     pub fn request(&mut self, method: &str, mut params: Value) -> (u64, Message) {
-        if let Some(params) = params.as_object_mut() {
+        if let Some(params) = params.as_object_mut().filter(|_| self.standard == Standard::Ahp) {
             params.entry("channel").or_insert_with(|| json!(ROOT));
         }
         let id = self.next_id;
@@ -228,6 +235,10 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &Asked, result: &Value, raw: &Value) {
         match asked.method.as_str() {
+            // Whatever version the agent answers with, it has shaken hands.
+            "initialize" if self.standard == Standard::Acp => {
+                self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
+            }
             "initialize" => {
                 self.version = result["protocolVersion"].as_str().and_then(|v| v.parse().ok());
                 if let Some(version) = self.version {

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use litemap::LiteMap;
 
-use crate::oracle::CHECKS;
+use crate::oracle::all_checks;
 use crate::run::suite::Suite;
 use crate::scenario::listing::{Form, read_list, reason, text};
 use crate::scenario::node::Node;
@@ -68,12 +68,12 @@ impl Baseline {
                 let exists = suite.entries.iter().any(|entry| entry.scenario.id == id);
                 (&mut self.scenarios, id, exists)
             }
-            (None, Some(id)) => (&mut self.checks, id, CHECKS.iter().any(|row| row.id == id)),
+            (None, Some(id)) => (&mut self.checks, id, all_checks().any(|row| row.id == id)),
             _ => return Err("expected either `scenario` or `check`".to_owned()),
         };
         if !exists {
             let names = suite.entries.iter().map(|entry| entry.scenario.id.as_str());
-            let hint = closest(id, names.chain(CHECKS.iter().map(|row| row.id)));
+            let hint = closest(id, names.chain(all_checks().map(|row| row.id)));
             let hint =
                 hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
             return Err(format!("nothing is called `{id}`{hint}"));

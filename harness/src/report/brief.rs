@@ -16,7 +16,7 @@ const LISTED: usize = 50;
 /// The certificate as Markdown.
 pub fn markdown(certificate: &Certificate) -> String {
     let host = certificate.host.as_deref().unwrap_or(&certificate.target);
-    let mut out = format!("# AHP {} conformance of {}\n\n", certificate.version, plain(host));
+    let mut out = format!("# {} conformance of {}\n\n", certificate.title, plain(host));
     let _ = writeln!(
         out,
         "**{}** · {} · harness {} · seed {}\n\n| profile | verdict | why |\n|---|---|---|",
@@ -97,17 +97,17 @@ fn words(certificate: &Certificate) -> (String, &'static str, &'static str) {
 /// The badge for services that draw it themselves.
 pub fn endpoint(certificate: &Certificate) -> Value {
     let (message, colour, _) = words(certificate);
-    let label = format!("AHP {}", certificate.version);
+    let label = &certificate.title;
     json!({"schemaVersion": 1, "label": label, "message": message, "color": colour})
 }
 
 /// The badge as a picture.
 pub fn badge(certificate: &Certificate) -> String {
     let (message, _, colour) = words(certificate);
-    let label = format!("AHP {}", certificate.version);
+    let label = &certificate.title;
     // Verdana at 11 pixels is some 6.6 pixels a letter.
     let width = |text: &str| text.chars().count() * 66 / 10 + 12;
-    let (left, right) = (width(&label), width(&message));
+    let (left, right) = (width(label), width(&message));
     let all = left + right;
     let (first, second) = (left / 2, left + right / 2);
     format!(

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::agent::mode::Mode;
 use crate::ledger::{Ledger, Party, Requirement};
-use crate::oracle::{CHECKS, CheckRow};
+use crate::oracle::{CheckRow, all_checks, checks as checks_of};
 use crate::run::detect::Detected;
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
@@ -41,6 +41,9 @@ pub struct Certificate {
     pub host: Option<String>,
     /// The protocol version.
     pub version: String,
+    /// The protocol and its version, such as `AHP 1.0.0`.
+    #[serde(skip)]
+    pub title: String,
     /// The versions that were offered.
     pub offers: Vec<String>,
     /// The versions that the host says it speaks; empty where it does not say.
@@ -242,6 +245,16 @@ impl Outcome {
 /// The profile of each area of scenarios, checks and requirements that has one of its own; the first
 /// that an id begins with.
 const AREAS: &[(&str, &str)] = &[
+    ("acp.calls", "tool-calls"),
+    ("acp.content", "tool-calls"),
+    ("acp.gates", "tool-calls"),
+    ("acp.permission", "permission"),
+    ("acp.terminals", "tool-calls"),
+    ("acp.turns", "turns"),
+    ("acp/cancel", "turns"),
+    ("acp/permission", "permission"),
+    ("acp/tools", "tool-calls"),
+    ("acp/turn", "turns"),
     ("annotations", "annotations"),
     ("auth", "auth"),
     ("automation", "automations"),
@@ -305,7 +318,7 @@ impl Certificate {
         let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
         let row = |rule| Row::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run);
         let requirements: Vec<Row> = rules.map(row).collect();
-        let checks: Vec<Checked> = CHECKS
+        let checks: Vec<Checked> = checks_of(version.standard)
             .iter()
             .filter_map(|check| Some(Checked::of(check, run.summary.checks.get(check.id)?)))
             .collect();
@@ -316,6 +329,7 @@ impl Certificate {
             target: header.target,
             host: header.host,
             version: version.to_string(),
+            title: version.title(),
             offers: header.offers,
             versions: header.versions,
             providers: header.providers,
@@ -369,7 +383,7 @@ impl Checked {
 
 impl Row {
     fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> Row {
-        let checks = CHECKS.iter().filter(|check| check.requirements.contains(&rule.id));
+        let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
             (Some(case), _) => area(&case.scenario, or_core(&case.profile)),

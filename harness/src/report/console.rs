@@ -36,8 +36,12 @@ impl Console {
         let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
         let shard = shard.unwrap_or_default();
         let mut text = format!(
-            "ahp-harness {}: {scenarios} scenarios{shard}, protocol {}, host {}{host}, seed {}\n",
-            header.harness, header.version, header.target, header.seed
+            "ahp-harness {}: {scenarios} scenarios{shard}, protocol {}, {} {}{host}, seed {}\n",
+            header.harness,
+            header.version,
+            header.standard().subject(),
+            header.target,
+            header.seed
         );
         for (words, names) in [
             ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),

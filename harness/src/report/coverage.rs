@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use litemap::LiteMap;
 
 use crate::ledger::{Ledger, Party, Requirement};
-use crate::oracle::CHECKS;
+use crate::oracle::checks as checks_of;
 use crate::reducers::vector::VectorFile;
 use crate::run::mutants::rows;
 use crate::run::suite::Suite;
@@ -94,7 +94,7 @@ impl Coverage {
     /// Holds the ledger of a version against a suite and its vectors.
     pub fn of(version: Version, suite: &Suite, vectors: &[VectorFile]) -> Coverage {
         let mut checks: HashMap<&str, Vec<&'static str>> = HashMap::new();
-        for check in CHECKS {
+        for check in checks_of(version.standard) {
             for id in check.requirements {
                 checks.entry(id).or_default().push(check.id);
             }

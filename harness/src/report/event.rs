@@ -6,9 +6,11 @@ use crate::agent::mode::Mode;
 use crate::run::detect::Detected;
 use crate::run::failure::Failure;
 use crate::run::play::Verdict;
+use crate::run::side::Side;
 use crate::run::suite::Entry;
 use crate::scenario::source::Source;
 use crate::verdict::{CheckReport, Finding, Status, Weight};
+use crate::wire::version::{Standard, Version};
 
 /// The format of `run.jsonl` that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -67,6 +69,26 @@ pub struct Header {
     pub shard: Option<String>,
 }
 
+impl Header {
+    /// The protocol that the run is about.
+    pub fn standard(&self) -> Standard {
+        self.version.parse::<Version>().map(|version| version.standard).unwrap_or_default()
+    }
+
+    /// The protocol and its version, as a title has it.
+    pub fn title(&self) -> String {
+        title(&self.version)
+    }
+}
+
+/// The protocol and its version, as a title has it, from how the version is written.
+pub fn title(version: &str) -> String {
+    match version.parse::<Version>() {
+        Ok(version) => version.title(),
+        Err(_) => format!("AHP {version}"),
+    }
+}
+
 /// A scenario that begins.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CaseStart {
@@ -84,6 +106,9 @@ pub struct CaseStart {
     /// When its run began, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
+    /// The agent that is put to the test, in a run of ACP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
 }
 
 /// One file of a scenario.

@@ -49,7 +49,7 @@ pub fn finding(check: &str, total: &CheckTotal) -> Option<String> {
 /// The summary of the step, as Markdown.
 pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, String)]) -> String {
     let host = header.host.as_deref().unwrap_or(&header.target);
-    let mut out = format!("### AHP {} · {}\n\n", header.version, plain(host));
+    let mut out = format!("### {} · {}\n\n", header.title(), plain(host));
     let counts: Vec<_> =
         summary.counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let _ = writeln!(

@@ -60,7 +60,7 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         base: 0,
         cases: 0,
         owners: BTreeMap::new(),
-        summary: Summary::new(false),
+        summary: Summary::of(first.header.standard(), false),
         excused: LiteMap::new(),
         took_ms: 0,
         // What is not all there certifies nothing, as if somebody had ended it.

@@ -338,6 +338,7 @@ impl Replayed {
             provider: header.provider.clone(),
             observe: header.observe,
             agent: header.agent,
+            side: start.side.clone().unwrap_or_default(),
         };
         let at_line = Arc::new(Mutex::new(Place::default()));
         let recorder = Box::new(FromFile(Arc::clone(&at_line)));
@@ -410,7 +411,7 @@ impl Replayed {
                 Output::Open { conn, client } => {
                     self.conns.insert(client, conn);
                 }
-                Output::Restart | Output::Release(_) => {}
+                Output::Restart | Output::Release(_) | Output::Errand(_) => {}
                 output => return Some(output),
             }
         }

@@ -3,8 +3,9 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::{CHECKS, CheckRow};
+use crate::oracle::{CheckRow, all_checks, checks};
 use crate::verdict::{Status, Weight};
+use crate::wire::version::Standard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
@@ -36,10 +37,16 @@ pub struct CheckTotal {
 const SHOWN: usize = 5;
 
 impl Summary {
-    /// A summary of nothing, with every check there is.
+    /// A summary of nothing, with every check of AHP.
     pub fn new(strict: bool) -> Summary {
+        Summary::of(Standard::Ahp, strict)
+    }
+
+    /// A summary of nothing, with every check of a protocol.
+    pub fn of(standard: Standard, strict: bool) -> Summary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
-        Summary { strict, checks: CHECKS.iter().map(none).collect(), ..Summary::default() }
+        let checks = checks(standard).iter().map(none).collect();
+        Summary { strict, checks, ..Summary::default() }
     }
 
     /// Adds a scenario.
@@ -122,7 +129,7 @@ fn severity(status: Status) -> u8 {
 
 /// The row of a check.
 pub fn row(check: &str) -> Option<&'static CheckRow> {
-    CHECKS.iter().find(|row| row.id == check)
+    all_checks().find(|row| row.id == check)
 }
 
 /// A weight in a word.

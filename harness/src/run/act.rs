@@ -9,9 +9,12 @@ use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
 use crate::wire::message::Message;
 
-use super::case::{Case, Output, Progress, Wait, Watch};
+use super::case::{Case, Output, Peer, Progress, Wait, Watch};
 use super::mailbox::{Item, Mailbox};
 use super::task::{Act, PeerId, RawFrame, Settle, Task};
+
+/// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
+const ACP_PING: &str = "_ahp-harness/ping";
 
 impl Case {
     pub(super) fn send(&mut self, peer: PeerId, seen: Seen) {
@@ -29,7 +32,11 @@ impl Case {
     pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
         // The first protocol has no `ping`; to list the sessions does no more harm.
         let has_ping = self.protocol().is_none_or(|it| it.method("ping").is_some());
-        let method = if has_ping { "ping" } else { "listSessions" };
+        let method = match has_ping {
+            _ if self.is_acp() => ACP_PING,
+            true => "ping",
+            false => "listSessions",
+        };
         let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
         self.send(peer, Seen::of(message));
         Some(id)
@@ -73,6 +80,16 @@ impl Case {
                 self.send(peer, Seen::of(message));
                 Progress::Wait(Wait::Response { peer, id, want, exact: false, keep })
             }
+            Act::Ask { peer, method, params, bind } => self.ask(peer, &method, &params, bind),
+            Act::Offer { peer, offers } => {
+                if let Some(peer) = self.peers.get_mut(peer) {
+                    peer.served.offer(offers);
+                }
+                Progress::Done
+            }
+            Act::Permit { peer, answer } => Progress::Wait(Wait::Permission { peer, answer }),
+            Act::Look { path, text } => self.look(path, text),
+            Act::Called(times) => Progress::Wait(Wait::Called(times)),
             Act::Notify { peer, method, params } => {
                 let params = self.fill(&params);
                 if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {
@@ -222,4 +239,20 @@ impl Case {
 
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Peer {
+    pub(super) fn disconnect(&mut self) {
+        self.connected = false;
+        self.initialized = false;
+        self.conn = None;
+        self.engine.lost();
+    }
+
+    pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<Seen>)> {
+        let found = self.answers.iter().position(|(_, seen)| {
+            seen.message().and_then(Message::id).and_then(Value::as_u64) == Some(id)
+        })?;
+        self.answers.remove(found)
+    }
 }

@@ -8,8 +8,9 @@ use crate::wire::json::{Value, json};
 
 use crate::agent;
 use crate::peer::client::ClientEngine;
+use crate::peer::errand::Errand;
 use crate::scenario::bind::Bindings;
-use crate::scenario::parse::Scenario;
+use crate::scenario::parse::{Scenario, WORK};
 use crate::scenario::pattern::{Mismatch, Pattern, brief};
 use crate::scenario::source::Span;
 use crate::transcript::{ConnId, Seen};
@@ -23,7 +24,9 @@ use super::failure::Failure;
 use super::mailbox::Mailbox;
 use super::mint::Minter;
 use super::observer::Observers;
-use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Settle, Task, Want};
+use super::serve::{Served, Witness};
+use super::side::Side;
+use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
 
 /// What a case needs to know before it begins.
 #[derive(Clone, Debug)]
@@ -54,6 +57,8 @@ pub struct Setup {
     pub observe: bool,
     /// Who plays the agent.
     pub agent: agent::mode::Mode,
+    /// The agent that is put to the test, in a case of ACP.
+    pub side: Side,
 }
 
 impl Setup {
@@ -79,6 +84,7 @@ impl Setup {
             provider: None,
             observe: false,
             agent: agent::mode::Mode::default(),
+            side: Side::default(),
         }
     }
 }
@@ -111,6 +117,8 @@ pub enum Output {
     Restart,
     /// Let the agent go on that holds at this name.
     Release(String),
+    /// Do something beside the conversation, and tell what came of it.
+    Errand(Errand),
 }
 
 /// Most frames a host may send in one scenario; far above any scenario, far below any memory.
@@ -136,6 +144,8 @@ pub(super) struct Peer {
     pub(super) answers: VecDeque<(u64, Arc<Seen>)>,
     /// How its connection ended, with the line.
     pub(super) ended: Option<(u64, String)>,
+    /// What it does for an agent.
+    pub(super) served: Served,
 }
 
 /// What the current task waits for. What stands in the mailbox up to the line `looked` is not it.
@@ -154,6 +164,9 @@ pub(super) enum Wait {
     // Nothing: its time has to pass.
     Rested,
     Observers,
+    Permission { peer: PeerId, answer: Permit },
+    Looked { token: u64, text: Pattern },
+    Called(u64),
 }
 
 /// Where the case is.
@@ -212,6 +225,7 @@ pub struct Case {
     pub(super) frames: u64,
     pub(super) bytes: u64,
     pub(super) last_line: u64,
+    pub(super) witness: Witness,
 }
 
 impl Case {
@@ -248,11 +262,13 @@ impl Case {
             frames: 0,
             bytes: 0,
             last_line: 0,
+            witness: Witness::default(),
         };
         case.bindings.set("version", json!(case.setup.version.to_string()));
         for (name, value) in case.setup.facts.clone() {
             case.bindings.set(&name, json!(value));
         }
+        case.bindings.set(WORK, json!((case.setup.side.work.as_str())));
         for name in names {
             let client_id = format!("ahp-harness-{tag:08x}-{name}");
             case.bindings.set(&format!("{name}.id"), json!(client_id));
@@ -402,13 +418,16 @@ impl Case {
         self.peers.push(Peer {
             name,
             seq_name,
-            engine: ClientEngine::new(client_id, mirrors).speaking(self.edge()),
+            engine: ClientEngine::new(client_id, mirrors)
+                .of(self.setup.version.standard)
+                .speaking(self.edge()),
             conn: None,
             connected: false,
             initialized: false,
             mailbox: Mailbox::default(),
             answers: VecDeque::new(),
             ended: None,
+            served: Served::of(&self.setup.side, self.peers.len()),
         });
         self.peers.len() - 1
     }
@@ -473,7 +492,8 @@ impl Case {
                     self.approve(id, message);
                 }
             }
-            // A client of ours serves nothing, and says so.
+            Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
+            // A client of AHP of ours serves nothing, and says so.
             Kind::Request => {
                 let asked = message.id().cloned().unwrap_or_default();
                 let answer =
@@ -669,22 +689,6 @@ impl Case {
         }
         self.failure.get_or_insert(failure);
         self.clean_up(now);
-    }
-}
-
-impl Peer {
-    pub(super) fn disconnect(&mut self) {
-        self.connected = false;
-        self.initialized = false;
-        self.conn = None;
-        self.engine.lost();
-    }
-
-    pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<Seen>)> {
-        let found = self.answers.iter().position(|(_, seen)| {
-            seen.message().and_then(Message::id).and_then(Value::as_u64) == Some(id)
-        })?;
-        self.answers.remove(found)
     }
 }
 

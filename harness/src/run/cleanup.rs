@@ -138,6 +138,9 @@ impl Case {
     /// The tasks that take away what the case created: over a client that has shaken hands, or a
     /// connection of its own.
     pub(super) fn cleaning(&mut self) -> Vec<Task> {
+        if self.is_acp() {
+            return self.leaving();
+        }
         let left = self.created.take_unseen();
         if left.is_empty() {
             return Vec::new();

@@ -12,9 +12,10 @@ use litemap::LiteMap;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::peer::errand::Errand;
 use crate::transcript::ConnId;
 use crate::transport::below::Heard;
-use crate::transport::websocket::{Endpoint, Link, LinkEvent};
+use crate::transport::link::{Endpoint, Link, LinkEvent};
 
 use super::case::Output;
 use super::play::{Play, Verdict};
@@ -26,6 +27,9 @@ pub trait Backstage: Sync {
 
     /// Lets the agent behind it go on that holds at a name.
     fn release(&self, hold: &str);
+
+    /// Does something beside the conversation; what comes of it is heard below.
+    fn errand(&self, _errand: Errand) {}
 }
 
 /// How long a closing handshake may take before the socket is dropped.
@@ -79,6 +83,11 @@ pub async fn play(
                 Output::Release(hold) => {
                     if let Some(host) = backstage {
                         host.release(&hold);
+                    }
+                }
+                Output::Errand(errand) => {
+                    if let Some(host) = backstage {
+                        host.errand(errand);
                     }
                 }
             }

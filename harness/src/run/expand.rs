@@ -12,6 +12,7 @@ use crate::scenario::source::Span;
 use crate::scenario::verbs::Verb;
 use crate::wire::channel::ROOT;
 
+use super::agent_steps;
 use super::case::Case;
 use super::task::{Act, Filter, Keep, Mode, PeerId, RawFrame, Settle, Task, Want};
 
@@ -19,6 +20,11 @@ use super::task::{Act, Filter, Keep, Mode, PeerId, RawFrame, Settle, Task, Want}
 pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
     let within = step.duration("within");
     let acts = match step.verb {
+        Verb::Initialize | Verb::Open if case.is_acp() => agent_steps::opening(case, step),
+        Verb::Prompt => agent_steps::prompt(case, step),
+        Verb::Permit => agent_steps::permit(case, step),
+        Verb::Disk => agent_steps::disk(case, step),
+        Verb::Called => vec![Act::Called(step.count("times").unwrap_or_default())],
         Verb::Connect => peers(case, step, "by").into_iter().map(Act::Connect).collect(),
         Verb::Initialize => {
             let by = peers(case, step, "by");
@@ -66,7 +72,7 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
                 params: with_channel(step.span, step.template("channel")),
             })
             .collect(),
-        Verb::Expect | Verb::Next => peers(case, step, "at")
+        Verb::Expect | Verb::Next | Verb::Await => peers(case, step, "at")
             .into_iter()
             .map(|peer| Act::Await {
                 peer,
@@ -125,20 +131,24 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
     acts.into_iter().map(|act| Task { step: Some(index), within, act }).collect()
 }
 
-fn peers(case: &Case, step: &Step, member: &str) -> Vec<PeerId> {
+pub(super) fn peers(case: &Case, step: &Step, member: &str) -> Vec<PeerId> {
     step.clients(member).iter().map(|name| case.peer_named(name)).collect()
 }
 
-fn peer(case: &Case, step: &Step, member: &str) -> PeerId {
+pub(super) fn peer(case: &Case, step: &Step, member: &str) -> PeerId {
     step.clients(member).first().map_or(0, |name| case.peer_named(name))
 }
 
-fn empty(span: Span) -> Template {
+pub(super) fn empty(span: Span) -> Template {
     Template::fixed(span, json!({}))
 }
 
 /// Members one after another; a later one of the same name wins.
-fn merged(span: Span, usual: Vec<(&str, Template)>, more: Option<&Template>) -> Template {
+pub(super) fn merged(
+    span: Span,
+    usual: Vec<(&str, Template)>,
+    more: Option<&Template>,
+) -> Template {
     let mut members: Vec<(String, Template)> =
         usual.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     for (key, value) in more.map(Template::members).unwrap_or_default() {
@@ -153,7 +163,7 @@ fn with_channel(span: Span, channel: Option<&Template>) -> Template {
     Template::map(span, vec![("channel".to_owned(), channel)])
 }
 
-fn want(step: &Step) -> Want {
+pub(super) fn want(step: &Step) -> Want {
     if let (Some(result), Some(error)) = (step.pattern("result"), step.pattern("error")) {
         return Want::Either(result.clone(), error.clone());
     }
@@ -290,20 +300,25 @@ fn subscribe_params(case: &Case, step: &Step, channel: Option<&Template>) -> Tem
     merged(step.span, usual, more)
 }
 
-fn turn(case: &Case, step: &Step) -> Vec<Act> {
-    let span = step.span;
+/// The script of a step, or the scenario's, as it stands in a prompt; empty where there is none.
+pub(super) fn script(case: &Case, step: &Step) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
         None => case.setup.scenario.agent.clone(),
     };
-    let script = match (script.trim(), case.setup.agent) {
+    match (script.trim(), case.setup.agent) {
         ("", _) => String::new(),
         (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
         // Outside of the host it has to be said whose conversation this is.
-        (script, AgentMode::Model | AgentMode::Acp) => {
+        (script, AgentMode::Model | AgentMode::Acp | AgentMode::Fixed) => {
             format!("{HEADER}\n{CASE} {} {}\n{script}", case.setup.name, step.span.start)
         }
-    };
+    }
+}
+
+fn turn(case: &Case, step: &Step) -> Vec<Act> {
+    let span = step.span;
+    let script = script(case, step);
     let text = match step.template("text") {
         Some(text) if script.is_empty() => text.clone(),
         Some(text) => text.followed_by(&format!("\n\n{script}")),

@@ -34,7 +34,9 @@ impl Case {
         let limit = self.limit(step);
         let (peer, missing) = match &wait {
             Wait::Connected(peer) => (*peer, "a connection".to_owned()),
-            Wait::Response { want: Want::Anything, .. } | Wait::Observers => return Progress::Done,
+            Wait::Response { want: Want::Anything, .. }
+            | Wait::Answer { want: Want::Anything, .. }
+            | Wait::Observers => return Progress::Done,
             Wait::Response { peer, want, .. } | Wait::Answer { peer, want, .. } => {
                 let what = match want {
                     Want::Error(_) => "an error",
@@ -60,6 +62,9 @@ impl Case {
             Wait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
             Wait::Restarted => (0, "the host to come back".to_owned()),
             Wait::Rested => return Progress::Done,
+            Wait::Permission { peer, .. } => (*peer, "to be asked for permission".to_owned()),
+            Wait::Looked { .. } => (0, "to be told what stands in the file".to_owned()),
+            Wait::Called(times) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);
         if let Some((line, miss)) = self.near.take() {

@@ -5,13 +5,15 @@
 //! every frame, both ways, goes through there into the transcript, the oracle and the case.
 //! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
 //! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
-//! [`mutants`] plays the suite against every planted fault, to prove that it can fail.
+//! [`mutants`] plays the suite against every planted fault, to prove that it can fail; [`agents`] that for agents.
 //!
 //! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are shown.
 //!
 //! Start at [`play`].
 
 pub mod act;
+mod agent_steps;
+pub mod agents;
 mod approve;
 pub mod barrier;
 pub mod case;
@@ -31,6 +33,9 @@ pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]
 pub mod probe;
+pub mod profile;
+mod serve;
+pub mod side;
 pub mod sim;
 pub mod suite;
 pub mod task;

@@ -157,18 +157,18 @@ pub fn play(faults: &[Fault], entries: &[Entry], version: Version, agent: Mode) 
         config.faults = faults.to_vec();
         let config = sim::speaking(config, version);
         let verdict = play_with(entry, version, &mut RefHost::new(config), agent);
-        tripped.add(entry, &verdict);
+        tripped.add(entry, &verdict, EXEMPT);
     }
     tripped
 }
 
-fn epoch() -> Duration {
+pub(super) fn epoch() -> Duration {
     Duration::from_millis(Config::default().epoch_ms)
 }
 
 impl Tripped {
     /// Adds what a scenario and the checks under it came to.
-    fn add(&mut self, entry: &Entry, verdict: &Verdict) {
+    pub(super) fn add(&mut self, entry: &Entry, verdict: &Verdict, exempt: &[(&str, &str)]) {
         if !matches!(verdict.status, Status::Pass | Status::Skip) {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
         }
@@ -177,7 +177,7 @@ impl Tripped {
                 self.exercised.insert(report.check);
             }
             let worst = report.findings.iter().map(|finding| finding.weight).max();
-            let judged = EXEMPT.iter().all(|(check, _)| *check != report.check);
+            let judged = exempt.iter().all(|(check, _)| *check != report.check);
             if let Some(worst) = worst.filter(|_| judged) {
                 let known = self.checks.entry(report.check).or_insert(worst);
                 *known = worst.max(*known);
@@ -201,7 +201,7 @@ impl Tripped {
 }
 
 /// Whether a name of a row is about what tripped.
-fn covers(name: &str, tripped: &str) -> bool {
+pub(super) fn covers(name: &str, tripped: &str) -> bool {
     match name.strip_suffix('*') {
         Some(area) => tripped.strip_prefix(area).is_some_and(|rest| !rest.is_empty()),
         None => name == tripped,

@@ -237,7 +237,8 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         !detected.offered && needs(scenario, &detected.capability, abilities.agent)
     };
     if let Some(Detected { capability, how, .. }) = abilities.detected.iter().find(lacks) {
-        return Some(format!("the host does not offer `{capability}`: {how}"));
+        let subject = abilities.version.standard.subject();
+        return Some(format!("the {subject} does not offer `{capability}`: {how}"));
     }
     if restarts(scenario) && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());

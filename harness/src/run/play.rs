@@ -84,7 +84,12 @@ pub struct Play {
 impl Play {
     /// A play that has not begun. `shared` says that others may use the host at the same time.
     pub fn new(setup: Setup, shared: bool, recorder: Box<dyn Recorder>) -> Play {
-        let options = Options { foreign: shared, deadline: patience(&setup), ..Options::default() };
+        let options = Options {
+            foreign: shared,
+            deadline: patience(&setup),
+            standard: setup.version.standard,
+            ..Options::default()
+        };
         let mut oracle = Oracle::new(options);
         setup.secrets.iter().for_each(|secret| oracle.keep_secret(secret));
         Play {
@@ -145,7 +150,7 @@ impl Play {
                 self.live.remove(conn);
                 self.record(at, *conn, Event::Closed { by: Side::Client, code: None, reason });
             }
-            Output::Restart | Output::Release(_) => {}
+            Output::Restart | Output::Release(_) | Output::Errand(_) => {}
         }
         Some(output)
     }
@@ -191,8 +196,9 @@ impl Play {
         if self.unplayable.is_none() {
             self.unplayable = unplayable(way, &seen);
         }
-        let event = Event::Below { way, seen };
+        let event = Event::Below { way, seen: Arc::clone(&seen) };
         let line = self.recorder.record(at, peer, &event);
+        self.case.handle_beside(at, way, &seen);
         let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
         if self.below.len() >= MAX_BELOW {
             return;

@@ -9,7 +9,9 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
-use crate::transport::websocket::{Endpoint, Link, LinkEvent};
+use crate::transport::link::{Endpoint, Link, LinkEvent};
+use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::version::Version;
 
 use super::detect::{Detection, Found, Handshake};
 
@@ -140,4 +142,58 @@ async fn held(
 
 async fn next(link: &mut Link) -> LinkEvent {
     poll_fn(|cx| link.poll(cx)).await
+}
+
+/// Starts an agent, shakes hands and leaves. Whether it can do what scenarios need is said by its profile.
+///
+/// # Errors
+/// Why nothing can be played at all.
+pub async fn probe_agent(
+    endpoint: &Endpoint,
+    shown: &str,
+    limit: Duration,
+) -> Result<Found, ProbeError> {
+    let mut link = Link::connect(endpoint);
+    let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
+    match timeout(limit, next(&mut link)).await {
+        Ok(LinkEvent::Opened) => {}
+        Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
+        Ok(LinkEvent::Frame(_)) | Err(_) => return unreachable("no connection in time".to_owned()),
+    }
+    let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    link.send(&Message::request(1, "initialize", params).frame());
+    let conversation = async {
+        loop {
+            match next(&mut link).await {
+                LinkEvent::Frame(frame) => {
+                    if let Decoded::Message(message) = decode(&frame)
+                        && message.id() == Some(&json!(1))
+                        && message.method().is_none()
+                    {
+                        return Ok(message);
+                    }
+                }
+                LinkEvent::Ended { reason, .. } => return Err(reason),
+                LinkEvent::Opened => {}
+            }
+        }
+    };
+    let answer = timeout(limit, conversation).await;
+    link.close(limit).await;
+    let answer = match answer {
+        // One that is silent or answers nonsense is not turned away: the scenarios will say what is wrong.
+        Err(_) => return Ok(Found::default()),
+        Ok(Err(reason)) => {
+            let reason = format!(": {reason}");
+            return Err(ProbeError::Closed { url: shown.to_owned(), reason });
+        }
+        Ok(Ok(answer)) => answer.result().cloned().unwrap_or_default(),
+    };
+    let info = &answer["agentInfo"];
+    let name = info["name"].as_str().map(|name| {
+        let version = info["version"].as_str().map(|v| format!(" {v}")).unwrap_or_default();
+        format!("{name}{version}")
+    });
+    let version = (answer["protocolVersion"] == 1).then_some(Version::ACP_1);
+    Ok(Found { version, name, ..Found::default() })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::acp::{self, Agent, Output as Said};
+use crate::agent::mcp::TOOL;
 use crate::agent::mode::Mode;
 use crate::host::auth;
 use crate::host::engine::{Config, RefHost};
@@ -12,12 +13,14 @@ use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
 use crate::transcript::{Below, ConnId, Seen};
 use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::case::Output;
 use super::detect::{self, Detection, Found};
 use super::play::{Play, Verdict};
+use super::side::Side;
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
@@ -27,6 +30,9 @@ const MAX_LOOKS: u32 = 4;
 
 /// Where agents work that only say what they would do.
 const NOWHERE: &str = "/";
+
+/// Where the reference agent works, in memory.
+const WORK: &str = "/work";
 
 /// The settings of a reference host of a scenario's own, those that the scenario asks for included.
 pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
@@ -68,6 +74,14 @@ pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
     let mut host = RefHost::new(speaking(Config::default(), version));
     let found = look(&mut host, &[version.to_string()], None);
     detect::facts(&found.detected.unwrap_or_default(), Some(auth::TOKEN.1))
+}
+
+/// What a scenario knows of the reference agent in memory; nothing in AHP.
+pub fn side(version: Option<Version>) -> Side {
+    if version != Some(Version::ACP_1) {
+        return Side::default();
+    }
+    Side { work: WORK.to_owned(), server: vec![TOOL.to_owned()], ..Side::default() }
 }
 
 fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
@@ -182,6 +196,10 @@ fn seen(line: &str) -> Arc<Seen> {
     Arc::new(Seen::new(Frame::Text(line.to_owned())))
 }
 
+fn record(value: Value) -> Arc<Seen> {
+    Arc::new(Seen::new(Frame::json(&value)))
+}
+
 fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
     let mut moved = false;
     while let Some(output) = play.poll_output(now) {
@@ -197,7 +215,15 @@ fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duratio
                 host.restart(now);
                 play.restarted(now, Ok(()));
             }
-            Output::Release(hold) => agent.release(now, "", &hold),
+            Output::Release(hold) => {
+                agent.release(now, "", &hold);
+                host.release(now, &hold);
+            }
+            Output::Errand(errand) => {
+                for told in host.handle_errand(now, &errand) {
+                    play.below(now, Below::Local.peer(), Below::Local, record(told));
+                }
+            }
         }
     }
     moved
@@ -213,6 +239,10 @@ fn to_case(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duratio
         HostOutput::Close { conn, code, reason } => {
             play.closed(now, conn, Some(code), &reason);
             host.handle_close(now, conn);
+        }
+        HostOutput::Called(arguments) => {
+            let called = json!({"called": TOOL, "arguments": arguments});
+            play.below(now, Below::Tool.peer(), Below::Tool, record(called));
         }
         HostOutput::ToAgent(line) => {
             play.below(now, Below::ToAgent.peer(), Below::ToAgent, seen(&line));

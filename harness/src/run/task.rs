@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::peer::serving::Offers;
 use crate::wire::json::Value;
 
 use crate::scenario::bind::{Piece, Template};
@@ -122,8 +123,16 @@ pub struct Task {
 }
 
 /// Requests that may start or end a process on the host, which takes longer than an answer does.
-const SLOW: &[&str] =
-    &["createSession", "disposeSession", "createChat", "createTerminal", "disposeTerminal"];
+const SLOW: &[&str] = &[
+    "createSession",
+    "disposeSession",
+    "createChat",
+    "createTerminal",
+    "disposeTerminal",
+    "initialize",
+    "authenticate",
+    "session/new",
+];
 /// Waits of the usual length that such a request may take.
 pub(super) const PATIENCE: u32 = 5;
 
@@ -169,6 +178,40 @@ pub enum Act {
         /// What becomes of the result.
         keep: Keep,
     },
+    /// Sends a request and does not wait; its id is bound.
+    Ask {
+        /// Who sends it.
+        peer: PeerId,
+        /// The method.
+        method: String,
+        /// The params.
+        params: Template,
+        /// The name that the id is bound to.
+        bind: Option<String>,
+    },
+    /// From here on offers an agent this.
+    Offer {
+        /// Who offers it.
+        peer: PeerId,
+        /// What.
+        offers: Offers,
+    },
+    /// Waits until an agent asks for permission, and answers.
+    Permit {
+        /// Who answers.
+        peer: PeerId,
+        /// What.
+        answer: Permit,
+    },
+    /// Looks at a file in the agent's folder.
+    Look {
+        /// The absolute path.
+        path: String,
+        /// What has to stand in it.
+        text: Pattern,
+    },
+    /// Looks at how often our tool was called.
+    Called(u64),
     /// Sends a notification.
     Notify {
         /// Who sends it.
@@ -262,6 +305,37 @@ pub enum Act {
     Release(String),
     /// Does nothing until its time is over.
     Rest,
+}
+
+/// An answer to a request for permission.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Permit {
+    /// An option of this kind.
+    Kind(&'static str),
+    /// The outcome `cancelled`.
+    Cancelled,
+    /// An option that was not offered.
+    Unknown,
+    /// An error.
+    Error,
+}
+
+impl Permit {
+    /// Every answer, with the word of a scenario.
+    pub const ALL: [(&'static str, Permit); 7] = [
+        ("allow-once", Permit::Kind("allow_once")),
+        ("allow-always", Permit::Kind("allow_always")),
+        ("reject-once", Permit::Kind("reject_once")),
+        ("reject-always", Permit::Kind("reject_always")),
+        ("cancelled", Permit::Cancelled),
+        ("unknown", Permit::Unknown),
+        ("error", Permit::Error),
+    ];
+
+    /// What a word of a scenario stands for.
+    pub fn named(word: &str) -> Option<Permit> {
+        Permit::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
+    }
 }
 
 /// A frame that the scenario writes itself.

@@ -77,6 +77,9 @@ impl Case {
             },
             Wait::Restarted | Wait::Rested => Progress::Wait(wait),
             Wait::Observers => self.check_observers(),
+            Wait::Permission { peer, answer } => self.check_permission(step, peer, answer),
+            Wait::Looked { token, text } => self.check_looked(step, token, text),
+            Wait::Called(times) => self.check_called(step, times),
         }
     }
 

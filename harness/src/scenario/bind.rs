@@ -165,6 +165,19 @@ impl Template {
         Template::new(span, Shape::Map(members))
     }
 
+    /// A template of items.
+    pub fn list(span: Span, items: Vec<Template>) -> Template {
+        Template::new(span, Shape::List(items))
+    }
+
+    /// Its items, with their holes; none where it is no list.
+    pub fn items(&self) -> &[Template] {
+        match &*self.shape {
+            Shape::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// A template that is the driver's clock.
     pub fn now(span: Span) -> Template {
         Template::new(span, Shape::Text(vec![Piece::Now]))

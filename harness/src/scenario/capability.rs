@@ -97,6 +97,9 @@ impl fmt::Display for Shown {
 /// A channel that nobody has created.
 const NOBODYS: &str = "ahp-harness-probe";
 
+/// What an agent can be made to do, as its profile says.
+pub const ABILITIES: &[&str] = &["shell", "read", "write", "edit", "mcp", "ask", "script"];
+
 /// Every capability that a scenario may need.
 pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "automations", shown: Shown::Handshake("automations") },

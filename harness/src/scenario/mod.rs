@@ -14,6 +14,7 @@ pub mod capability;
 mod given;
 pub mod listing;
 pub mod load;
+mod members;
 mod names;
 pub mod node;
 pub mod parse;

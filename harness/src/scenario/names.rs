@@ -8,10 +8,11 @@ use std::collections::HashSet;
 
 use super::bind::Piece;
 use super::capability;
-use super::parse::{Given, Scenario};
+use super::parse::{Given, Scenario, WORK};
 use super::pattern::Name;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, list};
 use super::verbs::Verb;
+use crate::wire::version::Standard;
 
 /// Walks the steps in order and reports names that are used before they are bound.
 pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
@@ -19,6 +20,9 @@ pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
     for client in &scenario.clients {
         bound.insert(format!("{client}.id"));
         bound.insert(format!("{client}.seq"));
+    }
+    if scenario.spec.standard() == Standard::Acp {
+        bound.insert(WORK.to_owned());
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
     let mut unbound = Vec::new();

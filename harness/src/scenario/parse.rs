@@ -6,13 +6,16 @@ use crate::ledger::Ledger;
 use crate::wire::version::Version;
 
 use super::bind::Template;
-use super::capability::{self, CAPABILITIES};
+use super::capability::{self, ABILITIES, CAPABILITIES};
 use super::node::{Content, Member, Node};
 use super::pattern::Pattern;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
 pub use super::spec::SpecRange;
 use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, Verb};
 use super::{given, names};
+
+/// What the folder is bound to that an agent works in.
+pub const WORK: &str = "work";
 
 /// A scenario, ready to be planned.
 #[derive(Clone, Debug)]
@@ -256,6 +259,7 @@ impl Parser<'_> {
         self.requirements(root.get("proves"));
         if let Some(steps) = root.get("steps") {
             scenario.steps = self.steps(steps);
+            self.verbs(&scenario);
             names::check(&scenario, self.errors);
             self.expectations(&scenario, steps.span);
         }
@@ -307,8 +311,9 @@ impl Parser<'_> {
         let Some(node) = node else { return Vec::new() };
         for item in node.as_list().unwrap_or(std::slice::from_ref(node)) {
             let name = item.as_str().unwrap_or_default();
-            if capability::named(name).is_none() {
-                let names: Vec<_> = CAPABILITIES.iter().map(|row| row.name).collect();
+            if capability::named(name).is_none() && !ABILITIES.contains(&name) {
+                let names = CAPABILITIES.iter().map(|row| row.name);
+                let names: Vec<_> = names.chain(ABILITIES.iter().copied()).collect();
                 wrong_form(self.errors, item, &format!("one of {}", names.join(", ")));
             }
         }
@@ -464,7 +469,7 @@ impl Parser<'_> {
         {
             self.fail(step.place(second), ScenarioErrorKind::Exclusive { first, second });
         }
-        if step.verb == Verb::Turn
+        if matches!(step.verb, Verb::Turn | Verb::Prompt)
             && let Some(script) = step.text("script")
         {
             self.script(script, step.place("script"));
@@ -530,6 +535,20 @@ impl Parser<'_> {
         let known: Vec<_> = self.clients.iter().map(String::as_str).collect();
         let kind = ScenarioErrorKind::UnknownClient { name: name.to_owned(), known: list(&known) };
         self.fail(span, kind);
+    }
+
+    /// Every step is one of the protocol that the scenario is about.
+    fn verbs(&mut self, scenario: &Scenario) {
+        let about = scenario.spec.standard();
+        for step in &scenario.steps {
+            if let Some(standard) = step.verb.standard().filter(|standard| *standard != about) {
+                let kind = ScenarioErrorKind::WrongForm {
+                    expected: format!("a step for {}", about.name()),
+                    found: format!("`{}`, which is for {}", step.verb.row().name, standard.name()),
+                };
+                self.fail(step.span, kind);
+            }
+        }
     }
 
     fn expectations(&mut self, scenario: &Scenario, span: Span) {

@@ -256,6 +256,11 @@ impl Pattern {
         Pattern::new(template.span, Kind::Equal(template))
     }
 
+    /// A pattern that binds a name.
+    pub fn bind(span: Span, name: &str) -> Pattern {
+        Pattern::new(span, Kind::Bind(name.to_owned()))
+    }
+
     /// A pattern that matches where both do.
     pub fn both(first: Pattern, second: Pattern) -> Pattern {
         Pattern::new(second.span, Kind::All(vec![first, second]))

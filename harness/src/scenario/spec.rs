@@ -1,8 +1,8 @@
-//! Ranges of versions, as scenarios, steps and vectors name them.
+//! Ranges of versions, as scenarios, steps and vectors name them: `>=0.9.0 <1.0.0`, or `acp-1`.
 //!
 //! Knows: versions. Never knows: what holds for them.
 
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
 /// The versions a scenario holds for: all bounds at once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -39,14 +39,20 @@ impl SpecRange {
         bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
     }
 
+    /// The protocol that the scenario is about: AHP unless a bound is a version of another.
+    pub fn standard(&self) -> Standard {
+        self.bounds.first().map_or(Standard::Ahp, |(_, version)| version.standard)
+    }
+
     /// Whether the scenario holds for a version.
     pub fn includes(&self, version: Version) -> bool {
-        self.bounds.iter().all(|(bound, limit)| match bound {
+        let fits = self.bounds.iter().all(|(bound, limit)| match bound {
             Bound::AtLeast => version >= *limit,
             Bound::Above => version > *limit,
             Bound::AtMost => version <= *limit,
             Bound::Below => version < *limit,
             Bound::Exactly => version == *limit,
-        })
+        });
+        fits && version.standard == self.standard()
     }
 }

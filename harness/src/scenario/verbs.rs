@@ -2,6 +2,10 @@
 //!
 //! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
 
+use crate::wire::version::Standard;
+
+pub use super::members::{FRAGMENT, SCENARIO, SETTINGS};
+
 /// What a member's value has to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
@@ -99,6 +103,16 @@ pub enum Verb {
     Rest,
     /// Plays the steps of another file.
     Include,
+    /// Sends `session/prompt` with the scenario's agent script.
+    Prompt,
+    /// Answers a request for permission.
+    Permit,
+    /// Waits for a message that the scenario needs and does not judge.
+    Await,
+    /// Looks at a file in the agent's folder.
+    Disk,
+    /// Looks at which tools of ours were called.
+    Called,
 }
 
 /// One verb of the language.
@@ -168,6 +182,12 @@ const WHERE: Field = field(
 );
 const EXACT: Field = field("exact", Form::Flag, "objects may have no other members");
 
+const OFFERS: Field = field(
+    "offers",
+    Form::Text,
+    "what the client offers an agent: `nothing` (unless given), `fs`, `fs-terminal` or `all`",
+);
+
 /// Every verb.
 pub const VERBS: &[VerbRow] = &[
     VerbRow {
@@ -219,11 +239,12 @@ pub const VERBS: &[VerbRow] = &[
             field("config", Form::Template, "further members of `createSession`"),
             field("root", Form::Flag, "subscribe to the root channel too, in the handshake"),
             TOKENS,
+            OFFERS,
             WITHIN,
             RULE,
             SPEC,
         ],
-        doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat",
+        doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat; for an agent: connect, initialize, `session/new`",
     },
     VerbRow {
         verb: Verb::Request,
@@ -570,52 +591,97 @@ pub const VERBS: &[VerbRow] = &[
         ],
         doc: "plays the steps of a fragment: a file of `fragment` (a title) and `steps`",
     },
+    VerbRow {
+        verb: Verb::Prompt,
+        name: "prompt",
+        short: Some("by"),
+        asserts: false,
+        fields: &[
+            BY,
+            field("session", Form::Template, "the session's id, `${session}` unless given"),
+            field("text", Form::Template, "the text before the script"),
+            field("script", Form::Text, "a script of its own, instead of the scenario's `agent`"),
+            field("blocks", Form::Template, "further content blocks, a list"),
+            field("as", Form::Binds, "the name to bind the request's id to, for `answer`"),
+            RULE,
+        ],
+        doc: "sends `session/prompt` with the agent's script and does not wait",
+    },
+    VerbRow {
+        verb: Verb::Permit,
+        name: "permit",
+        short: None,
+        asserts: false,
+        fields: &[
+            BY,
+            needed(
+                "answer",
+                Form::Text,
+                "allow-once, allow-always, reject-once, reject-always, cancelled, unknown or error",
+            ),
+            WITHIN,
+            RULE,
+        ],
+        doc: "waits until the agent asks for permission and answers; untested where it never asks",
+    },
+    VerbRow {
+        verb: Verb::Await,
+        name: "await",
+        short: None,
+        asserts: false,
+        fields: &[AT, METHOD, WHERE, WITHIN, RULE],
+        doc: "waits for the first message that matches; untested where none comes, since it only prepares",
+    },
+    VerbRow {
+        verb: Verb::Disk,
+        name: "disk",
+        short: None,
+        asserts: true,
+        fields: &[
+            needed("path", Form::Text, "the file, from the agent's folder"),
+            needed("text", Form::Pattern, "what stands in it; `$absent` where there is none"),
+            WITHIN,
+            RULE,
+        ],
+        doc: "looks at a file in the folder that the agent works in",
+    },
+    VerbRow {
+        verb: Verb::Called,
+        name: "called",
+        short: None,
+        asserts: true,
+        fields: &[
+            needed("times", Form::Count, "how often, since the scenario began"),
+            WITHIN,
+            RULE,
+        ],
+        doc: "looks at how often the tool of the harness's own MCP server was called",
+    },
 ];
-
-/// The members of a scenario file.
-pub const SCENARIO: &[Field] = &[
-    needed("scenario", Form::Text, "its id, `<area>/<slug>`, the end of its path"),
-    needed("title", Form::Text, "what it shows, in one sentence"),
-    needed("proves", Form::Texts, "the requirements it exercises"),
-    field("spec", Form::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
-    field("profile", Form::Text, "`core` or `agent`; `agent` where there is an agent script"),
-    field("tags", Form::Texts, "words to select it by"),
-    field("agent", Form::Texts, "the lines of the agent's script"),
-    field(
-        "approves",
-        Form::Text,
-        "the client that approves every call that waits, where it is the host's choice to ask",
-    ),
-    field("clients", Form::Texts, "its clients, `A` unless given"),
-    field(
-        "host",
-        Form::Settings,
-        "settings of the host it needs, such as `{ replayCapacity: 4 }`; other hosts skip it",
-    ),
-    field(
-        "needs",
-        Form::Texts,
-        "what the host has to offer, or the run to bring, such as `automations` or `token`; others skip it (`ahp-harness explain needs`)",
-    ),
-    field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
-    field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),
-    needed("steps", Form::Steps, "what happens"),
-];
-
-/// The members of a fragment file.
-pub const FRAGMENT: &[Field] = &[
-    needed("fragment", Form::Text, "what it does, in one sentence"),
-    needed("steps", Form::Steps, "what happens"),
-];
-
-/// The settings that `host` may ask for.
-pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs"];
 
 impl Verb {
     /// The row of the verb.
     pub fn row(self) -> &'static VerbRow {
         // The rows stand in the order of the variants; a test holds them there.
         &VERBS[self as usize]
+    }
+
+    /// The one protocol that it is for; `None` where it is for all.
+    pub fn standard(self) -> Option<Standard> {
+        match self {
+            Verb::Prompt | Verb::Permit | Verb::Await | Verb::Disk | Verb::Called => {
+                Some(Standard::Acp)
+            }
+            Verb::Dispatch
+            | Verb::Turn
+            | Verb::Subscribe
+            | Verb::Unsubscribe
+            | Verb::Snapshot
+            | Verb::Mirror
+            | Verb::Reconnect
+            | Verb::Restart => Some(Standard::Ahp),
+            _ => None,
+        }
     }
 }
 

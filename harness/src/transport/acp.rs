@@ -268,6 +268,6 @@ fn on_file(effect: &Effect) -> std::io::Result<Ran> {
             std::fs::write(path, text.replacen(old.as_str(), new, 1))?;
             Ran::well("written")
         }
-        Effect::Shell { .. } => effect.pretended(),
+        Effect::Shell { .. } | Effect::Call { .. } => effect.pretended(),
     })
 }

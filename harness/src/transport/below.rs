@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 
 use crate::agent::acp::route::Router;
 use crate::transcript::{Below, Event, Seen, line};
-use crate::wire::json::json;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
 
 /// Longest line, in bytes.
 pub const MAX_LINE: u64 = 64 << 20;
@@ -144,6 +145,14 @@ fn command(case: &str, name: &str) -> String {
     line
 }
 
+/// Something that passed, as a line that is heard.
+pub fn told(way: Below, value: &Value) -> String {
+    let seen = Arc::new(Seen::new(Frame::json(value)));
+    let mut out = String::new();
+    line::write(&mut out, None, Duration::ZERO, way.peer(), &Event::Below { way, seen });
+    out
+}
+
 /// Hears agents until the future is dropped.
 pub async fn listen(listener: TcpListener, hub: Arc<Hub>) {
     let mut tasks = tokio::task::JoinSet::new();
@@ -189,10 +198,18 @@ async fn hear(
             else {
                 return;
             };
-            let case = seen.message().and_then(|it| router.case_of(way == Below::FromAgent, it));
+            let case = match way {
+                // A tool says itself which scenario it was given to.
+                Below::Tool => {
+                    seen.message().and_then(|it| it.value()["case"].as_str()).map(str::to_owned)
+                }
+                _ => seen
+                    .message()
+                    .and_then(|it| router.case_of(way == Below::FromAgent, it).map(str::to_owned)),
+            };
             if let Some(case) = case {
-                hub.meet(serial, case);
-                hub.tell(case, Heard { peer: peer.clone(), way, seen });
+                hub.meet(serial, &case);
+                hub.tell(&case, Heard { peer: peer.clone(), way, seen });
             }
         }
     };

@@ -197,6 +197,8 @@ async fn engine(
                     agent.say(line);
                     continue;
                 }
+                // A reference agent is played in memory only.
+                Output::Called(_) => continue,
             };
             let full = clients.get(&conn).is_some_and(|client| client.try_send(outward).is_err());
             if full {

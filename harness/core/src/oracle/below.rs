@@ -78,6 +78,7 @@ impl Reading {
             Below::ToAgent => self.host_said(conn, message).into_iter().collect(),
             Below::FromAgent => self.agent_said(conn, message),
             Below::Model => self.exchange(message.value()),
+            Below::Tool | Below::Stderr | Below::Local => Vec::new(),
         }
     }
 

@@ -26,6 +26,14 @@ pub struct CheckRow {
     pub open: Option<&'static str>,
 }
 
+/// A rule that has a row.
+pub(super) trait Ruled: Copy {
+    /// The place of its row among those of its protocol.
+    fn place(self) -> usize;
+    /// Its row.
+    fn row(self) -> &'static CheckRow;
+}
+
 macro_rules! catalogue {
     ($($rule:ident $id:literal $weight:ident $invariant:literal [$($requirement:literal),*]
         $doc:literal $(open $open:literal)?;)+) => {
@@ -35,6 +43,17 @@ macro_rules! catalogue {
             $($rule,)+
         }
 
+        impl $crate::oracle::catalogue::Ruled for Rule {
+            #[inline]
+            fn place(self) -> usize {
+                self as usize
+            }
+
+            fn row(self) -> &'static CheckRow {
+                &CHECKS[self as usize]
+            }
+        }
+
         /// Every check, in the order of the invariants.
         pub const CHECKS: &[CheckRow] = &[$(CheckRow {
             id: $id,
@@ -42,12 +61,14 @@ macro_rules! catalogue {
             requirements: &[$($requirement),*],
             invariant: $invariant,
             doc: $doc,
-            open: catalogue!(@open $($open)?),
+            open: $crate::oracle::catalogue::catalogue!(@open $($open)?),
         },)+];
     };
     (@open) => { None };
     (@open $open:literal) => { Some($open) };
 }
+
+pub(super) use catalogue;
 
 catalogue! {
     ShapeHost "shape.host" Must "A9"
@@ -614,12 +635,6 @@ catalogue! {
         "The tools that a model is offered have different names, those of the host and of all clients \
          together; of two with one name it cannot say which it means. Source: guide, tools."
         open "Seen where the agent asks the model stand-in.";
-}
-
-impl Rule {
-    pub(super) fn row(self) -> &'static CheckRow {
-        &CHECKS[self as usize]
-    }
 }
 
 #[cfg(test)]

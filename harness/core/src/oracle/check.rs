@@ -4,7 +4,7 @@
 
 use crate::verdict::{CheckReport, Finding, Weight};
 
-use super::catalogue::{CHECKS, Rule};
+use super::catalogue::Ruled;
 use super::context::Context;
 use super::step::Step;
 
@@ -29,14 +29,15 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new() -> Sink {
+    /// A sink for the checks of a protocol.
+    pub(super) fn new(rows: &[super::CheckRow]) -> Sink {
         let report = |row: &super::CheckRow| CheckReport {
             check: row.id,
             observations: 0,
             findings: Vec::new(),
             left_out: 0,
         };
-        Sink { reports: CHECKS.iter().map(report).collect(), fresh: Vec::new(), counts: false }
+        Sink { reports: rows.iter().map(report).collect(), fresh: Vec::new(), counts: false }
     }
 
     /// Says whether observations count from here on. Findings always do.
@@ -47,26 +48,32 @@ impl Sink {
 
     /// The rule was put to the test once more.
     #[inline]
-    pub(super) fn seen(&mut self, rule: Rule) {
-        if let Some(report) = self.reports.get_mut(rule as usize).filter(|_| self.counts) {
+    pub(super) fn seen(&mut self, rule: impl Ruled) {
+        if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
             report.observations += 1;
         }
     }
 
     /// The rule was broken, with its full weight.
-    pub(super) fn broken(&mut self, rule: Rule, message: String, lines: &[u64]) {
+    pub(super) fn broken(&mut self, rule: impl Ruled, message: String, lines: &[u64]) {
         self.weaker(rule, rule.row().weight, message, lines);
     }
 
     /// The rule was broken in a way that weighs less.
-    pub(super) fn weaker(&mut self, rule: Rule, weight: Weight, message: String, lines: &[u64]) {
+    pub(super) fn weaker(
+        &mut self,
+        rule: impl Ruled,
+        weight: Weight,
+        message: String,
+        lines: &[u64],
+    ) {
         self.with_diff(rule, weight, message, lines, None);
     }
 
     /// The rule was broken, with the difference of the states involved.
     pub(super) fn with_diff(
         &mut self,
-        rule: Rule,
+        rule: impl Ruled,
         weight: Weight,
         message: String,
         lines: &[u64],
@@ -82,7 +89,7 @@ impl Sink {
             lines,
             diff,
         };
-        let Some(report) = self.reports.get_mut(rule as usize) else {
+        let Some(report) = self.reports.get_mut(rule.place()) else {
             return;
         };
         if report.findings.len() < MAX_FINDINGS {

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use crate::transcript::Entry;
 use crate::verdict::{CheckReport, Finding};
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
+use super::acp;
+use super::catalogue::{CHECKS, CheckRow};
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
@@ -36,26 +38,104 @@ pub struct Options {
     pub foreign: bool,
     /// How long the host may take to answer a request or to settle a dispatch.
     pub deadline: Duration,
+    /// Which protocol the transcript is of.
+    pub standard: Standard,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { assume_version: None, foreign: false, deadline: DEADLINE }
+        Options {
+            assume_version: None,
+            foreign: false,
+            deadline: DEADLINE,
+            standard: Standard::Ahp,
+        }
     }
+}
+
+/// The always-on checks of a protocol.
+pub fn checks(standard: Standard) -> &'static [CheckRow] {
+    match standard {
+        Standard::Ahp => CHECKS,
+        Standard::Acp => acp::CHECKS,
+    }
+}
+
+/// The always-on checks of every protocol.
+pub fn all_checks() -> impl Iterator<Item = &'static CheckRow> {
+    CHECKS.iter().chain(acp::CHECKS)
 }
 
 /// Judges a transcript, entry by entry.
 pub struct Oracle {
+    fold: Fold,
+    sink: Sink,
+}
+
+/// What is told the entries, by the protocol that they are of.
+enum Fold {
+    Ahp(Box<Families>),
+    Acp(Box<acp::Fold>),
+}
+
+/// The checks of AHP, and what they share.
+struct Families {
     context: Context,
     /// The families, each with the frequent steps that it looks at.
     checks: Vec<(u8, Box<dyn Check + Send>)>,
-    sink: Sink,
 }
 
 impl Oracle {
     /// An oracle that has seen nothing yet.
     pub fn new(options: Options) -> Oracle {
-        Oracle {
+        let fold = match options.standard {
+            Standard::Ahp => Fold::Ahp(Box::new(Families::new(options))),
+            Standard::Acp => Fold::Acp(Box::new(acp::Fold::new(options.deadline))),
+        };
+        Oracle { fold, sink: Sink::new(checks(options.standard)) }
+    }
+
+    /// Says what no frame of the host may contain from here on, such as a token of the handshake.
+    pub fn keep_secret(&mut self, secret: &str) {
+        let Fold::Ahp(families) = &mut self.fold else { return };
+        let known = &mut families.context.secrets;
+        if let Some(form) = secrets::form(secret)
+            && known.len() < secrets::MAX_SECRETS
+            && !known.contains(&form)
+        {
+            known.push(form);
+        }
+    }
+
+    /// Takes in the next entry and returns what it proves wrong. The same findings are in the
+    /// reports, up to a bound.
+    pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
+        let Oracle { fold, sink } = self;
+        match fold {
+            Fold::Ahp(families) => {
+                let Families { context, checks } = &mut **families;
+                context.observe(entry, &mut |cx, step| tell(checks, cx, step, sink));
+            }
+            Fold::Acp(fold) => fold.observe(entry, sink),
+        }
+        sink.take_fresh()
+    }
+
+    /// Judges what only the end can prove and returns a report for every row of the protocol's
+    /// [`checks`], in their order.
+    pub fn finish(self) -> Vec<CheckReport> {
+        let Oracle { fold, mut sink } = self;
+        match fold {
+            Fold::Ahp(families) => families.finish(&mut sink),
+            Fold::Acp(fold) => fold.finish(&mut sink),
+        }
+        sink.into_reports()
+    }
+}
+
+impl Families {
+    fn new(options: Options) -> Families {
+        Families {
             context: Context::new(options),
             checks: vec![
                 (FRAME, Box::new(shape::Shapes)),
@@ -94,39 +174,16 @@ impl Oracle {
                 (ENVELOPE, Box::new(reconnect::Reconnect::default())),
                 (FOLDING, Box::new(translation::Translation::default())),
             ],
-            sink: Sink::new(),
         }
     }
 
-    /// Says what no frame of the host may contain from here on, such as a token of the handshake.
-    pub fn keep_secret(&mut self, secret: &str) {
-        let known = &mut self.context.secrets;
-        if let Some(form) = secrets::form(secret)
-            && known.len() < secrets::MAX_SECRETS
-            && !known.contains(&form)
-        {
-            known.push(form);
-        }
-    }
-
-    /// Takes in the next entry and returns what it proves wrong. The same findings are in the
-    /// reports, up to a bound.
-    pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
-        let Oracle { context, checks, sink } = self;
-        context.observe(entry, &mut |cx, step| tell(checks, cx, step, sink));
-        sink.take_fresh()
-    }
-
-    /// Judges what only the end can prove and returns a report for every row of
-    /// [`CHECKS`](super::CHECKS), in its order.
-    pub fn finish(self) -> Vec<CheckReport> {
-        let Oracle { mut context, mut checks, mut sink } = self;
-        context.finish(&mut |cx, step| tell(&mut checks, cx, step, &mut sink));
+    fn finish(self, sink: &mut Sink) {
+        let Families { mut context, mut checks } = self;
+        context.finish(&mut |cx, step| tell(&mut checks, cx, step, sink));
         sink.counts(context.counts(true));
         for (_, check) in &mut checks {
-            check.finish(&context, &mut sink);
+            check.finish(&context, sink);
         }
-        sink.into_reports()
     }
 }
 

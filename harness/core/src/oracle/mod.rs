@@ -13,6 +13,7 @@
 //!
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 
+mod acp;
 mod annotations;
 mod asking;
 mod automations;
@@ -70,7 +71,7 @@ mod watches;
 mod windows;
 
 pub use catalogue::{CHECKS, CheckRow};
-pub use judge::{Options, Oracle};
+pub use judge::{Options, Oracle, all_checks, checks};
 
 #[cfg(test)]
 mod testkit;

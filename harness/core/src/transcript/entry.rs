@@ -110,7 +110,7 @@ pub enum Event {
     Restarted,
 }
 
-/// What passes below a host.
+/// What passes below a host, or beside a conversation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Below {
     /// The host sent a message to its agent, which it speaks ACP to.
@@ -119,12 +119,24 @@ pub enum Below {
     FromAgent,
     /// The model stand-in was asked and answers: a line of its log, see `AGENT_SCRIPT.md`.
     Model,
+    /// A tool of ours was called: a line of the log of the MCP server, see `AGENT_SCRIPT.md`.
+    Tool,
+    /// The agent wrote a line to standard error.
+    Stderr,
+    /// What came of something that the client did beside the conversation: a file, a command.
+    Local,
 }
 
 impl Below {
     /// Every way, with its word in a capture.
-    pub const ALL: [(Below, &'static str); 3] =
-        [(Below::ToAgent, "c2a"), (Below::FromAgent, "a2c"), (Below::Model, "model")];
+    pub const ALL: [(Below, &'static str); 6] = [
+        (Below::ToAgent, "c2a"),
+        (Below::FromAgent, "a2c"),
+        (Below::Model, "model"),
+        (Below::Tool, "tool"),
+        (Below::Stderr, "err"),
+        (Below::Local, "local"),
+    ];
 
     /// Its word in a capture.
     pub fn word(self) -> &'static str {
@@ -134,8 +146,10 @@ impl Below {
     /// Who is on the other side, as a capture calls the connection.
     pub fn peer(self) -> &'static str {
         match self {
-            Below::ToAgent | Below::FromAgent => "agent",
+            Below::ToAgent | Below::FromAgent | Below::Stderr => "agent",
             Below::Model => "model",
+            Below::Tool => "tool",
+            Below::Local => "client",
         }
     }
 }

@@ -130,6 +130,27 @@ pub const KINDS: &[Kind] = &[
         doc: "the agent asked the model stand-in: a line of its log",
     },
     Kind {
+        dir: "tool",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the agent called a tool of the harness's own MCP server: a line of its log",
+    },
+    Kind {
+        dir: "err",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the agent wrote a line to standard error",
+    },
+    Kind {
+        dir: "local",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "what came of a file or a command that a client of the harness sees to",
+    },
+    Kind {
         dir: "close",
         conn: true,
         members: &[

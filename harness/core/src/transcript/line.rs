@@ -175,8 +175,8 @@ pub enum LineError {
     Malformed(String),
     /// It has no `dir`, or one that is not known.
     #[error(
-        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `fault` or \
-         `restart`, found `{0}`"
+        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `tool`, \
+         `err`, `local`, `fault` or `restart`, found `{0}`"
     )]
     Direction(String),
     /// A frame without content.

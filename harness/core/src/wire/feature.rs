@@ -122,7 +122,9 @@ impl Feature {
     /// Whether a version of the protocol has it.
     pub fn is_in(self, version: Version) -> bool {
         let row = self.row();
-        row.since <= version && row.until.is_none_or(|until| version < until)
+        row.since.standard == version.standard
+            && row.since <= version
+            && row.until.is_none_or(|until| version < until)
     }
 
     /// The name, as in the code: `TurnWindows`.

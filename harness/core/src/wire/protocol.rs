@@ -113,7 +113,7 @@ const PLAYED: &[Version] = &[
 ];
 
 /// Newest first.
-static SOURCES: [Source; 13] = [
+static SOURCES: [Source; 14] = [
     source(Version::V1_0, include_str!("../../../protocol/1.0.0.json")),
     source(Version::V0_9, include_str!("../../../protocol/0.9.0.json")),
     source(Version::V0_8, include_str!("../../../protocol/0.8.0.json")),
@@ -127,6 +127,7 @@ static SOURCES: [Source; 13] = [
     source(Version::V0_2, include_str!("../../../protocol/0.2.0.json")),
     source(Version::V0_1, include_str!("../../../protocol/0.1.0.json")),
     source(Version::V1, include_str!("../../../protocol/1.json")),
+    source(Version::ACP_1, include_str!("../../../protocol/acp/1.json")),
 ];
 
 impl Protocol {
@@ -142,11 +143,17 @@ impl Protocol {
         Some(source.table.get_or_init(load))
     }
 
+    /// The table of the Agent Client Protocol.
+    pub fn acp() -> Option<&'static Protocol> {
+        Protocol::of(Version::ACP_1)
+    }
+
     /// The table of a version that the harness plays, as [`Protocol::of`]; `None` for others, even
     /// where there is a table.
     pub fn played(version: Version) -> Option<&'static Protocol> {
         let plays = |known: &Version| *known == version || known.accepts(version);
-        PLAYED.iter().any(plays).then(|| Protocol::of(version)).flatten()
+        let plays = version == Version::ACP_1 || PLAYED.iter().any(plays);
+        plays.then(|| Protocol::of(version)).flatten()
     }
 
     /// The versions that hosts and clients of the harness offer unless they are asked for another,
@@ -283,7 +290,7 @@ fn index<'a>(names: impl Iterator<Item = &'a String>) -> foldhash::HashMap<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::version::PUBLISHED;
+    use crate::wire::version::{PUBLISHED, Standard};
 
     #[test]
     fn tables_are_sound() {
@@ -320,11 +327,14 @@ mod tests {
         check(Version::V0_2, 35, 61);
         check(Version::V0_1, 25, 53);
         check(Version::V1, 22, 52);
+        check(Version::ACP_1, 25, 0);
     }
 
     #[test]
     fn every_published_version_has_a_table() {
-        let mut tables: Vec<Version> = SOURCES.iter().map(|source| source.version).collect();
+        let ours = SOURCES.iter().map(|source| source.version);
+        let mut tables: Vec<Version> =
+            ours.filter(|version| version.standard == Standard::Ahp).collect();
         tables.reverse();
         assert_eq!(tables, PUBLISHED);
         assert!(KNOWN.iter().all(|known| PUBLISHED.contains(known)));
@@ -349,6 +359,7 @@ mod tests {
         check("0.0.1", None);
         check("0.10.0", None);
         check("2.0.0", None);
+        check("acp-1", Some("acp-1"));
     }
 
     #[test]

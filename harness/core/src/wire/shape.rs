@@ -49,7 +49,7 @@ pub(super) enum Shape {
         values: Vec<String>,
         open: bool,
     },
-    /// Objects told apart by one member.
+    /// Objects told apart by one member; the variant without a name is that of objects without it.
     Union(Union),
     /// Values told apart by their JSON type.
     AnyOf(Vec<TypeId>),
@@ -65,6 +65,13 @@ pub(super) struct Union {
     pub(super) open: bool,
     /// The tag is a JSON boolean, not a string.
     pub(super) boolean: bool,
+}
+
+impl Union {
+    /// What an object without the tag is, where it may be without.
+    pub(super) fn untagged(&self) -> Option<TypeId> {
+        self.variants.iter().find(|(name, _)| name.is_empty()).map(|(_, variant)| *variant)
+    }
 }
 
 /// Whether a member has to be there.

@@ -72,6 +72,19 @@ impl Protocol {
         walk.errors
     }
 
+    /// The members of a message that the tables do not have, as paths.
+    pub fn strange_members(
+        &self,
+        message: &Message,
+        sender: Sender,
+        answers: Option<&str>,
+    ) -> Vec<String> {
+        let mut walk = Walk::new(self);
+        walk.strange = Some(Vec::new());
+        walk.message(message, sender, answers);
+        walk.strange.unwrap_or_default()
+    }
+
     /// Checks an action. One of an unknown type passes when it has a type at all.
     pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
         let mut walk = Walk::new(self);

@@ -1,13 +1,49 @@
 //! Protocol versions: three numbers, the integer before them, and the ranges that hosts accept.
 //!
-//! Start at [`PUBLISHED`], the table of all versions there are.
+//! A version says which protocol it is one of: those of AHP are plain numbers, `acp-1` is the Agent Client Protocol,
+//! which agents are certified for. Whatever is asked of a version answers for its protocol.
+//!
+//! Start at [`PUBLISHED`], the table of all versions of AHP that there are.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A protocol version, `MAJOR.MINOR.PATCH` without leading zeros, or the integer `1`.
+/// Which protocol something is about.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Standard {
+    /// The Agent Host Protocol, between clients and a host.
+    #[default]
+    Ahp,
+    /// The Agent Client Protocol, between a client and an agent.
+    Acp,
+}
+
+impl Standard {
+    /// The name in capitals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standard::Ahp => "AHP",
+            Standard::Acp => "ACP",
+        }
+    }
+
+    /// What is held against it, in a word.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Standard::Ahp => "host",
+            Standard::Acp => "agent",
+        }
+    }
+}
+
+/// What stands before the number of a version of ACP.
+const ACP_PREFIX: &str = "acp-";
+
+/// A protocol version, `MAJOR.MINOR.PATCH` without leading zeros, or the integer `1`; or `acp-1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
+    /// Which protocol it is one of.
+    pub standard: Standard,
     /// First number.
     pub major: u64,
     /// Second number.
@@ -71,18 +107,31 @@ impl Version {
     pub const V0_9: Version = Version::new(0, 9, 0);
     /// 1.0.0.
     pub const V1_0: Version = Version::new(1, 0, 0);
+    /// The Agent Client Protocol, version 1.
+    pub const ACP_1: Version = Version { standard: Standard::Acp, major: 1, minor: 0, patch: 0 };
 }
 
 impl Version {
     /// Makes a version of its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
-        Version { major, minor, patch }
+        Version { standard: Standard::Ahp, major, minor, patch }
     }
 
     /// Where the version stands in [`PUBLISHED`]: its own place, else that of the newest one that is
     /// not above it. `None` below all of them.
     pub fn place(self) -> Option<usize> {
+        if self.standard != Standard::Ahp {
+            return None;
+        }
         PUBLISHED.iter().rposition(|published| *published <= self)
+    }
+
+    /// The protocol and its version, as a title has it: `AHP 1.0.0`, `ACP 1`.
+    pub fn title(self) -> String {
+        match self.standard {
+            Standard::Ahp => format!("AHP {self}"),
+            Standard::Acp => format!("ACP {}", self.major),
+        }
     }
 
     /// Whether a host built for `self` has to understand a peer that speaks `other`: the same
@@ -95,7 +144,7 @@ impl Version {
         } else {
             other.major == 0 && self.minor == other.minor
         };
-        same_line && other >= self
+        self.standard == other.standard && same_line && other >= self
     }
 }
 
@@ -103,6 +152,9 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Version::V1 {
             return f.write_str("1");
+        }
+        if self.standard == Standard::Acp {
+            return write!(f, "{ACP_PREFIX}{}", self.major);
         }
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
     }
@@ -116,6 +168,9 @@ impl FromStr for Version {
         if text == "1" {
             return Ok(Version::V1);
         }
+        if text == "acp-1" {
+            return Ok(Version::ACP_1);
+        }
         let number = |part: &str| {
             let plain = !part.is_empty()
                 && part.bytes().all(|byte| byte.is_ascii_digit())
@@ -126,7 +181,7 @@ impl FromStr for Version {
         let mut next = || parts.next().flatten();
         let (major, minor, patch) = (next(), next(), next());
         match (major, minor, patch, parts.next()) {
-            (Some(major), Some(minor), Some(patch), None) => Ok(Version { major, minor, patch }),
+            (Some(major), Some(minor), Some(patch), None) => Ok(Version::new(major, minor, patch)),
             _ => Err(error()),
         }
     }
@@ -156,6 +211,15 @@ mod tests {
         assert_eq!(place("1.7.3"), Some(12));
         assert_eq!(place("0.5.9"), Some(7));
         assert_eq!(place("0.0.1"), None);
+    }
+
+    #[test]
+    fn another_protocol_is_no_newer_version() {
+        assert_eq!("acp-1".parse(), Ok(Version::ACP_1));
+        assert_eq!(Version::ACP_1.to_string(), "acp-1");
+        assert_eq!(Version::ACP_1.place(), None);
+        assert!(!Version::V1_0.accepts(Version::ACP_1) && !Version::ACP_1.accepts(Version::V1_0));
+        assert!("acp-2".parse::<Version>().is_err());
     }
 
     #[test]

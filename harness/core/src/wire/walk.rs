@@ -64,11 +64,13 @@ pub(super) struct Walk<'p> {
     pub(super) errors: Vec<ShapeError>,
     /// Within something that is worth a warning only.
     lenient: bool,
+    /// The members that no table has, where somebody wants to know.
+    pub(super) strange: Option<Vec<String>>,
 }
 
 impl<'p> Walk<'p> {
     pub(super) fn new(protocol: &'p Protocol) -> Walk<'p> {
-        Walk { protocol, errors: Vec::new(), lenient: false }
+        Walk { protocol, errors: Vec::new(), lenient: false, strange: None }
     }
 
     pub(super) fn report(&mut self, path: &Path<'_>, expected: String, found: String, soft: bool) {
@@ -156,6 +158,16 @@ impl<'p> Walk<'p> {
     }
 
     fn record(&mut self, members: &[Member], object: &Map, path: &Path<'_>) {
+        if let Some(strange) = &mut self.strange {
+            let known = |name: &str| members.iter().any(|member| member.name == name);
+            for (name, _) in object.iter().filter(|(name, _)| !known(name)) {
+                if strange.len() < MAX_ERRORS {
+                    let mut text = String::new();
+                    path.member(name).write(&mut text);
+                    strange.push(text);
+                }
+            }
+        }
         for member in members {
             let at = path.member(&member.name);
             let shapes = &self.protocol.shapes;
@@ -201,6 +213,7 @@ impl<'p> Walk<'p> {
             Some(other) if union.boolean => return self.wrong(&at, "a boolean", other),
             Some(other) => return self.wrong(&at, "a string", other),
             None if union.boolean => return self.absent(&at, "a boolean", false),
+            None if union.untagged().is_some() => "",
             None => return self.absent(&at, tags(union), false),
         };
         match union.variants.iter().find(|(name, _)| name == tag) {
@@ -255,7 +268,8 @@ pub(super) fn admits(shape: &Shape, value: &Value) -> bool {
 }
 
 fn tags(union: &Union) -> String {
-    let names: Vec<&str> = union.variants.iter().map(|(name, _)| name.as_str()).collect();
+    let names = union.variants.iter().map(|(name, _)| name.as_str());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     one_of(&names)
 }
 

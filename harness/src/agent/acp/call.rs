@@ -11,6 +11,7 @@ use crate::wire::json::{Value, json};
 
 use super::client::{At, Purpose};
 use super::effect::{Effect, Ran, below};
+use super::fault::Fault;
 use super::turn::{Turn, Wait};
 use super::{Agent, Output};
 
@@ -100,7 +101,7 @@ fn raw_input(step: &ToolStep) -> Value {
         ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker => Value::read(&step.input)
             .ok()
             .filter(Value::is_object)
-            .unwrap_or_else(|| json!({"input": (step.input.as_str())})),
+            .unwrap_or_else(|| json!({"text": (step.input.as_str())})),
     }
 }
 
@@ -113,7 +114,7 @@ fn diff(effect: &Effect) -> Option<Value> {
         Effect::Edit { path, old, new } => {
             Some(json!({"type": "diff", "path": path, "oldText": old, "newText": new}))
         }
-        Effect::Shell { .. } | Effect::Read { .. } => None,
+        Effect::Shell { .. } | Effect::Read { .. } | Effect::Call { .. } => None,
     }
 }
 
@@ -168,6 +169,29 @@ impl Agent {
             "options": options,
         });
         self.ask(turn, at, Purpose::Permission, "session/request_permission", params);
+        if self.has(Fault::RunsWhileAsking) {
+            self.run_ahead(turn, at);
+        }
+        if self.has(Fault::EndsWhileAsking) {
+            self.finish(turn, "end_turn");
+        }
+    }
+
+    /// Runs a call that nobody has allowed yet, and waits for nothing of it.
+    pub(super) fn run_ahead(&mut self, turn: &Turn, at: At<'_>) {
+        let Some(call) = turn.calls.get(at.call) else { return };
+        let effect = match call.step.class {
+            ToolClass::Mcp(_) => {
+                let server = self.sessions.get(at.session).map(|session| session.server.clone());
+                let arguments = raw_input(&call.step);
+                Ok(Effect::Call { server: server.unwrap_or_default(), arguments })
+            }
+            _ => effect(&call.step, &self.cwd(at.session)),
+        };
+        if let Ok(effect) = effect {
+            let token = self.fresh();
+            self.outputs.push_back(Output::Run { token, effect });
+        }
     }
 
     /// Runs a call that may run, by the client where it can, else as an effect.
@@ -188,13 +212,22 @@ impl Agent {
         let progress = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": "in_progress",
         });
-        let pretends =
-            matches!(call.step.class, ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker);
+        let server = self.sessions.get(session).map(|session| session.server.clone());
+        let server = server.filter(|server| !server.is_empty());
+        let pretends = match call.step.class {
+            ToolClass::Mcp(_) => server.is_none(),
+            ToolClass::Client(_) | ToolClass::Worker => true,
+            _ => false,
+        };
         let effect = match effect(&call.step, &cwd) {
             _ if call.step.fails => Err("the tool failed".to_owned()),
             Ok(_) if pretends => {
                 call.ran = Some(Ran::well(format!("ran: {}", call.step.input)));
                 return self.update(session, progress);
+            }
+            Ok(_) if matches!(call.step.class, ToolClass::Mcp(_)) => {
+                let (server, arguments) = (server.unwrap_or_default(), raw_input(&call.step));
+                Ok(Effect::Call { server, arguments })
             }
             effect => effect,
         };

@@ -12,6 +12,7 @@ use crate::wire::message::Message;
 
 use super::call::{OPTIONS, class};
 use super::effect::{Effect, Ran};
+use super::fault::Fault;
 use super::turn::{Op, Turn, Wait};
 use super::{Agent, MAX_ASKED};
 
@@ -101,21 +102,28 @@ impl Agent {
 
     /// Has the client do what a call does. Returns whether it can.
     pub(super) fn delegate(&mut self, turn: &mut Turn, at: At<'_>, effect: &Effect) -> bool {
+        let (read, write) = match self.has(Fault::FilesUngated) {
+            true => (true, true),
+            false => (self.client.read, self.client.write),
+        };
+        let terminal = self.client.terminal || self.has(Fault::TerminalsUngated);
         let (purpose, method, more) = match effect {
-            Effect::Shell { command, cwd } if self.client.terminal => {
+            Effect::Shell { command, cwd } if terminal => {
+                let command = if self.has(Fault::RunsNothing) { "true" } else { command.as_str() };
                 let more = json!({
                     "command": "sh", "args": ["-c", command], "cwd": cwd, "env": [],
                     "outputByteLimit": OUTPUT_BYTES,
                 });
                 (Purpose::Terminal, "terminal/create", more)
             }
-            Effect::Read { path } if self.client.read => {
+            Effect::Read { path } if read => {
                 (Purpose::Read, "fs/read_text_file", json!({"path": path}))
             }
-            Effect::Write { path, text } if self.client.write => {
+            Effect::Write { path, text } if write => {
+                let text = if self.has(Fault::WritesNothing) { "" } else { text.as_str() };
                 (Purpose::Write, "fs/write_text_file", json!({"path": path, "content": text}))
             }
-            Effect::Edit { path, old, new } if self.client.read && self.client.write => {
+            Effect::Edit { path, old, new } if read && write => {
                 let [path, old, new] = [path, old, new].map(String::clone);
                 let params = json!({"path": path});
                 (Purpose::ReadToEdit { path, old, new }, "fs/read_text_file", params)
@@ -180,7 +188,9 @@ impl Agent {
                 });
                 let params = json!({"sessionId": session, "terminalId": terminal});
                 call.terminal = Some(terminal);
-                self.update(session, update);
+                if !self.has(Fault::EmbedsLate) {
+                    self.update(session, update);
+                }
                 self.ask(turn, at, Purpose::Exit, "terminal/wait_for_exit", params);
             }
             Purpose::Exit => {
@@ -191,7 +201,12 @@ impl Agent {
             Purpose::Printed(ok) => {
                 turn.result_of(index, Ran { ok: *ok, text: text("output") });
                 let params = terminal_of(turn, at);
-                self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+                if self.has(Fault::NeverReleases) {
+                    // Something else is asked, so that the track goes on as it does otherwise.
+                    self.ask(turn, at, Purpose::Nothing, "terminal/output", params);
+                } else {
+                    self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+                }
             }
             Purpose::Nothing => {}
         }
@@ -202,11 +217,17 @@ impl Agent {
         let chosen = chosen.filter(|_| result["outcome"]["outcome"] == "selected");
         let kind = OPTIONS.iter().find(|(id, ..)| Some(*id) == chosen).map(|(.., kind)| *kind);
         let allowed = kind.is_some_and(|kind| kind.starts_with("allow"));
+        let allowed = allowed || self.has(Fault::RunsDenied);
+        let forgets = self.has(Fault::Forgets);
+        if !allowed && self.has(Fault::HangsWhenRejected) {
+            turn.hold_up(at.track, Wait::Forever);
+        }
         let Some(call) = turn.calls.get_mut(at.call) else {
             return;
         };
         call.allowed = Some(allowed);
         if kind.is_some_and(|kind| kind.ends_with("always"))
+            && !forgets
             && let Some(session) = self.sessions.get_mut(at.session)
         {
             session.remembered.insert(class(&call.step.class), allowed);

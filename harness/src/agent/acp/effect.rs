@@ -6,8 +6,10 @@
 //!
 //! Start at [`Effect`].
 
+use crate::wire::json::Value;
+
 /// Something to be done by whoever runs the agent.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Runs a command line in a folder.
     Shell {
@@ -36,6 +38,13 @@ pub enum Effect {
         old: String,
         /// What stands there from then on.
         new: String,
+    },
+    /// Calls the tool of the harness's own MCP server.
+    Call {
+        /// The command of the server: the program and its arguments.
+        server: Vec<String>,
+        /// What the tool is called with.
+        arguments: Value,
     },
 }
 
@@ -68,6 +77,7 @@ impl Effect {
             Effect::Read { path } => format!("ran: read {path}"),
             Effect::Write { path, .. } => format!("ran: write {path}"),
             Effect::Edit { path, .. } => format!("ran: edit {path}"),
+            Effect::Call { arguments, .. } => format!("ran: {}", arguments.to_text()),
         })
     }
 }

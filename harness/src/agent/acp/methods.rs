@@ -8,6 +8,7 @@ use crate::agent::script;
 use crate::wire::json::{Value, json};
 
 use super::client::Capabilities;
+use super::fault::Fault;
 use super::turn::Turn;
 use super::{Agent, MAX_GIVEN, MAX_SESSIONS, Session, VERSION};
 
@@ -44,9 +45,11 @@ const NOTIFICATIONS: &[Row<Take>] =
 
 impl Agent {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &Value) {
-        let row = REQUESTS.iter().find(|row| row.name == method);
+        let unknown = method == "session/prompt" && self.has(Fault::NoPrompts);
+        let row = REQUESTS.iter().find(|row| row.name == method && !unknown);
         let answer = match row {
             Some(row) => (row.serve)(self, &id, params),
+            None if self.has(Fault::ServesAnything) => Ok(Some(json!({}))),
             None => Err(Refusal(-32601, format!("no method is called `{method}`"))),
         };
         match answer {
@@ -68,8 +71,9 @@ impl Agent {
         self.client = Capabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
         let methods = if self.config.auth { json!([method]) } else { json!([]) };
+        let echoed = params["protocolVersion"].as_u64().filter(|_| self.has(Fault::EchoesVersion));
         Ok(Some(json!({
-            "protocolVersion": VERSION,
+            "protocolVersion": (if self.has(Fault::SpeaksAnother) { 2 } else { echoed.unwrap_or(VERSION) }),
             "agentCapabilities": {
                 "loadSession": false,
                 "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
@@ -100,14 +104,25 @@ impl Agent {
             return Err(Refusal(-32603, "too many sessions".to_owned()));
         }
         let serial = self.fresh();
+        let serial = if self.has(Fault::SessionsRepeat) { 1 } else { serial };
         let id = format!("session-{}{serial}", self.config.name);
-        self.sessions.insert(id.clone(), Session { cwd, ..Session::default() });
+        let server = server(&params["mcpServers"][0]);
+        self.sessions.insert(id.clone(), Session { cwd, server, ..Session::default() });
         Ok(Some(json!({"sessionId": id})))
     }
 
     fn prompt(&mut self, id: &Value, params: &Value) -> Answer {
         let texts = texts_of(&params["prompt"])
             .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
+        let links = params["prompt"].as_array().into_iter().flatten();
+        if self.has(Fault::RefusesLinks)
+            && links.into_iter().any(|block| block["type"] == "resource_link")
+        {
+            return Err(invalid("links are not taken"));
+        }
+        if std::mem::take(&mut self.kept) {
+            return Ok(Some(json!({"stopReason": "cancelled"})));
+        }
         // A script ends with its text.
         let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
@@ -121,15 +136,31 @@ impl Agent {
         if session.given.len() < MAX_GIVEN {
             session.given.push(text.clone());
         }
-        self.turns.insert(name.to_owned(), Turn::new(id.clone(), &texts, now));
+        self.turns.insert(name.to_owned(), Turn::new(name, id.clone(), &texts, now));
         Ok(None)
     }
 
     fn cancel(&mut self, params: &Value) {
-        if let Some(session) = params["sessionId"].as_str() {
-            self.cancel_turn(session);
+        let Some(session) = params["sessionId"].as_str() else { return };
+        if self.has(Fault::AnswersCancels) {
+            self.respond(json!("cancel"), json!({}));
         }
+        if !self.turns.contains_key(session) {
+            self.kept = self.has(Fault::KeepsCancels);
+            if self.has(Fault::AsksOutside) {
+                self.ask_outside(session);
+            }
+        }
+        self.cancel_turn(session);
     }
+}
+
+/// The command of an MCP server, where it is one of standard input and output.
+fn server(server: &Value) -> Vec<String> {
+    let args = server["args"].as_array().into_iter().flatten();
+    let words = std::iter::once(&server["command"]).chain(args);
+    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+    if server["command"].is_string() { words } else { Vec::new() }
 }
 
 fn invalid(why: &str) -> Refusal {

@@ -24,6 +24,7 @@ use crate::wire::message::{Decoded, Kind, Message, decode};
 mod call;
 mod client;
 mod effect;
+pub mod fault;
 mod methods;
 pub mod route;
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod turn;
 pub use effect::{Effect, Ran};
 
 use client::{Asked, Capabilities};
+use fault::{Fault, Faults};
 use turn::Turn;
 
 /// The version of the protocol that it speaks.
@@ -53,6 +55,8 @@ pub struct Config {
     pub name: String,
     /// Whether a client has to authenticate before it may have a session.
     pub auth: bool,
+    /// What it does wrong.
+    pub faults: Faults,
 }
 
 /// Something the agent wants done.
@@ -77,6 +81,8 @@ pub enum Output {
 #[derive(Debug, Default)]
 struct Session {
     cwd: String,
+    /// The command of the first MCP server that it was given: the program and its arguments.
+    server: Vec<String>,
     /// Whose conversation it is, as its last scripted prompt says.
     case: String,
     /// Classes of tools that are never asked about again, and what was decided.
@@ -102,6 +108,8 @@ pub struct Agent {
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
     serial: u64,
+    /// A cancel that came without a turn, of an agent that keeps those.
+    kept: bool,
 }
 
 impl Agent {
@@ -189,7 +197,12 @@ impl Agent {
     }
 
     fn send(&mut self, message: Message) {
-        self.outputs.push_back(Output::Line(message.into_value().to_text()));
+        let lines = fault::spoil(self.config.faults, message.into_value());
+        self.outputs.extend(lines.into_iter().map(Output::Line));
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.config.faults.has(fault)
     }
 
     fn respond(&mut self, id: Value, result: Value) {

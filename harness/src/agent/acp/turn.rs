@@ -20,6 +20,7 @@ use crate::wire::message::Message;
 
 use super::call::Call;
 use super::client::At;
+use super::fault::Fault;
 use super::{Agent, Output};
 
 /// How long the agent takes for one operation.
@@ -97,6 +98,8 @@ impl Track {
 /// The agent's work on one prompt.
 #[derive(Debug)]
 pub(super) struct Turn {
+    /// The session that it is of.
+    pub(super) session: String,
     /// The id of the prompt's request.
     request: Value,
     /// The main track first.
@@ -110,9 +113,10 @@ pub(super) struct Turn {
 
 impl Turn {
     /// Begins to work on a prompt of these texts.
-    pub(super) fn new(request: Value, texts: &[String], now: Duration) -> Turn {
+    pub(super) fn new(session: &str, request: Value, texts: &[String], now: Duration) -> Turn {
         let tracks = vec![Track::new(plan(texts), now)];
-        Turn { request, tracks, calls: Vec::new(), open: 0, cancelled: None }
+        let session = session.to_owned();
+        Turn { session, request, tracks, calls: Vec::new(), open: 0, cancelled: None }
     }
 
     /// When something is due next.
@@ -324,9 +328,54 @@ impl Agent {
     }
 
     /// Answers the prompt. The turn does not go on.
-    fn finish(&mut self, turn: &Turn, reason: &str) -> bool {
+    pub(super) fn finish(&mut self, turn: &Turn, reason: &str) -> bool {
+        let cancelled = reason == "cancelled";
+        let session = turn.session.as_str();
+        if cancelled && self.has(Fault::WorksOn) {
+            for call in 0..turn.calls.len() {
+                self.run_ahead(turn, At { session, track: 0, call });
+            }
+        }
+        if self.has(Fault::Elicits) {
+            let params = json!({
+                "sessionId": session, "mode": "form", "message": "Well?",
+                "requestedSchema": {"type": "object", "properties": {}},
+            });
+            let id = self.fresh();
+            self.send(Message::request(id, "elicitation/create", params));
+        }
+        if cancelled && self.has(Fault::ErrorAfterCancel) {
+            self.refuse(turn.request.clone(), -32603, "aborted");
+            return false;
+        }
+        let reason = match cancelled {
+            true if self.has(Fault::EndTurnAfterCancel) => "end_turn",
+            false if self.has(Fault::SaysCancelled) => "cancelled",
+            _ => reason,
+        };
         self.respond(turn.request.clone(), json!({"stopReason": reason}));
+        if cancelled && self.has(Fault::LateUpdates) {
+            for call in &turn.calls {
+                let update = json!({
+                    "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()),
+                    "status": "failed",
+                });
+                self.update(session, update);
+            }
+        }
         false
+    }
+
+    /// Asks for permission that no turn needs.
+    pub(super) fn ask_outside(&mut self, session: &str) {
+        let call = json!({"toolCallId": "outside", "title": "Outside"});
+        let options = json!([
+            {"optionId": "allow", "name": "Allow", "kind": "allow_once"},
+            {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
+        ]);
+        let params = json!({"sessionId": session, "toolCall": call, "options": options});
+        let id = self.fresh();
+        self.send(Message::request(id, "session/request_permission", params));
     }
 
     fn fail(&mut self, turn: &Turn, kind: &str) -> bool {
@@ -341,6 +390,9 @@ impl Agent {
 
     /// The client cancels the turn of a session.
     pub(super) fn cancel_turn(&mut self, session: &str) {
+        if self.has(Fault::IgnoresCancel) {
+            return;
+        }
         self.with_turn(session, |agent, turn| {
             if turn.cancelled.is_some() {
                 return true;
@@ -351,7 +403,7 @@ impl Agent {
                 agent.effects.remove(&token);
                 agent.outputs.push_back(Output::Stop(token));
             }
-            if turn.open == 0 {
+            if turn.open == 0 && !agent.has(Fault::WorksOn) {
                 return agent.finish(turn, "cancelled");
             }
             turn.cancelled = Some(agent.now + GRACE);
@@ -362,7 +414,7 @@ impl Agent {
     /// The client has answered one request of a turn. Returns whether the turn goes on.
     pub(super) fn heard(&mut self, turn: &mut Turn) -> bool {
         turn.open = turn.open.saturating_sub(1);
-        if turn.cancelled.is_some() && turn.open == 0 {
+        if turn.cancelled.is_some() && turn.open == 0 && !self.has(Fault::WorksOn) {
             return self.finish(turn, "cancelled");
         }
         true

@@ -161,6 +161,7 @@ impl Pair {
                     seat.closed = Some(code);
                 }
                 Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
+                Output::Called(what) => panic!("there is no tool to call: {what}"),
             }
         }
     }

@@ -39,7 +39,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
     let host = certificate.host.as_deref().unwrap_or(&certificate.target);
-    page.element("title", &[], &format!("AHP {} conformance of {host}", certificate.version));
+    page.element("title", &[], &format!("{} conformance of {host}", certificate.title));
     page.ours("<style>");
     page.ours(STYLE);
     page.ours("</style></head><body>\n");
@@ -67,7 +67,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
 
 fn head(page: &mut Page, host: &str, certificate: &Certificate) {
     page.open("header", &[]);
-    page.element("h1", &[], &format!("AHP {} conformance of {host}", certificate.version));
+    page.element("h1", &[], &format!("{} conformance of {host}", certificate.title));
     page.open("p", &[("class", "meta")]);
     let seconds = format!("{:.1} s", certificate.took_ms as f64 / 1e3);
     let facts = [

@@ -1,0 +1,150 @@
+//! Permission: what is asked, what is answered, and what happens meanwhile and afterwards.
+//!
+//! Knows: calls and decisions. Never knows: how a client decides.
+
+use crate::oracle::members::{given, list, repeated, text};
+use crate::transcript::Seen;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::catalogue::Rule;
+use super::state::{Asked, Stage, longest};
+use super::{Fold, Sink};
+
+/// Options of a request that are looked at.
+const MAX_OPTIONS: usize = 64;
+
+impl Fold {
+    /// The agent asks for permission.
+    pub(super) fn asks(&mut self, params: &Value, asked: &mut Asked, out: &mut Sink) {
+        let line = self.now.line;
+        let call = &params["toolCall"];
+        let session = text(params, "sessionId").unwrap_or_default();
+        let there = self.here().is_some_and(|conn| conn.sessions.get(session).is_some());
+        if !there {
+            let message = format!("expected a session that is there, found `{session}`");
+            out.broken(Rule::PermissionShape, message, &[line]);
+            return;
+        }
+        options(list(params, "options"), asked, line, out);
+        self.asked_about(session, call, out);
+        asked.call = text(call, "toolCallId").unwrap_or_default().to_owned();
+        let leaf = given(call, "rawInput").map(longest).unwrap_or_default();
+        let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(session)) else {
+            return;
+        };
+        out.seen(Rule::InTurn);
+        match &mut session.turn {
+            Some(turn) => turn.asked = true,
+            None => {
+                let message = "expected permission to be asked for within a turn".to_owned();
+                out.broken(Rule::InTurn, message, &[line]);
+            }
+        }
+        let Some(call) = session.calls.get_mut(&asked.call) else { return };
+        out.seen(Rule::NotBeforeApproval);
+        if call.stage == Stage::InProgress || call.ran && call.stage == Stage::Pending {
+            let message = format!(
+                "expected `{}` to be pending until it is allowed, found that it had been in progress",
+                asked.call
+            );
+            out.broken(Rule::NotBeforeApproval, message, &[call.line, line]);
+        }
+        call.waits = Some(line);
+        if call.leaf.is_empty() {
+            call.leaf = leaf;
+        }
+        if let Some(decided) = session.always.get(&call.leaf) {
+            out.seen(Rule::Remembered);
+            let message =
+                "expected what was decided for good to be remembered, found it asked again";
+            out.broken(Rule::Remembered, message.to_owned(), &[*decided, line]);
+        }
+    }
+
+    /// The client answers.
+    pub(super) fn decided(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+        let line = self.now.line;
+        let witnessed = self.witnessed;
+        let outcome = message.result().and_then(|result| result.get("outcome"));
+        let chosen = outcome.filter(|outcome| text(outcome, "outcome") == Some("selected"));
+        let chosen = chosen.and_then(|outcome| text(outcome, "optionId"));
+        let among = |ids: &[String]| chosen.is_some_and(|id| ids.iter().any(|it| it == id));
+        let session = self.conn().and_then(|conn| conn.sessions.get_mut(&asked.session));
+        let Some(session) = session else { return };
+        let Some(call) = session.calls.get_mut(&asked.call) else { return };
+        out.seen(Rule::Waits);
+        call.waits = None;
+        if !among(&asked.allowing) {
+            call.denied = Some(line);
+            if witnessed {
+                out.seen(Rule::Denied);
+            }
+        }
+        if among(&asked.always) {
+            let leaf = call.leaf.clone();
+            session.decide(&leaf, line);
+        }
+    }
+
+    /// A tool of ours was called.
+    pub(super) fn tool(&mut self, seen: &Seen, out: &mut Sink) {
+        self.witnessed = true;
+        let (line, at) = (self.now.line, self.now.at);
+        let Some(record) = seen.message().map(Message::value) else { return };
+        let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
+        let Some(conn) = self.busy() else { return };
+        out.counts(conn.shook);
+        for (_, session) in conn.sessions.iter_mut() {
+            if let Some(turn) = &mut session.turn {
+                turn.called += 1;
+                turn.witness = line;
+                if let Some(cancel) = turn.cancel {
+                    super::turns::works_on(cancel, at, line, "a tool was called", out);
+                }
+            }
+            // The latest call with this input is the one that ran.
+            let calls = session.calls.values().filter(|call| !leaf.is_empty() && call.leaf == leaf);
+            let Some(call) = calls.max_by_key(|call| call.line) else { continue };
+            if let Some(asked) = call.waits {
+                let message = "expected the tool to wait for permission, found that it was called";
+                out.broken(Rule::Waits, message.to_owned(), &[asked, line]);
+            }
+            if let Some(denied) = call.denied {
+                out.seen(Rule::Denied);
+                let message =
+                    "expected what was not allowed not to run, found that the tool was called";
+                out.broken(Rule::Denied, message.to_owned(), &[denied, line]);
+            } else if session.always.get(&leaf).is_some() {
+                out.seen(Rule::Remembered);
+            }
+        }
+    }
+}
+
+/// What can be chosen.
+fn options(options: &[Value], asked: &mut Asked, line: u64, out: &mut Sink) {
+    out.seen(Rule::OptionsGiven);
+    if options.is_empty() {
+        let message = "expected an option to choose, found none".to_owned();
+        return out.broken(Rule::OptionsGiven, message, &[line]);
+    }
+    if let Some(id) = repeated(options, "optionId") {
+        let message = format!("expected options with different ids, found `{id}` twice");
+        out.weaker(Rule::OptionShape, crate::verdict::Weight::Note, message, &[line]);
+    }
+    let ids = |wanted: fn(&str) -> bool| -> Vec<String> {
+        let kind = |option: &&Value| text(option, "kind").is_some_and(wanted);
+        let chosen = options.iter().take(MAX_OPTIONS).filter(kind);
+        chosen.filter_map(|option| text(option, "optionId")).map(str::to_owned).collect()
+    };
+    asked.allowing = ids(|kind| kind.starts_with("allow"));
+    asked.always = ids(|kind| kind.ends_with("always"));
+    out.seen(Rule::BothWays);
+    let rejecting = ids(|kind| kind.starts_with("reject"));
+    if asked.allowing.is_empty() || rejecting.is_empty() {
+        let missing = if asked.allowing.is_empty() { "allows" } else { "rejects" };
+        let message = format!("expected options for either answer, found none that {missing}");
+        out.broken(Rule::BothWays, message, &[line]);
+    }
+}

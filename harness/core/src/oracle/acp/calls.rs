@@ -1,0 +1,296 @@
+//! What is reported of tools: calls, their stages, content, places, terminals.
+//!
+//! Knows: calls. Never knows: prompts, beyond which turn a call is of.
+
+use crate::oracle::members::{given, list, text};
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::catalogue::Rule;
+use super::state::{Asked, Call, Conn, Session, Stage, Terminal, longest};
+use super::{Fold, Sink};
+
+/// How a call is named.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Named {
+    First,
+    Update,
+    Permission,
+}
+
+impl Fold {
+    /// A `session/update`.
+    pub(super) fn updated(&mut self, params: &Value, out: &mut Sink) {
+        let update = &params["update"];
+        let session = params["sessionId"].as_str().unwrap_or_default();
+        self.update_gated(update, out);
+        let named = match text(update, "sessionUpdate") {
+            Some("tool_call") => Named::First,
+            Some("tool_call_update") => Named::Update,
+            _ => return,
+        };
+        if let Some(id) = text(update, "toolCallId") {
+            self.late(session, id, named == Named::First, out);
+            self.call(session, id, update, named, out);
+        }
+        self.held(update, out);
+        self.tools_gated(out);
+    }
+
+    /// A call within a request for permission, which is an update too.
+    pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut Sink) {
+        if let Some(id) = text(call, "toolCallId") {
+            self.call(session, id, call, Named::Permission, out);
+        }
+        self.held(call, out);
+    }
+
+    fn call(&mut self, session: &str, id: &str, update: &Value, named: Named, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(session) = self.conn().and_then(|conn| conn.session(session)) else { return };
+        let known = session.calls.get(id).map(|call| call.line);
+        match (named, known) {
+            (Named::First, Some(first)) => {
+                let message = format!("expected a new id for a call, found `{id}` again");
+                out.broken(Rule::UniqueCalls, message, &[first, line]);
+            }
+            (Named::First, None) => out.seen(Rule::UniqueCalls),
+            (Named::Update, None) => {
+                let title = if text(update, "title").is_some() { "" } else { ", without a title" };
+                let message =
+                    format!("expected an update of a call that was reported, found `{id}`{title}");
+                out.broken(Rule::KnownCalls, message, &[line]);
+            }
+            (Named::Permission, None) => {
+                let message =
+                    format!("expected `{id}` to be reported before permission is asked for it");
+                out.broken(Rule::FirstMention, message, &[line]);
+            }
+            (Named::Update, Some(_)) => out.seen(Rule::KnownCalls),
+            (Named::Permission, Some(_)) => out.seen(Rule::FirstMention),
+        }
+        let stage = text(update, "status").and_then(Stage::of);
+        if known.is_none() || named == Named::First {
+            session.report(id, update, stage, line, out);
+            session.told(id, named);
+        } else {
+            session.told(id, named);
+            session.advance(id, update, stage, named, line, out);
+        }
+    }
+
+    /// What a call or an update holds: content, places.
+    fn held(&mut self, update: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        for place in list(update, "locations") {
+            absolute(text(place, "path"), "a location", line, out);
+            from_one(place.get("line"), line, out);
+        }
+        for item in list(update, "content") {
+            match text(item, "type") {
+                Some("diff") => absolute(text(item, "path"), "a diff", line, out),
+                Some("terminal") => {
+                    let id = text(item, "terminalId").unwrap_or_default();
+                    let known = self.conn().and_then(|conn| conn.terminals.get_mut(id));
+                    shown(known, id, line, out);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The paths in what the agent asks of the client.
+    pub(super) fn paths_asked(&self, method: &str, params: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        match method {
+            "fs/read_text_file" | "fs/write_text_file" => {
+                absolute(text(params, "path"), &format!("`{method}`"), line, out);
+                from_one(params.get("line"), line, out);
+            }
+            "terminal/create" if given(params, "cwd").is_some() => {
+                absolute(text(params, "cwd"), "the folder of a terminal", line, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// The client made a terminal.
+    pub(super) fn terminal_made(&mut self, asked: &Asked, message: &Message) {
+        let id = message.result().and_then(|result| text(result, "terminalId"));
+        let Some(conn) = self.conn() else { return };
+        let turn = conn.session(&asked.session).map_or(0, |session| session.number());
+        let terminal = Terminal {
+            line: asked.line,
+            session: asked.session.clone(),
+            turn,
+            embedded: false,
+            released: None,
+        };
+        if let Some(id) = id {
+            conn.made(id, terminal);
+        }
+    }
+
+    /// The agent releases a terminal.
+    pub(super) fn terminal_released(&mut self, params: &Value) {
+        let line = self.now.line;
+        let id = text(params, "terminalId").unwrap_or_default();
+        if let Some(terminal) = self.conn().and_then(|conn| conn.terminals.get_mut(id)) {
+            terminal.released.get_or_insert(line);
+        }
+    }
+
+    /// The conversation is over: terminals of turns that are over have been released.
+    pub(super) fn unreleased(&self, conn: &Conn, out: &mut Sink) {
+        for (id, terminal) in &conn.terminals {
+            let session = conn.sessions.get(&terminal.session);
+            let on = session.and_then(|session| session.turn.as_ref());
+            if on.is_some_and(|turn| turn.number == terminal.turn) {
+                continue;
+            }
+            out.seen(Rule::Released);
+            if terminal.released.is_none() {
+                let message = format!(
+                    "expected the terminal `{id}` to be released, found it open at the end"
+                );
+                out.broken(Rule::Released, message, &[terminal.line]);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// A call that is new.
+    fn report(
+        &mut self,
+        id: &str,
+        update: &Value,
+        stage: Option<Stage>,
+        line: u64,
+        out: &mut Sink,
+    ) {
+        let stage = stage.unwrap_or(Stage::Pending);
+        if stage == Stage::Completed {
+            let message = format!("expected `{id}` to be in progress before it is completed");
+            out.weaker(Rule::InProgress, Weight::Note, message, &[line]);
+        }
+        let leaf = given(update, "rawInput").map(longest).unwrap_or_default();
+        let call = Call {
+            turn: self.number(),
+            line,
+            stage,
+            ran: stage == Stage::InProgress,
+            name: text(update, "name").map(str::to_owned),
+            leaf,
+            waits: None,
+            denied: None,
+            over: None,
+            told: false,
+        };
+        self.begin(id, call);
+    }
+
+    /// A call is reported by whatever is no mere request for permission.
+    fn told(&mut self, id: &str, named: Named) {
+        if let (Some(call), Some(turn)) = (self.calls.get_mut(id), &mut self.turn)
+            && named != Named::Permission
+            && !call.told
+        {
+            call.told = true;
+            turn.reported += 1;
+        }
+    }
+
+    /// A call that is known goes on.
+    fn advance(
+        &mut self,
+        id: &str,
+        update: &Value,
+        stage: Option<Stage>,
+        named: Named,
+        line: u64,
+        out: &mut Sink,
+    ) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        if let (Some(name), Some(known)) = (text(update, "name"), &call.name) {
+            out.seen(Rule::NameKept);
+            if name != known {
+                let message =
+                    format!("expected the name `{known}` of `{id}` to stay, found `{name}`");
+                out.broken(Rule::NameKept, message, &[call.line, line]);
+            }
+        } else if let (Some(name), None) = (text(update, "name"), &call.name) {
+            call.name = Some(name.to_owned());
+        }
+        if call.leaf.is_empty() {
+            call.leaf = given(update, "rawInput").map(longest).unwrap_or_default();
+        }
+        if let (Some(asked), Named::Update) = (call.waits, named) {
+            out.seen(Rule::Waits);
+            if let Some(stage) =
+                stage.filter(|stage| *stage != Stage::Pending && *stage != Stage::Failed)
+            {
+                let message = format!(
+                    "expected nothing of `{id}` while permission for it is outstanding, found it {}",
+                    stage.word()
+                );
+                out.broken(Rule::Waits, message, &[asked, line]);
+            }
+        }
+        let Some(stage) = stage else { return };
+        out.seen(Rule::Transitions);
+        if !call.stage.leads_to(stage) {
+            let message =
+                format!("expected `{id}` to stay {}, found it {}", call.stage.word(), stage.word());
+            out.broken(Rule::Transitions, message, &[call.line, line]);
+        }
+        if stage == Stage::Completed && call.stage != Stage::Completed {
+            out.seen(Rule::InProgress);
+            if !call.ran {
+                let message = format!(
+                    "expected `{id}` to be in progress before it is completed, found it pending"
+                );
+                out.broken(Rule::InProgress, message, &[call.line, line]);
+            }
+        }
+        call.ran |= stage == Stage::InProgress;
+        call.stage = stage;
+    }
+}
+
+/// A terminal stands in the content of a call.
+fn shown(known: Option<&mut Terminal>, id: &str, line: u64, out: &mut Sink) {
+    out.seen(Rule::KnownTerminals);
+    let Some(terminal) = known else {
+        let message = format!("expected a terminal that the client made, found `{id}`");
+        return out.broken(Rule::KnownTerminals, message, &[line]);
+    };
+    out.seen(Rule::EmbedFirst);
+    if let Some(released) = terminal.released.filter(|_| !terminal.embedded) {
+        let message = format!("expected `{id}` to be shown before it was released");
+        out.broken(Rule::EmbedFirst, message, &[released, line]);
+    }
+    terminal.embedded = true;
+}
+
+/// By the rules of Unix and of Windows, whichever machine this is.
+fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut Sink) {
+    let Some(path) = path else { return };
+    out.seen(Rule::AbsolutePaths);
+    let bytes = path.as_bytes();
+    let drive = bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':');
+    if !path.starts_with(['/', '\\']) && !drive {
+        let message = format!("expected an absolute path in {what}, found `{path}`");
+        out.broken(Rule::AbsolutePaths, message, &[line]);
+    }
+}
+
+fn from_one(number: Option<&Value>, line: u64, out: &mut Sink) {
+    let Some(number) = number.and_then(Value::as_u64) else { return };
+    out.seen(Rule::LinesFromOne);
+    if number == 0 {
+        let message = "expected lines that are counted from 1, found 0".to_owned();
+        out.broken(Rule::LinesFromOne, message, &[line]);
+    }
+}

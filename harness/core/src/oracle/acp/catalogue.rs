@@ -1,0 +1,143 @@
+//! The checks of the Agent Client Protocol: one row each, with its weight, its sources and the reading taken.
+//!
+//! What the text words as MUST and what the schema fixes fails, a SHOULD warns, and what is only implied or open is
+//! noted: no agent is failed for what the text does not demand. Each check has a planted fault of the reference agent
+//! that trips it (`run::agents`).
+//!
+//! Knows: weights. Never knows: how a check works.
+//!
+//! Start at [`CHECKS`]. Source: agentclientprotocol.com, protocol version 1, and its schema of November 2026.
+
+use crate::oracle::catalogue::{CheckRow, catalogue};
+use crate::verdict::Weight;
+
+catalogue! {
+    OnlyMessages "acp.wire.only-messages" Must "TR-01" ["acp.tr-01"]
+        "The agent writes nothing to standard output but messages: a JSON object a line, in UTF-8. Source: transports.";
+    Batches "acp.wire.no-batches" Note "TR-02" ["acp.tr-02"]
+        "The agent sends no JSON-RPC batches, which version 1 does not have. Source: overview.";
+    Envelope "acp.wire.envelope" Must "TR-03" ["acp.tr-03"]
+        "Every message is JSON-RPC 2.0: tagged, a response with either a result or an error, an error with an integer \
+         code and a text. Source: JSON-RPC 2.0, sections 4 and 5.";
+    AnsweredOnce "acp.wire.answered-once" Must "TR-04" ["acp.tr-04"]
+        "Every request of the client is answered once, and nothing else is. Source: JSON-RPC 2.0, sections 4.1 and 5."
+        open "No deadline is given: a request counts as unanswered at the end of a conversation that went on for a whole \
+              deadline without an answer. Prompts may take as long as they like.";
+    RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
+        "The agent's open requests have different ids, texts or whole numbers. Source: RequestId.";
+    MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
+        "A method that the protocol does not have begins with `_`. Source: extensibility.";
+    CustomMembers "acp.wire.no-custom-members" Must "TR-07" ["acp.tr-07"]
+        "Types of the protocol have no members of somebody's own: those belong into `_meta`. Source: extensibility.";
+    StableMembers "acp.wire.stable-members" Note "TR-08" ["acp.tr-08"]
+        "Members that only the unstable schema has are not sent. Source: the unstable schema.";
+    Schema "acp.wire.schema" Must "SCH" ["acp.sch"]
+        "Params and results are what the schema says. Source: the schema of version 1.";
+    Harness "acp.wire.harness" Note "SCH" []
+        "The client's own messages are valid too. Never the agent's fault: one may be odd on purpose.";
+    CallShape "acp.calls.shape" Must "TC-02" ["acp.tc-02"]
+        "A `tool_call` has a `toolCallId` and a `title`; members that are there are not null unless the schema lets \
+         them be. Source: ToolCall.";
+    UpdateShape "acp.calls.update-shape" Must "TC-07b" ["acp.tc-07b"]
+        "A `tool_call_update` has a `toolCallId`, and what else it has is what the schema says. Source: ToolCallUpdate.";
+    Kinds "acp.calls.kinds" Must "TC-04" ["acp.tc-04"]
+        "The kind of a call is one of the ten of version 1. Source: ToolKind.";
+    Statuses "acp.calls.statuses" Must "TC-05" ["acp.tc-05"]
+        "The status of a call is pending, in_progress, completed or failed. Source: ToolCallStatus.";
+    Contents "acp.calls.contents" Must "CT-03" ["acp.ct-03"]
+        "What a call holds is a content block, a diff or a terminal, each with its members. Source: ToolCallContent.";
+    Diffs "acp.calls.diffs" Must "CT-04" ["acp.ct-04"]
+        "A diff has a path and a new text; its old text is a text, null or absent. Source: Diff.";
+    Reported "acp.calls.reported" Should "TC-01" ["acp.tc-01"]
+        "Each tool that the model asks for is reported as a call. Source: tool calls, creating."
+        open "Known where the model is ours or the tool is: in one turn at least as many calls are reported as were made.";
+    UniqueCalls "acp.calls.unique-ids" Note "TC-03" ["acp.tc-03"]
+        "The id of a call is used once in a session. Source: ToolCall.toolCallId, implied.";
+    NameKept "acp.calls.name-kept" Should "TC-06" ["acp.tc-06"]
+        "The name of a tool does not change once it was given. Source: ToolCall.name.";
+    KnownCalls "acp.calls.known" Note "TC-07" ["acp.tc-07"]
+        "An update is about a call that was reported. Source: tool calls, updating; implied."
+        open "One that is the first to name its call has to bring a title, which client libraries need.";
+    InProgress "acp.calls.in-progress" Should "TC-08" ["acp.tc-08"]
+        "A call that runs is reported as in progress before it is completed. Source: prompt turn, tool invocation."
+        open "One that is reported as completed from the first is only noted.";
+    NotBeforeApproval "acp.calls.pending-until-approved" Note "TC-09" ["acp.tc-09"]
+        "A call that waits for approval is pending, not in progress. Source: ToolCallStatus, implied.";
+    Transitions "acp.calls.transitions" Note "TC-11" ["acp.tc-11"]
+        "Completed and failed are final, and what is in progress does not become pending again. Source: \
+         ToolCallStatus, implied.";
+    CallsEnd "acp.calls.end-with-turn" Note "TC-12" ["acp.tc-12"]
+        "When a turn ends, its calls have. Source: prompt turn, implied."
+        open "Not asked of a turn that was cancelled: version 1 has no status for its calls.";
+    AbsolutePaths "acp.content.absolute-paths" Must "CT-01" ["acp.ct-01"]
+        "Every path is absolute. Source: overview, argument requirements.";
+    LinesFromOne "acp.content.lines-from-one" Note "CT-02" ["acp.ct-02"]
+        "Lines are counted from 1. Source: overview; the schema alone lets 0 be.";
+    KnownTerminals "acp.content.known-terminals" Note "CT-05" ["acp.ct-05"]
+        "A terminal in a call's content is one that the client made. Source: ToolCallContent, implied.";
+    EmbedFirst "acp.terminals.embedded-before-release" Must "CT-06" ["acp.ct-06"]
+        "A terminal is shown in a call before it is released, not first afterwards. Source: ToolCallContent.";
+    Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
+        "Every terminal that the agent had made is released. Source: terminals."
+        open "Judged when the conversation ends, of terminals whose turn is over.";
+    PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
+        "A request for permission names its session and its call, and the session is there. Source: \
+         RequestPermissionRequest.";
+    OptionShape "acp.permission.options" Must "PM-05" ["acp.pm-05"]
+        "Every option has an id, a name, and one of the four kinds. Source: PermissionOption."
+        open "That ids differ within a request is implied and only noted.";
+    FirstMention "acp.permission.after-report" Note "PM-03" ["acp.pm-03"]
+        "A call is reported before permission is asked for it. Open: version 1 does not say.";
+    OptionsGiven "acp.permission.some-option" Note "PM-04" ["acp.pm-04"]
+        "A request for permission offers an option. Open: the schema lets the list be empty.";
+    BothWays "acp.permission.both-ways" Note "PM-06" ["acp.pm-06"]
+        "One can allow and one can reject. Open: version 1 does not say.";
+    Waits "acp.permission.waits" Note "PM-07" ["acp.pm-07"]
+        "While the answer is outstanding the call neither runs nor is reported to. Source: requesting permission, implied.";
+    Denied "acp.permission.denied" Note "PM-08" ["acp.pm-08"]
+        "What was not allowed does not run. Source: requesting permission; explicit in version 2 only."
+        open "Known where the tool is ours: it was called with what had been denied.";
+    NothingOpen "acp.permission.answered-first" Note "PM-11" ["acp.pm-11"]
+        "A turn does not end while its own request for permission is open. Source: prompt turn, implied.";
+    InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
+        "Permission is asked for within a turn. Open: version 1 does not say.";
+    Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]
+        "After `allow_always` or `reject_always` the same is not asked again. Source: PermissionOptionKind; implied."
+        open "The same: in the session, a call with the same input.";
+    StopReasons "acp.turns.stop-reasons" Must "PT-01" ["acp.pt-01"]
+        "A prompt is answered with one of the five stop reasons. Source: PromptResponse.";
+    Cancelled "acp.turns.cancelled" Must "CN-01" ["acp.cn-01"]
+        "A prompt that was cancelled is answered with `cancelled`. Source: prompt turn, cancellation."
+        open "Where the answer may have been on its way already, only noted: nothing of the agent's was waiting for \
+              the client when it was cancelled, and the answer came within 250 ms.";
+    NoAbortErrors "acp.turns.no-abort-errors" Must "CN-02" ["acp.cn-02"]
+        "A prompt that was cancelled is not answered with an error. Source: prompt turn, cancellation."
+        open "As for `acp.turns.cancelled`; an answer to `$/cancel_request` may be -32800.";
+    CancelAnswered "acp.turns.cancel-answered" Must "CN-03" ["acp.cn-03"]
+        "A prompt that was cancelled is answered. Source: prompt turn, cancellation."
+        open "Within the deadline of requests; no figure is given.";
+    NoLateUpdates "acp.turns.no-late-updates" Must "CN-04" ["acp.cn-04"]
+        "No call of a cancelled turn is reported or updated after the prompt was answered. Source: prompt turn, \
+         cancellation.";
+    CancelledOnlyThen "acp.turns.cancelled-by-client" Note "CN-05" ["acp.cn-05"]
+        "A prompt that nobody cancelled does not end with `cancelled`. Source: StopReason, implied.";
+    StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
+        "After a cancel no model is asked and no tool called any more. Source: prompt turn, cancellation."
+        open "Known where the model or the tool is ours; half a second is given.";
+    FsGated "acp.gates.fs" Must "CP-01" ["acp.cp-01"]
+        "Files are asked of the client only where it offers that, reading and writing each for itself. Source: file \
+         system.";
+    TerminalGated "acp.gates.terminal" Must "CP-02" ["acp.cp-02"]
+        "Terminals are asked of the client only where it offers them. Source: terminals.";
+    ElicitationGated "acp.gates.elicitation" Must "CP-03" ["acp.cp-03"]
+        "Nothing is elicited in a way that the client does not offer. Source: ElicitationCapabilities.";
+    UpdatesGated "acp.gates.updates" Must "CP-04" ["acp.cp-04"]
+        "Notices, compactions, ways to authenticate in a terminal and boolean options come only where the client \
+         offers them. Source: ClientCapabilities.";
+    VersionChosen "acp.handshake.version" Must "CP-05" ["acp.cp-05"]
+        "The agent answers with the version asked for where it speaks that, else with the latest that it speaks. \
+         Source: initialization."
+        open "Seen where a version comes back that nobody has published.";
+    Implements "acp.handshake.methods" Must "CP-06" ["acp.cp-06"]
+        "The agent implements `initialize`, `session/new` and `session/prompt`. Source: overview.";
+}

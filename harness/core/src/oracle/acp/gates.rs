@@ -1,0 +1,112 @@
+//! Capabilities: what may only be done where the other side offers it, and the handshake that says so.
+//!
+//! A rule of this kind is put to the test whenever the agent could have broken it.
+//!
+//! Knows: what the client offers. Never knows: calls.
+
+use crate::oracle::members::{list, text};
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::state::Asked;
+use super::{Fold, Sink};
+
+/// The newest version of the protocol that anybody has published, if only as a draft.
+const NEWEST: u64 = 2;
+
+impl Fold {
+    /// The answer to `initialize`.
+    pub(super) fn initialized(&mut self, asked: &Asked, result: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(version) = result["protocolVersion"].as_u64() else { return };
+        let Some(conn) = self.conn() else { return };
+        conn.shook = true;
+        let terminal_auth = conn.offers.terminal_auth;
+        out.counts(true);
+        out.seen(Rule::VersionChosen);
+        if version > NEWEST {
+            let asked_for = asked.version.unwrap_or_default();
+            let message =
+                format!("expected a version that there is for {asked_for}, found {version}");
+            out.broken(Rule::VersionChosen, message, &[asked.line, line]);
+        }
+        out.seen(Rule::UpdatesGated);
+        let terminal = |method: &&Value| text(method, "type") == Some("terminal");
+        if !terminal_auth && list(result, "authMethods").iter().any(|it| terminal(&it)) {
+            let message =
+                "expected no way to authenticate in a terminal, which the client does not offer";
+            out.broken(Rule::UpdatesGated, message.to_owned(), &[asked.line, line]);
+        }
+    }
+
+    /// The options of a session.
+    pub(super) fn options_gated(&self, result: &Value, out: &mut Sink) {
+        let booleans = self.here().is_some_and(|conn| conn.offers.booleans);
+        let boolean = |option: &&Value| text(option, "type") == Some("boolean");
+        out.seen(Rule::UpdatesGated);
+        if !booleans && list(result, "configOptions").iter().any(|it| boolean(&it)) {
+            let message = "expected no boolean option, which the client does not offer".to_owned();
+            out.broken(Rule::UpdatesGated, message, &[self.now.line]);
+        }
+    }
+
+    /// An update of whatever kind.
+    pub(super) fn update_gated(&self, update: &Value, out: &mut Sink) {
+        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let (name, offered) = match text(update, "sessionUpdate") {
+            Some("notice") => ("notice", offers.notices),
+            Some(name @ ("compaction_update" | "compaction_summary_chunk")) => {
+                (name, offers.compaction)
+            }
+            Some("config_option_update") => return self.options_gated(update, out),
+            _ => return,
+        };
+        out.seen(Rule::UpdatesGated);
+        if !offered {
+            let message = format!("expected no `{name}`, which the client does not offer");
+            out.broken(Rule::UpdatesGated, message, &[self.now.line]);
+        }
+    }
+
+    /// The agent asks something of the client.
+    pub(super) fn gated(&self, method: &str, params: &Value, out: &mut Sink) {
+        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let (rule, offered) = match method {
+            "fs/read_text_file" => (Rule::FsGated, offers.read),
+            "fs/write_text_file" => (Rule::FsGated, offers.write),
+            "elicitation/create" => match text(params, "mode") {
+                Some("url") => (Rule::ElicitationGated, offers.url),
+                _ => (Rule::ElicitationGated, offers.form),
+            },
+            _ if method.starts_with("terminal/") => (Rule::TerminalGated, offers.terminal),
+            _ => return,
+        };
+        out.seen(rule);
+        if !offered {
+            let message = format!("expected no `{method}`, which the client does not offer");
+            out.broken(rule, message, &[self.now.line]);
+        }
+    }
+
+    /// A tool is at work: it could have asked for what is not offered.
+    pub(super) fn tools_gated(&self, out: &mut Sink) {
+        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        if !offers.read || !offers.write {
+            out.seen(Rule::FsGated);
+        }
+        if !offers.terminal {
+            out.seen(Rule::TerminalGated);
+        }
+    }
+
+    /// A turn is over: something could have been elicited in it.
+    pub(super) fn turn_gated(&self, out: &mut Sink) {
+        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        if !offers.form || !offers.url {
+            out.seen(Rule::ElicitationGated);
+        }
+        if !offers.notices || !offers.compaction {
+            out.seen(Rule::UpdatesGated);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The always-on checks of a conversation between a client and an agent, by the Agent Client Protocol.
+//!
+//! [`Fold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
+//! A family of rules is a file: [`wire`] about messages, [`calls`] about what is reported of tools, [`asking`] about
+//! permissions, [`turns`] about prompts and cancels, [`gates`] about capabilities.
+//!
+//! Everything is read from raw JSON: typed readers of the protocol pass over malformed members in silence.
+//!
+//! Knows: the tables of ACP. Never knows: scenarios, what was expected, processes.
+//!
+//! Start at [`Fold::observe`].
+
+mod asking;
+mod calls;
+mod catalogue;
+mod gates;
+mod state;
+mod turns;
+mod wire;
+
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
+use crate::wire::json::Value;
+use crate::wire::message::{Decoded, Kind, Message};
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+
+pub(super) use catalogue::CHECKS;
+
+use super::check::Sink;
+use catalogue::Rule;
+use state::{Asked, Conn, Now};
+
+/// Connections that are followed.
+const MAX_CONNS: usize = 1_000;
+
+/// What is known of a transcript.
+pub(super) struct Fold {
+    table: Option<&'static Protocol>,
+    deadline: Duration,
+    conns: LiteMap<ConnId, Conn>,
+    now: Now,
+    /// Somebody of ours was seen who knows what really ran: the model stand-in, or a tool.
+    witnessed: bool,
+}
+
+impl Fold {
+    /// Nothing was seen.
+    pub(super) fn new(deadline: Duration) -> Fold {
+        Fold {
+            table: Protocol::acp(),
+            deadline,
+            conns: LiteMap::new(),
+            now: Now::default(),
+            witnessed: false,
+        }
+    }
+
+    /// Takes in the next entry.
+    pub(super) fn observe(&mut self, entry: &Entry, out: &mut Sink) {
+        self.now = Now { conn: entry.conn, line: entry.line, at: entry.at };
+        out.counts(self.here().is_some_and(|conn| conn.shook));
+        match &entry.event {
+            Event::Open { .. } if self.conns.len() < MAX_CONNS => {
+                self.conns.insert(entry.conn, Conn::default());
+            }
+            Event::Sent(seen) => self.sent(seen, out),
+            Event::Received(seen) => self.received(seen, out),
+            Event::Closed { by, .. } => self.closed(entry.conn, *by, out),
+            Event::Below { way: Below::Model, seen } => self.model(seen, out),
+            Event::Below { way: Below::Tool, seen } => self.tool(seen, out),
+            _ => {}
+        }
+    }
+
+    /// Judges what only the end can prove.
+    pub(super) fn finish(mut self, out: &mut Sink) {
+        let conns: Vec<ConnId> = self.conns.keys().copied().collect();
+        for conn in conns {
+            out.counts(self.conns.get(&conn).is_some_and(|conn| conn.shook));
+            self.closed(conn, Side::Client, out);
+        }
+    }
+
+    fn here(&self) -> Option<&Conn> {
+        self.conns.get(&self.now.conn)
+    }
+
+    /// The connection of this entry; a capture need not say that it was opened.
+    fn conn(&mut self) -> Option<&mut Conn> {
+        let id = self.now.conn;
+        if self.conns.get(&id).is_none() && self.conns.len() < MAX_CONNS {
+            self.conns.insert(id, Conn::default());
+        }
+        self.conns.get_mut(&id)
+    }
+
+    fn sent(&mut self, seen: &Seen, out: &mut Sink) {
+        let Some(message) = seen.message() else { return };
+        if let Some(table) = self.table {
+            self.harness(table, message, out);
+        }
+        let (now, params) = (self.now, message.params());
+        match message.kind() {
+            Kind::Request => {
+                let method = message.method().unwrap_or_default();
+                let Some(conn) = self.conn() else { return };
+                let asked = Asked::new(method, params, now);
+                conn.ask(message.id(), asked);
+                match method {
+                    "initialize" => conn.offers(&params["clientCapabilities"]),
+                    "session/prompt" => self.prompted(message),
+                    _ => {}
+                }
+            }
+            Kind::Notification => match message.method() {
+                Some("session/cancel") => self.cancel(params),
+                Some("$/cancel_request") => self.cancel_request(&params["requestId"]),
+                _ => {}
+            },
+            Kind::Success | Kind::Failure => {
+                let conn = self.conn();
+                let asked = conn.and_then(|conn| conn.theirs.remove(&key(message.id())));
+                match asked {
+                    Some(asked) if asked.method == "session/request_permission" => {
+                        self.decided(&asked, message, out);
+                    }
+                    Some(asked) if asked.method == "terminal/create" => {
+                        self.terminal_made(&asked, message);
+                    }
+                    _ => {}
+                }
+            }
+            Kind::Malformed => {}
+        }
+    }
+
+    fn received(&mut self, seen: &Seen, out: &mut Sink) {
+        let message = match &seen.decoded {
+            Decoded::Message(message) => message,
+            Decoded::Batch(items) => {
+                let message = format!("expected a message, found a batch of {}", items.len());
+                return out.broken(Rule::Batches, message, &[self.now.line]);
+            }
+            Decoded::Scalar(_) | Decoded::Odd(_) => return self.no_message(seen, out),
+        };
+        out.seen(Rule::OnlyMessages);
+        out.seen(Rule::Batches);
+        let now = self.now;
+        let asked = match message.kind() {
+            Kind::Success | Kind::Failure => self.answered(message, out),
+            _ => None,
+        };
+        // An answer of another version of the protocol is not ours to judge.
+        let other = asked.as_ref().is_some_and(|asked| asked.method == "initialize")
+            && message
+                .result()
+                .and_then(|result| result["protocolVersion"].as_u64())
+                .is_some_and(|v| v != 1);
+        if let Some(table) = self.table.filter(|_| !other) {
+            let answers = asked.as_ref().map(|asked| asked.method.as_str());
+            self.shape(table, message, answers, out);
+        }
+        let params = message.params();
+        match (message.kind(), message.method()) {
+            (Kind::Request, Some(method)) => {
+                self.method(method, out);
+                self.their_id(message, method, out);
+                self.gated(method, params, out);
+                self.paths_asked(method, params, out);
+                let mut theirs = Asked::new(method, params, now);
+                match method {
+                    "session/request_permission" => self.asks(params, &mut theirs, out),
+                    "terminal/release" => self.terminal_released(params),
+                    _ => {}
+                }
+                if let Some(conn) = self.conn() {
+                    conn.ask_back(message.id(), theirs);
+                }
+            }
+            (Kind::Notification, Some("session/update")) => {
+                self.method("session/update", out);
+                self.updated(params, out);
+            }
+            (Kind::Notification, Some(method)) => {
+                self.method(method, out);
+                if method == "$/cancel_request"
+                    && let Some(conn) = self.conn()
+                    && let Some(theirs) = conn.theirs.get_mut(&key(params.get("requestId")))
+                {
+                    theirs.withdrawn = true;
+                }
+            }
+            (Kind::Success | Kind::Failure, _) => {
+                if let Some(asked) = asked {
+                    self.result(&asked, message, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What an answer of the agent's means.
+    fn result(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+        if message.error_code() == Some(-32601) && IMPLEMENTED.contains(&asked.method.as_str()) {
+            let message =
+                format!("expected `{}` to be implemented, found error -32601", asked.method);
+            out.broken(Rule::Implements, message, &[asked.line, self.now.line]);
+        }
+        let result = message.result().unwrap_or(&Value::Null);
+        match asked.method.as_str() {
+            "initialize" if message.error().is_none() => self.initialized(asked, result, out),
+            "session/new" => {
+                if let (Some(id), Some(conn)) = (result["sessionId"].as_str(), self.conn()) {
+                    conn.session(id);
+                }
+                self.options_gated(result, out);
+            }
+            "session/prompt" => self.ended(asked, message, out),
+            _ => {}
+        }
+        if message.error().is_none() && IMPLEMENTED.contains(&asked.method.as_str()) {
+            out.seen(Rule::Implements);
+        }
+    }
+
+    /// The connection is over: what is left open stays so.
+    fn closed(&mut self, id: ConnId, by: Side, out: &mut Sink) {
+        let Some(conn) = self.conns.remove(&id) else { return };
+        self.unanswered(&conn, by, out);
+        self.unreleased(&conn, out);
+    }
+
+    /// The connection whose turn a witness is about: the one that has a turn, else the latest.
+    fn busy(&mut self) -> Option<&mut Conn> {
+        let busy = |conn: &Conn| conn.sessions.values().any(|session| session.turn.is_some());
+        let found = self.conns.iter().find(|(_, conn)| busy(conn)).map(|(id, _)| *id);
+        let id = found.or_else(|| self.conns.keys().next_back().copied())?;
+        self.conns.get_mut(&id)
+    }
+}
+
+/// The methods that every agent has.
+const IMPLEMENTED: [&str; 3] = ["initialize", "session/new", "session/prompt"];
+
+/// An id as a key.
+fn key(id: Option<&Value>) -> String {
+    id.map(Value::to_text).unwrap_or_default()
+}
+
+impl Fold {
+    fn harness(&self, table: &'static Protocol, message: &Message, out: &mut Sink) {
+        out.seen(Rule::Harness);
+        let theirs = self.here().and_then(|conn| conn.theirs.get(&key(message.id())));
+        let answers = theirs.map(|asked| asked.method.as_str());
+        let errors = table.check_message(message, Sender::Client, answers);
+        if let Some(error) = errors.iter().find(|error| !error.soft) {
+            let message = format!("the client's message: {error}");
+            out.broken(Rule::Harness, message, &[self.now.line]);
+        }
+    }
+}

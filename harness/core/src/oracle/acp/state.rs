@@ -1,0 +1,308 @@
+//! What is remembered of a conversation: connections, what is open on them, sessions, calls, terminals.
+//!
+//! Everything is bounded: an agent that goes on for ever is no longer followed, never held.
+//!
+//! Knows: JSON. Never knows: rules.
+//!
+//! Start at [`Conn`].
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::transcript::ConnId;
+use crate::wire::json::{Map, Value};
+
+use super::key;
+
+/// Requests, of either side, that are followed while they are open.
+const MAX_OPEN: usize = 1_000;
+/// Sessions of a connection that are followed.
+const MAX_SESSIONS: usize = 100;
+/// Calls of a session that are followed.
+const MAX_CALLS: usize = 5_000;
+/// Ids of answered requests, terminals, decisions that are remembered.
+const MAX_REMEMBERED: usize = 5_000;
+
+/// Where the entry stands that is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Now {
+    pub(super) conn: ConnId,
+    pub(super) line: u64,
+    pub(super) at: Duration,
+}
+
+/// What the client offers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offers {
+    pub(super) read: bool,
+    pub(super) write: bool,
+    pub(super) terminal: bool,
+    pub(super) form: bool,
+    pub(super) url: bool,
+    pub(super) notices: bool,
+    pub(super) compaction: bool,
+    pub(super) booleans: bool,
+    pub(super) terminal_auth: bool,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Conn {
+    /// A handshake has succeeded.
+    pub(super) shook: bool,
+    pub(super) offers: Offers,
+    /// The client's open requests.
+    pub(super) ours: LiteMap<String, Asked>,
+    /// The ids of those that were answered, with the line.
+    pub(super) done: LiteMap<String, u64>,
+    /// The agent's open requests.
+    pub(super) theirs: LiteMap<String, Asked>,
+    pub(super) sessions: LiteMap<String, Session>,
+    pub(super) terminals: LiteMap<String, Terminal>,
+}
+
+/// An open request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) line: u64,
+    pub(super) at: Duration,
+    pub(super) session: String,
+    /// The version that `initialize` asks for.
+    pub(super) version: Option<u64>,
+    /// The call that permission is asked for, and the options that allow.
+    pub(super) call: String,
+    pub(super) allowing: Vec<String>,
+    /// Options that are remembered.
+    pub(super) always: Vec<String>,
+    /// Whoever asked no longer wants to know.
+    pub(super) withdrawn: bool,
+}
+
+impl Asked {
+    pub(super) fn new(method: &str, params: &Value, now: Now) -> Asked {
+        Asked {
+            method: method.to_owned(),
+            line: now.line,
+            at: now.at,
+            session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
+            version: params["protocolVersion"].as_u64(),
+            call: String::new(),
+            allowing: Vec::new(),
+            always: Vec::new(),
+            withdrawn: false,
+        }
+    }
+}
+
+/// A terminal of the client's that the agent had made.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    pub(super) line: u64,
+    pub(super) session: String,
+    pub(super) turn: u64,
+    pub(super) embedded: bool,
+    pub(super) released: Option<u64>,
+}
+
+/// One session.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// The prompt that is being worked on.
+    pub(super) turn: Option<Turn>,
+    /// How many prompts there were.
+    pub(super) turns: u64,
+    /// The line on which a cancelled prompt was answered, until the next one.
+    pub(super) cancelled: Option<u64>,
+    pub(super) calls: LiteMap<String, Call>,
+    /// What was decided for good: the input, and the line of the decision.
+    pub(super) always: LiteMap<String, u64>,
+}
+
+/// A prompt being worked on.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// The id of the request.
+    pub(super) id: String,
+    pub(super) number: u64,
+    pub(super) cancel: Option<Cancel>,
+    /// `$/cancel_request` named the prompt.
+    pub(super) withdrawn: bool,
+    /// Permission was asked for in it.
+    pub(super) asked: bool,
+    /// Calls that were reported.
+    pub(super) reported: u64,
+    /// Calls that the model of ours asked for.
+    pub(super) wanted: HashSet<String>,
+    /// Calls of a tool of ours.
+    pub(super) called: u64,
+    /// The line of the last of either.
+    pub(super) witness: u64,
+}
+
+/// The client cancelled a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cancel {
+    pub(super) line: u64,
+    pub(super) at: Duration,
+    /// The agent was waiting for the client, so that it cannot have ended the turn before.
+    pub(super) waiting: bool,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Stage {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+}
+
+impl Stage {
+    pub(super) fn of(word: &str) -> Option<Stage> {
+        match word {
+            "pending" => Some(Stage::Pending),
+            "in_progress" => Some(Stage::InProgress),
+            "completed" => Some(Stage::Completed),
+            "failed" => Some(Stage::Failed),
+            _ => None,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Stage::Pending => "pending",
+            Stage::InProgress => "in_progress",
+            Stage::Completed => "completed",
+            Stage::Failed => "failed",
+        }
+    }
+
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Stage::Completed | Stage::Failed)
+    }
+
+    /// Whether a call may go on from here to there.
+    pub(super) fn leads_to(self, next: Stage) -> bool {
+        self == next
+            || match self {
+                Stage::Pending => true,
+                Stage::InProgress => next != Stage::Pending,
+                Stage::Completed | Stage::Failed => false,
+            }
+    }
+}
+
+/// One call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) turn: u64,
+    pub(super) line: u64,
+    pub(super) stage: Stage,
+    /// It was reported as in progress.
+    pub(super) ran: bool,
+    pub(super) name: Option<String>,
+    /// The longest text of its input, which tells it from others.
+    pub(super) leaf: String,
+    /// The line on which permission was asked for it, while the answer is outstanding.
+    pub(super) waits: Option<u64>,
+    /// The line on which it was denied.
+    pub(super) denied: Option<u64>,
+    /// The line on which its turn, which was cancelled, was answered.
+    pub(super) over: Option<u64>,
+    /// It was reported, and not only asked about.
+    pub(super) told: bool,
+}
+
+impl Conn {
+    /// The client asks.
+    pub(super) fn ask(&mut self, id: Option<&Value>, asked: Asked) {
+        if self.ours.len() < MAX_OPEN {
+            self.ours.insert(key(id), asked);
+        }
+    }
+
+    /// The agent asks.
+    pub(super) fn ask_back(&mut self, id: Option<&Value>, asked: Asked) {
+        if self.theirs.len() < MAX_OPEN {
+            self.theirs.insert(key(id), asked);
+        }
+    }
+
+    /// An answer came.
+    pub(super) fn remember(&mut self, id: String, line: u64) {
+        if self.done.len() < MAX_REMEMBERED {
+            self.done.insert(id, line);
+        }
+    }
+
+    /// What the client offers.
+    pub(super) fn offers(&mut self, capabilities: &Value) {
+        let flag = |pointer| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
+        let there = |pointer| capabilities.pointer(pointer).is_some_and(|it| !it.is_null());
+        self.offers = Offers {
+            read: flag("/fs/readTextFile"),
+            write: flag("/fs/writeTextFile"),
+            terminal: flag("/terminal"),
+            form: there("/elicitation/form"),
+            url: there("/elicitation/url"),
+            notices: there("/session/notices"),
+            compaction: there("/session/compaction"),
+            booleans: there("/session/configOptions/boolean"),
+            terminal_auth: flag("/auth/terminal"),
+        };
+    }
+
+    /// A session, new or known; past the bound none is followed.
+    pub(super) fn session(&mut self, id: &str) -> Option<&mut Session> {
+        if self.sessions.get(id).is_none() && self.sessions.len() < MAX_SESSIONS {
+            self.sessions.insert(id.to_owned(), Session::default());
+        }
+        self.sessions.get_mut(id)
+    }
+
+    /// A terminal was made.
+    pub(super) fn made(&mut self, id: &str, terminal: Terminal) {
+        if self.terminals.len() < MAX_REMEMBERED {
+            self.terminals.insert(id.to_owned(), terminal);
+        }
+    }
+}
+
+impl Session {
+    /// The number of the turn that is on, or of the last.
+    pub(super) fn number(&self) -> u64 {
+        self.turns
+    }
+
+    /// Takes note of a call.
+    pub(super) fn begin(&mut self, id: &str, call: Call) {
+        if self.calls.len() < MAX_CALLS {
+            self.calls.insert(id.to_owned(), call);
+        }
+    }
+
+    /// A decision for good about an input.
+    pub(super) fn decide(&mut self, leaf: &str, line: u64) {
+        if self.always.len() < MAX_REMEMBERED && !leaf.is_empty() {
+            self.always.insert(leaf.to_owned(), line);
+        }
+    }
+}
+
+/// The longest text in an input.
+pub(super) fn longest(input: &Value) -> String {
+    fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
+        match value {
+            Value::String(text) if text.len() > best.len() => *best = text,
+            Value::Array(items) => items.iter().for_each(|item| leaf(item, best)),
+            Value::Object(members) => Map::values(members).for_each(|item| leaf(item, best)),
+            _ => {}
+        }
+    }
+    let mut best = "";
+    leaf(input, &mut best);
+    best.to_owned()
+}

@@ -1,0 +1,239 @@
+//! Prompts and their ends, cancels, and the work that goes on meanwhile.
+//!
+//! Knows: prompts. Never knows: what a call looks like.
+
+use std::time::Duration;
+
+use crate::oracle::members::{list, text};
+use crate::transcript::{Seen, Side};
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::catalogue::Rule;
+use super::state::{Asked, Cancel, Conn, Session, Turn};
+use super::{Fold, Sink, key};
+
+/// An answer that comes so soon after a cancel may have been on its way.
+const ON_ITS_WAY: Duration = Duration::from_millis(250);
+/// How long work may go on after a cancel.
+const STOPPING: Duration = Duration::from_millis(500);
+/// Calls of a model that are told apart.
+const MAX_WANTED: usize = 1_000;
+
+impl Fold {
+    /// The client prompts.
+    pub(super) fn prompted(&mut self, message: &Message) {
+        let id = key(message.id());
+        let name = text(message.params(), "sessionId").unwrap_or_default();
+        let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(name)) else {
+            return;
+        };
+        session.turns += 1;
+        session.cancelled = None;
+        session.turn = Some(Turn { id, number: session.turns, ..Turn::default() });
+    }
+
+    /// The client cancels.
+    pub(super) fn cancel(&mut self, params: &Value) {
+        let now = self.now;
+        let name = text(params, "sessionId").unwrap_or_default();
+        let Some(conn) = self.conn() else { return };
+        let waiting = conn.theirs.values().any(|asked| asked.session == name && !asked.withdrawn);
+        let turn = conn.sessions.get_mut(name).and_then(|session| session.turn.as_mut());
+        if let Some(turn) = turn {
+            turn.cancel.get_or_insert(Cancel { line: now.line, at: now.at, waiting });
+        }
+    }
+
+    /// The client cancels a request.
+    pub(super) fn cancel_request(&mut self, id: &Value) {
+        let id = id.to_text();
+        let Some(conn) = self.conn() else { return };
+        for (_, session) in conn.sessions.iter_mut() {
+            if let Some(turn) = session.turn.as_mut().filter(|turn| turn.id == id) {
+                turn.withdrawn = true;
+            }
+        }
+    }
+
+    /// A prompt was answered.
+    pub(super) fn ended(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+        let (line, at) = (self.now.line, self.now.at);
+        let Some(conn) = self.conn() else { return };
+        let open: Vec<u64> = conn
+            .theirs
+            .values()
+            .filter(|theirs| theirs.session == asked.session && !theirs.withdrawn)
+            .filter(|theirs| theirs.method == "session/request_permission")
+            .map(|theirs| theirs.line)
+            .collect();
+        let Some(session) = conn.sessions.get_mut(&asked.session) else { return };
+        let Some(turn) = session.turn.take() else { return };
+        let reason = message.result().and_then(|result| text(result, "stopReason"));
+        if turn.asked {
+            out.seen(Rule::NothingOpen);
+            if let Some(first) = open.first() {
+                let message =
+                    "expected a turn to end after its request for permission was answered";
+                out.broken(Rule::NothingOpen, message.to_owned(), &[*first, line]);
+            }
+        }
+        match turn.cancel {
+            Some(cancel) => {
+                cancelled(&turn, cancel, message, (at, line), out);
+                session.cancelled = Some(line);
+                let calls = session.calls.iter_mut().map(|(_, call)| call);
+                let own = calls.filter(|call| call.turn == turn.number);
+                own.for_each(|call| call.over = Some(line));
+            }
+            None => {
+                out.seen(Rule::CancelledOnlyThen);
+                if reason == Some("cancelled") {
+                    let message = "expected `cancelled` only where the client cancelled the turn";
+                    out.broken(Rule::CancelledOnlyThen, message.to_owned(), &[asked.line, line]);
+                }
+                session.calls_ended(&turn, line, out);
+            }
+        }
+        reported(&turn, line, out);
+        self.turn_gated(out);
+    }
+
+    /// A prompt that is open when the connection ends.
+    pub(super) fn unfinished(&self, conn: &Conn, asked: &Asked, by: Side, out: &mut Sink) {
+        let session = conn.sessions.get(&asked.session);
+        let turn = session.and_then(|session| session.turn.as_ref());
+        let Some(cancel) = turn.and_then(|turn| turn.cancel) else { return };
+        if by == Side::Host || self.now.at >= cancel.at + self.deadline {
+            out.seen(Rule::CancelAnswered);
+            let message =
+                "expected an answer to the prompt that was cancelled, found none".to_owned();
+            out.broken(Rule::CancelAnswered, message, &[asked.line, cancel.line]);
+        }
+    }
+
+    /// An update of a call that comes after its turn was cancelled and answered.
+    pub(super) fn late(&mut self, session: &str, id: &str, new: bool, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(session) = self.conn().and_then(|conn| conn.sessions.get(session)) else { return };
+        let over = session.calls.get(id).and_then(|call| call.over);
+        let outside = session.cancelled.filter(|_| new && session.turn.is_none());
+        if let Some(answered) = over.or(outside) {
+            let message =
+                format!("expected no call after the cancelled prompt was answered, found `{id}`");
+            out.broken(Rule::NoLateUpdates, message, &[answered, line]);
+        }
+    }
+
+    /// The model stand-in was asked, or its answer ended.
+    pub(super) fn model(&mut self, seen: &Seen, out: &mut Sink) {
+        self.witnessed = true;
+        let (line, at) = (self.now.line, self.now.at);
+        let Some(record) = seen.message().map(Message::value) else { return };
+        // What has no tools is a helper's, which wants a title.
+        if record.get("ended").is_some() || list(record, "tools").is_empty() {
+            return;
+        }
+        let Some(conn) = self.busy() else { return };
+        out.counts(conn.shook);
+        for (_, session) in conn.sessions.iter_mut() {
+            let Some(turn) = &mut session.turn else {
+                if let Some(answered) = session.cancelled {
+                    let message = "expected no model to be asked after a cancel, found that it was";
+                    out.broken(Rule::StopsWork, message.to_owned(), &[answered, line]);
+                }
+                continue;
+            };
+            if let Some(cancel) = turn.cancel {
+                works_on(cancel, at, line, "the model was asked", out);
+            }
+            turn.witness = line;
+            let calls = list(record, "says").iter().filter_map(|said| text(said, "id"));
+            for id in calls {
+                if turn.wanted.len() < MAX_WANTED {
+                    turn.wanted.insert(id.to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Something of ours was asked to work after a cancel.
+pub(super) fn works_on(cancel: Cancel, at: Duration, line: u64, what: &str, out: &mut Sink) {
+    if at > cancel.at + STOPPING {
+        out.seen(Rule::StopsWork);
+        let message = format!("expected work to stop after a cancel, found that {what}");
+        out.broken(Rule::StopsWork, message, &[cancel.line, line]);
+    }
+}
+
+/// The answer to a prompt that was cancelled.
+fn cancelled(
+    turn: &Turn,
+    cancel: Cancel,
+    message: &Message,
+    (at, line): (Duration, u64),
+    out: &mut Sink,
+) {
+    let lines = [cancel.line, line];
+    out.seen(Rule::CancelAnswered);
+    out.seen(Rule::NoLateUpdates);
+    if turn.witness > 0 {
+        out.seen(Rule::StopsWork);
+    }
+    let sure = cancel.waiting || at > cancel.at + ON_ITS_WAY;
+    let weight = if sure { Weight::Must } else { Weight::Note };
+    if let Some(error) = message.error() {
+        let asked_for = turn.withdrawn && error["code"] == -32800;
+        out.seen(Rule::NoAbortErrors);
+        if !asked_for {
+            let text =
+                format!("expected `cancelled` after a cancel, found the error {}", error.to_text());
+            out.weaker(Rule::NoAbortErrors, weight, text, &lines);
+        }
+        return;
+    }
+    let reason = message.result().and_then(|result| text(result, "stopReason"));
+    out.seen(Rule::NoAbortErrors);
+    if reason == Some("cancelled") {
+        out.seen(Rule::Cancelled);
+    } else {
+        let reason = reason.unwrap_or("no stop reason");
+        if sure {
+            out.seen(Rule::Cancelled);
+        }
+        let text = format!("expected `cancelled` after a cancel, found `{reason}`");
+        out.weaker(Rule::Cancelled, weight, text, &lines);
+    }
+}
+
+/// At the end of a turn, everything that was called has been reported.
+fn reported(turn: &Turn, line: u64, out: &mut Sink) {
+    let made = (turn.wanted.len() as u64).max(turn.called);
+    if made == 0 {
+        return;
+    }
+    out.seen(Rule::Reported);
+    if turn.reported < made {
+        let message =
+            format!("expected {made} calls to be reported in the turn, found {}", turn.reported);
+        out.broken(Rule::Reported, message, &[turn.witness, line]);
+    }
+}
+
+impl Session {
+    /// At the end of a turn its calls have ended.
+    fn calls_ended(&self, turn: &Turn, line: u64, out: &mut Sink) {
+        for (id, call) in self.calls.iter().filter(|(_, call)| call.turn == turn.number) {
+            out.seen(Rule::CallsEnd);
+            if !call.stage.is_final() {
+                let message = format!(
+                    "expected `{id}` to have ended with its turn, found it {}",
+                    call.stage.word()
+                );
+                out.broken(Rule::CallsEnd, message, &[call.line, line]);
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The planted faults of the reference agent: one row each, small, named, switched at run time.
+//!
+//! A fault that only spoils what goes out is in [`spoil`]; one that changes what the agent does is one `if` where the rule
+//! that it breaks is kept. What a fault must trip is the business of the kill matrix.
+//!
+//! Knows: messages. Never knows: which check finds which fault.
+//!
+//! Start at [`FAULTS`].
+
+use crate::wire::json::{Value, json};
+
+/// A set of faults.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Faults(u64);
+
+impl Faults {
+    /// Makes a set of a list.
+    pub fn of(faults: &[Fault]) -> Faults {
+        Faults(faults.iter().fold(0, |set, fault| set | 1 << (*fault as u64)))
+    }
+
+    /// Whether the set holds a fault.
+    pub fn has(self, fault: Fault) -> bool {
+        self.0 & 1 << (fault as u64) != 0
+    }
+}
+
+/// One fault, described.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultRow {
+    /// Which fault.
+    pub fault: Fault,
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What the agent does wrong, in a sentence.
+    pub doc: &'static str,
+}
+
+macro_rules! faults {
+    ($($fault:ident = $name:literal, $doc:literal;)*) => {
+        /// One way of being wrong.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum Fault {
+            $(#[doc = $doc] $fault,)*
+        }
+
+        /// Every fault, in the order of [`Fault`].
+        pub const FAULTS: &[FaultRow] = &[
+            $(FaultRow { fault: Fault::$fault, name: $name, doc: $doc },)*
+        ];
+    };
+}
+
+impl Fault {
+    /// The fault of a name, such as `chatters`.
+    pub fn by_name(name: &str) -> Option<Fault> {
+        FAULTS.iter().find(|row| row.name == name).map(|row| row.fault)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        FAULTS.iter().find(|row| row.fault == self).map_or("", |row| row.name)
+    }
+}
+
+faults! {
+    Chatters = "chatters", "A line of log is written to standard output before each answer.";
+    Batches = "batches", "Updates go out as batches of one.";
+    Untagged = "untagged", "Updates have no `jsonrpc`.";
+    ErrorCodesAreTexts = "error-codes-are-texts", "The code of an error is a text.";
+    AnswersTwice = "answers-twice", "Every prompt is answered twice.";
+    RequestIdsRepeat = "request-ids-repeat", "All requests of the agent have the id 0.";
+    OwnMethods = "own-methods", "A notification of the agent's own has no underscore.";
+    OwnMembers = "own-members", "Updates have a member of the agent's own.";
+    UnstableMembers = "unstable-members", "Answers to prompts tell the usage, as the unstable schema has it.";
+    ChunksWithoutContent = "chunks-without-content", "A chunk of a message has no content.";
+    NoTitle = "no-title", "Calls are reported without a title.";
+    UpdatesWithNumbers = "updates-with-numbers", "The title of a call is updated with a number.";
+    OwnKinds = "own-kinds", "The kind of a call is `run`.";
+    OwnStatuses = "own-statuses", "A call that has failed is reported as `cancelled`.";
+    BareContent = "bare-content", "The content of a call is a content block that is not wrapped.";
+    DiffsWithoutText = "diffs-without-text", "A diff has no new text.";
+    CallIdsRepeat = "call-ids-repeat", "All calls have the same id.";
+    Unreported = "unreported", "Calls are not reported.";
+    NamesChange = "names-change", "The name of a tool changes while it runs.";
+    UpdatesFirst = "updates-first", "Calls are updated without having been reported.";
+    SkipsProgress = "skips-progress", "Calls are completed without having been in progress.";
+    ProgressBeforeApproval = "progress-before-approval", "A call is in progress while it waits for approval.";
+    Revives = "revives", "A call that is completed becomes pending again.";
+    LeavesOpen = "leaves-open", "The end of a call is not reported.";
+    RelativePaths = "relative-paths", "The paths of locations and diffs are relative.";
+    LinesFromZero = "lines-from-zero", "Locations are at line 0.";
+    OwnTerminals = "own-terminals", "A call shows a terminal that the client never made.";
+    EmbedsLate = "embeds-late", "A terminal is shown only after it was released.";
+    NeverReleases = "never-releases", "Terminals are not released.";
+    StrangeSession = "strange-session", "Permission is asked for a session that is not there.";
+    OptionsWithoutNames = "options-without-names", "Options have no name.";
+    PermissionFirst = "permission-first", "Permission is asked for a call before it is reported.";
+    NoOptions = "no-options", "Requests for permission offer no option.";
+    OnlyAllow = "only-allow", "Requests for permission offer nothing that rejects.";
+    RunsWhileAsking = "runs-while-asking", "A call runs before its answer has come.";
+    RunsDenied = "runs-denied", "A call that was denied runs all the same.";
+    EndsWhileAsking = "ends-while-asking", "The prompt is answered while permission is asked for.";
+    AsksOutside = "asks-outside", "Permission is asked for after the turn has ended.";
+    Forgets = "forgets", "A decision for good is not remembered.";
+    OwnStopReasons = "own-stop-reasons", "A prompt is answered with `done`.";
+    EndTurnAfterCancel = "end-turn-after-cancel", "A cancelled prompt is answered with `end_turn`.";
+    ErrorAfterCancel = "error-after-cancel", "A cancelled prompt is answered with an error.";
+    IgnoresCancel = "ignores-cancel", "Cancels are ignored.";
+    LateUpdates = "late-updates", "After a cancelled prompt was answered its calls are updated.";
+    SaysCancelled = "says-cancelled", "Every prompt is answered with `cancelled`.";
+    WorksOn = "works-on", "A cancelled turn runs its calls before it is answered.";
+    FilesUngated = "files-ungated", "Files are asked of a client that does not offer them.";
+    TerminalsUngated = "terminals-ungated", "Terminals are asked of a client that does not offer them.";
+    Elicits = "elicits", "Something is elicited of a client that does not offer it.";
+    NoticesUngated = "notices-ungated", "Notices are sent to a client that does not offer them.";
+    EchoesVersion = "echoes-version", "Whatever version is asked for is the answer.";
+    NoPrompts = "no-prompts", "`session/prompt` is not implemented.";
+    RefusesLinks = "refuses-links", "A prompt with a link to a resource is refused.";
+    AnswersCancels = "answers-cancels", "A cancel is answered as if it were a request.";
+    KeepsCancels = "keeps-cancels", "A cancel without a turn ends the next one.";
+    SessionsRepeat = "sessions-repeat", "All sessions have the same id.";
+    SpeaksAnother = "speaks-another", "The version is 2, whatever is asked for.";
+    HangsWhenRejected = "hangs-when-rejected", "A turn whose call was rejected does not end.";
+    WritesNothing = "writes-nothing", "What the client is asked to write is empty.";
+    RunsNothing = "runs-nothing", "The command that the client is asked to run does nothing.";
+    ServesAnything = "serves-anything", "Unknown methods are answered with `{}`.";
+}
+
+/// What goes out in place of a message: lines, without their ends.
+pub(super) fn spoil(faults: Faults, message: Value) -> Vec<String> {
+    let mut message = message;
+    let mut before = Vec::new();
+    let mut after = Vec::new();
+    let answer = message.get("method").is_none();
+    let update = message["method"] == "session/update";
+    if faults.has(Fault::Chatters) && answer {
+        before.push("INFO answering".to_owned());
+    }
+    if faults.has(Fault::ErrorCodesAreTexts) && message.get("error").is_some() {
+        message["error"]["code"] = json!("-32601");
+    }
+    if faults.has(Fault::OwnMethods) && update {
+        before.push(json!({"jsonrpc": "2.0", "method": "status/changed", "params": {}}).to_text());
+    }
+    if message["result"].get("stopReason").is_some() {
+        if faults.has(Fault::AnswersTwice) {
+            after.push(message.to_text());
+        }
+        if faults.has(Fault::UnstableMembers) {
+            message["result"]["usage"] = json!({"totalTokens": 1});
+        }
+        if faults.has(Fault::OwnStopReasons) {
+            message["result"]["stopReason"] = json!("done");
+        }
+    }
+    if update {
+        let session = message["params"]["sessionId"].clone();
+        if faults.has(Fault::NoticesUngated) {
+            let notice = json!({"sessionUpdate": "notice", "severity": "info", "title": "n"});
+            before.push(updating(&session, &notice));
+        }
+        if !spoil_update(faults, &mut message["params"]["update"], &session, &mut after) {
+            return before;
+        }
+        if faults.has(Fault::OwnMembers) {
+            message["params"]["update"]["mood"] = json!("good");
+        }
+    }
+    if message["method"] == "session/request_permission" {
+        spoil_permission(faults, &mut message);
+    }
+    if faults.has(Fault::RequestIdsRepeat) && !answer && message.get("id").is_some() {
+        message["id"] = json!(0);
+    }
+    let line = match update {
+        true if faults.has(Fault::Untagged) => untagged(&message).to_text(),
+        true if faults.has(Fault::Batches) => json!([message]).to_text(),
+        _ => message.to_text(),
+    };
+    before.push(line);
+    before.extend(after);
+    before
+}
+
+fn untagged(message: &Value) -> Value {
+    json!({"method": (message["method"].clone()), "params": (message["params"].clone())})
+}
+
+fn updating(session: &Value, update: &Value) -> String {
+    let params = json!({"sessionId": (session.clone()), "update": (update.clone())});
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_text()
+}
+
+/// Spoils an update; false where it does not go out at all.
+fn spoil_update(
+    faults: Faults,
+    update: &mut Value,
+    session: &Value,
+    after: &mut Vec<String>,
+) -> bool {
+    let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+    if kind == "agent_message_chunk" && faults.has(Fault::ChunksWithoutContent) {
+        *update = json!({"sessionUpdate": kind});
+    }
+    if kind != "tool_call" && kind != "tool_call_update" {
+        return true;
+    }
+    let first = kind == "tool_call";
+    let ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
+    let progress = update["status"] == "in_progress";
+    if faults.has(Fault::Unreported)
+        || first && faults.has(Fault::UpdatesFirst)
+        || progress && faults.has(Fault::SkipsProgress)
+        || ended && faults.has(Fault::LeavesOpen)
+    {
+        return false;
+    }
+    if faults.has(Fault::CallIdsRepeat) {
+        update["toolCallId"] = json!("call");
+    }
+    if first {
+        if faults.has(Fault::NoTitle) {
+            update["title"] = Value::Null;
+        }
+        if faults.has(Fault::OwnKinds) {
+            update["kind"] = json!("run");
+        }
+        if faults.has(Fault::ProgressBeforeApproval) {
+            update["status"] = json!("in_progress");
+        }
+    }
+    if progress {
+        if faults.has(Fault::UpdatesWithNumbers) {
+            update["title"] = json!(1);
+        }
+        if faults.has(Fault::NamesChange) {
+            update["name"] = json!("another");
+        }
+    }
+    if ended {
+        spoil_end(faults, update);
+        if faults.has(Fault::Revives) {
+            let again = json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": (update["toolCallId"].clone()),
+                "status": "pending",
+            });
+            after.push(updating(session, &again));
+            after.push(updating(session, update));
+        }
+    }
+    for place in update.get_mut("locations").and_then(Value::as_array_mut).into_iter().flatten() {
+        if faults.has(Fault::LinesFromZero) {
+            place["line"] = json!(0);
+        }
+        if faults.has(Fault::RelativePaths) {
+            place["path"] = json!("a.txt");
+        }
+    }
+    true
+}
+
+/// Spoils the end of a call.
+fn spoil_end(faults: Faults, update: &mut Value) {
+    if faults.has(Fault::OwnStatuses) && update["status"] == "failed" {
+        update["status"] = json!("cancelled");
+    }
+    if faults.has(Fault::BareContent) {
+        update["content"] = json!([{"type": "text", "text": "bare"}]);
+    }
+    if faults.has(Fault::OwnTerminals) {
+        update["content"] = json!([{"type": "terminal", "terminalId": "nobodys"}]);
+    }
+    let diffs = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for diff in diffs.filter(|item| item["type"] == "diff") {
+        if faults.has(Fault::DiffsWithoutText) {
+            *diff = json!({"type": "diff", "path": (diff["path"].clone())});
+        }
+        if faults.has(Fault::RelativePaths) {
+            diff["path"] = json!("a.txt");
+        }
+    }
+}
+
+/// Spoils a request for permission.
+fn spoil_permission(faults: Faults, message: &mut Value) {
+    let params = &mut message["params"];
+    if faults.has(Fault::StrangeSession) {
+        params["sessionId"] = json!("ahp-none");
+    }
+    if faults.has(Fault::PermissionFirst) {
+        params["toolCall"]["toolCallId"] = json!("not-reported");
+    }
+    if faults.has(Fault::CallIdsRepeat) {
+        params["toolCall"]["toolCallId"] = json!("call");
+    }
+    if faults.has(Fault::NoOptions) {
+        params["options"] = json!([]);
+    }
+    if faults.has(Fault::OnlyAllow) {
+        let options = params["options"].as_array().cloned().unwrap_or_default();
+        let allows =
+            |option: &Value| option["optionId"].as_str().is_some_and(|id| id.starts_with("allow"));
+        params["options"] = options.into_iter().filter(|option| allows(option)).collect();
+    }
+    if faults.has(Fault::OptionsWithoutNames) {
+        for option in params["options"].as_array_mut().into_iter().flatten() {
+            *option =
+                json!({"optionId": (option["optionId"].clone()), "kind": (option["kind"].clone())});
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_faults() {
+        assert!(FAULTS.len() <= 64);
+        for (index, row) in FAULTS.iter().enumerate() {
+            assert_eq!(row.fault as usize, index);
+            assert_eq!(Fault::by_name(row.name), Some(row.fault));
+            let set = Faults::of(&[row.fault]);
+            let held = FAULTS.iter().filter(|other| set.has(other.fault));
+            assert_eq!(held.count(), 1, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn an_honest_agent_is_not_spoiled() {
+        let message =
+            json!({"jsonrpc": "2.0", "method": "session/update", "params": {"update": {}}});
+        assert_eq!(spoil(Faults::default(), message.clone()), [message.to_text()]);
+    }
+}

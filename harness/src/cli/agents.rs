@@ -1,0 +1,177 @@
+//! An agent that is put to the test: its profile, and the seat that each scenario gives it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::agent::mode::Mode;
+use crate::run::detect::{Detected, Found};
+use crate::run::probe::{ProbeError, probe_agent};
+use crate::run::profile::Profile;
+use crate::run::side::Side;
+use crate::scenario::capability::ABILITIES;
+use crate::transport::link::Endpoint;
+use crate::transport::process::Start;
+use crate::transport::scratch::Scratch;
+use crate::transport::{below, http, websocket};
+
+use super::agent;
+use super::exit::Stop;
+use super::place::{Behind, Place, Seat};
+
+/// An agent outside of this process.
+pub(super) struct Agents {
+    /// What the user says about it.
+    pub(super) profile: Profile,
+    /// What is played around it.
+    pub(super) behind: Arc<Behind>,
+    model: String,
+    /// Where our tool tells that it was called.
+    tool: SocketAddr,
+}
+
+/// Waits of the usual length that an agent may take to answer for the first time.
+const STARTING: u32 = 3;
+/// A loopback address with a free port.
+const FREE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+impl Agents {
+    /// Reads a profile, and starts what the agent is to find.
+    ///
+    /// # Errors
+    /// The profile has mistakes, or no port can be had.
+    pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<Agents, Stop> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let profile = Profile::parse(&name, &text).map_err(|mistakes| {
+            Stop::usage(format!("the profile has mistakes:\n{}", mistakes.join("\n")))
+        })?;
+        let fault = |error: std::io::Error| Stop::fault(format!("no loopback port: {error}"));
+        let mut behind = Behind { heard: true, ..Behind::default() };
+        let listener = TcpListener::bind(SocketAddr::from(FREE)).await.map_err(fault)?;
+        let tool = listener.local_addr().map_err(fault)?;
+        tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
+        let mut model = String::new();
+        if profile.stimulus == Mode::Model {
+            let hub = Arc::clone(&behind.hub);
+            let (listener, stand) = agent::open(SocketAddr::from(FREE), "plain", hub, log).await?;
+            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+            stand.base().clone_into(&mut model);
+            behind.stand = Some(stand);
+        }
+        Ok(Agents { profile, behind: Arc::new(behind), model, tool })
+    }
+
+    /// What it is called in reports.
+    pub(super) fn shown(&self) -> String {
+        self.profile.agent.clone()
+    }
+
+    /// A first look: which version it speaks, and what it is called.
+    ///
+    /// # Errors
+    /// Why nothing can be played at all.
+    pub(super) async fn look(&self, limit: Duration) -> Result<Found, ProbeError> {
+        let shown = self.shown();
+        let seat = self.seat("a first look").map_err(|error| {
+            let reason = format!("no folder could be made: {error}");
+            ProbeError::Unreachable { url: shown.clone(), reason }
+        })?;
+        // It may have to be unpacked first, or compiled.
+        let found = probe_agent(&seat.endpoint, &shown, limit * STARTING).await?;
+        Ok(Found { detected: Some(self.detected()), ..found })
+    }
+
+    /// What it can be made to do.
+    pub(super) fn detected(&self) -> Vec<Detected> {
+        let row = |name: &&str| {
+            let offered = self.profile.offers.contains(name);
+            let how = if offered { "its profile says so" } else { "its profile does not list it" };
+            Detected {
+                capability: (*name).to_owned(),
+                offered,
+                how: how.to_owned(),
+                facts: Vec::new(),
+            }
+        };
+        ABILITIES.iter().map(row).collect()
+    }
+
+    /// A fresh folder, and the agent in it, not started yet.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub(super) fn seat(&self, case: &str) -> std::io::Result<Seat> {
+        let scratch = Arc::new(Scratch::new(Arc::clone(&self.behind.hub), case)?);
+        let (home, work) = (scratch.home(), scratch.work());
+        let (home, work) = (home.display().to_string(), work.display().to_string());
+        let fill = |text: &str| {
+            text.replace("{model}", &self.model).replace("{home}", &home).replace("{work}", &work)
+        };
+        for (name, text) in &self.profile.home {
+            scratch.put(name, &fill(text))?;
+        }
+        let endpoint = match &self.profile.url {
+            Some(url) => {
+                Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers: Vec::new() })
+            }
+            None => {
+                let mut env = homes(&home);
+                let own = self.profile.env.iter();
+                env.extend(own.map(|(name, value)| (name.clone(), fill(value))));
+                Endpoint::Process(Box::new(Start {
+                    command: self.profile.command.iter().map(|word| fill(word)).collect(),
+                    folder: scratch.work(),
+                    env,
+                    hub: Arc::clone(&self.behind.hub),
+                    case: case.to_owned(),
+                }))
+            }
+        };
+        let side = Side {
+            work,
+            server: self.server(case)?,
+            auth: self.profile.auth.clone(),
+            mode: self.profile.mode.clone(),
+            options: self.profile.options.clone(),
+            prompt: self.profile.prompt.clone(),
+        };
+        Ok(Seat { endpoint, scratch, side })
+    }
+
+    /// The place of a scenario.
+    ///
+    /// # Errors
+    /// As for [`seat`](Self::seat).
+    pub(super) fn place(&self, case: String) -> std::io::Result<Place> {
+        let seat = self.seat(&case)?;
+        Ok(Place::Agent { seat, behind: Arc::clone(&self.behind), case })
+    }
+
+    /// The command of our MCP server, for agents that can be made to call it.
+    fn server(&self, case: &str) -> std::io::Result<Vec<String>> {
+        if !self.profile.offers.contains(&"mcp") {
+            return Ok(Vec::new());
+        }
+        let own = std::env::current_exe()?.display().to_string();
+        let tool = self.tool.to_string();
+        let words = [own.as_str(), "agent", "mcp", "--run", &tool, "--case", case];
+        Ok(words.map(str::to_owned).to_vec())
+    }
+}
+
+/// Where programs look for what is the user's own: all of it in the fresh home.
+fn homes(home: &str) -> Vec<(String, String)> {
+    let below = |name: &str, folder: &str| (name.to_owned(), format!("{home}/{folder}"));
+    vec![
+        ("HOME".to_owned(), home.to_owned()),
+        below("XDG_CONFIG_HOME", ".config"),
+        below("XDG_DATA_HOME", ".local/share"),
+        below("XDG_STATE_HOME", ".local/state"),
+        below("XDG_CACHE_HOME", ".cache"),
+    ]
+}

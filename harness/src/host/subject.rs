@@ -1,0 +1,180 @@
+//! The reference agent as what is put to the test: frames of ACP in and out, with a folder in memory.
+//!
+//! Its tools really change the files of that folder, and a client's errands see the same files, so that what a scenario
+//! finds there is what ran.
+//!
+//! Knows: the scripted agent. Never knows: files, processes, sockets.
+//!
+//! Start at [`Subject`].
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::agent::acp::{Agent, Config, Effect, Output as Said, Ran};
+use crate::peer::errand::Errand;
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+
+use super::{Host, Output};
+
+/// The reference agent, one process a connection.
+#[derive(Debug, Default)]
+pub struct Subject {
+    config: Config,
+    agents: LiteMap<ConnId, Agent>,
+    files: HashMap<String, String>,
+    outputs: VecDeque<Output>,
+}
+
+impl Subject {
+    /// An agent that has not been started.
+    pub fn new(config: Config) -> Subject {
+        Subject { config, ..Subject::default() }
+    }
+
+    /// Takes what an agent wants done.
+    fn drain(&mut self, now: Duration, conn: ConnId) {
+        let Some(mut agent) = self.agents.remove(&conn) else { return };
+        while let Some(output) = agent.poll_output() {
+            match output {
+                Said::Line(line) => {
+                    self.outputs.push_back(Output::Send { conn, frame: Frame::Text(line) });
+                }
+                Said::Run { token, effect } => {
+                    if let Some(ran) = self.run(&effect) {
+                        agent.handle_ran(now, token, ran);
+                    }
+                }
+                Said::Exit => {
+                    self.outputs.push_back(Output::Close { conn, code: 0, reason: String::new() });
+                }
+                Said::Stop(_) => {}
+            }
+        }
+        self.agents.insert(conn, agent);
+    }
+
+    /// What a tool does; `None` where it goes on for ever.
+    fn run(&mut self, effect: &Effect) -> Option<Ran> {
+        Some(match effect {
+            Effect::Shell { command, cwd } => return self.shell(command, cwd),
+            Effect::Read { path } => match self.files.get(path) {
+                Some(text) => Ran::well(text.clone()),
+                None => Ran::badly("no such file"),
+            },
+            Effect::Write { path, text } => {
+                self.files.insert(path.clone(), text.clone());
+                Ran::well("written")
+            }
+            Effect::Edit { path, old, new } => match self.files.get_mut(path) {
+                Some(text) if text.contains(old.as_str()) => {
+                    *text = text.replacen(old.as_str(), new, 1);
+                    Ran::well("written")
+                }
+                _ => Ran::badly("the file does not hold the text"),
+            },
+            Effect::Call { arguments, .. } => {
+                self.outputs.push_back(Output::Called(arguments.clone()));
+                Ran::well("called")
+            }
+        })
+    }
+
+    /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `sleep`, which never
+    /// ends here.
+    fn shell(&mut self, command: &str, cwd: &str) -> Option<Ran> {
+        if command.starts_with("sleep ") {
+            return None;
+        }
+        let (said, file) = match command.split_once('>') {
+            Some((said, file)) => (said.trim().strip_prefix("echo ").unwrap_or_default(), file),
+            None => ("", command.strip_prefix("touch ").unwrap_or_default()),
+        };
+        let file = file.trim();
+        if !file.is_empty() {
+            self.files.insert(format!("{cwd}/{file}"), said.trim().to_owned());
+        }
+        Some(Ran::well(format!("ran: {command}")))
+    }
+}
+
+impl Host for Subject {
+    fn handle_open(&mut self, _now: Duration, conn: ConnId) {
+        self.agents.insert(conn, Agent::new(self.config.clone()));
+    }
+
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        if let (Frame::Text(line), Some(agent)) = (frame, self.agents.get_mut(&conn)) {
+            agent.handle_line(now, line);
+        }
+        self.drain(now, conn);
+    }
+
+    fn handle_close(&mut self, _now: Duration, conn: ConnId) {
+        self.agents.remove(&conn);
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        let conns: Vec<ConnId> = self.agents.keys().copied().collect();
+        for conn in conns {
+            if let Some(agent) = self.agents.get_mut(&conn) {
+                agent.handle_timeout(now);
+            }
+            self.drain(now, conn);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        self.agents.values().filter_map(Agent::next_timeout).min()
+    }
+
+    fn release(&mut self, now: Duration, hold: &str) {
+        let conns: Vec<ConnId> = self.agents.keys().copied().collect();
+        for conn in conns {
+            if let Some(agent) = self.agents.get_mut(&conn) {
+                agent.release(now, "", hold);
+            }
+            self.drain(now, conn);
+        }
+    }
+
+    fn handle_errand(&mut self, _now: Duration, errand: &Errand) -> Vec<Value> {
+        match errand {
+            Errand::Read { token, path } => vec![match self.files.get(path) {
+                Some(text) => Errand::text(*token, text),
+                None => Errand::missing(*token),
+            }],
+            Errand::Write { token, path, text } => {
+                self.files.insert(path.clone(), text.clone());
+                vec![Errand::text(*token, text)]
+            }
+            Errand::Start { terminal, command, cwd, .. } => {
+                // What follows `sh -c` is the command line.
+                let line = match command.as_slice() {
+                    [_, flag, line] if flag == "-c" => line.clone(),
+                    words => words.join(" "),
+                };
+                match self.shell(&line, cwd) {
+                    Some(ran) => vec![
+                        Errand::printed(terminal, &ran.text),
+                        Errand::exit(terminal, Some(0), None),
+                    ],
+                    None => Vec::new(),
+                }
+            }
+            Errand::Kill { terminal } => vec![Errand::exit(terminal, None, Some("SIGKILL"))],
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn restart(&mut self, _now: Duration) {
+        self.agents.clear();
+        self.outputs.clear();
+    }
+}

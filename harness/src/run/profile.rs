@@ -1,0 +1,269 @@
+//! What a user says about an agent that is to be certified: how it is started, and how it can be made to do things.
+//!
+//! A profile is a small YAML file; [`MEMBERS`] is the table of its members. Within commands, variables and files `{model}`
+//! stands for the URL of the model stand-in, `{home}` for the fresh home folder and `{work}` for the folder of the session.
+//!
+//! Knows: YAML. Never knows: processes, files.
+//!
+//! Start at [`Profile::parse`].
+
+use crate::agent::mode::Mode;
+use crate::scenario::capability::ABILITIES;
+use crate::scenario::node::{self, Node};
+use crate::scenario::parse::read_duration;
+use crate::scenario::source::{Source, did_you_mean};
+use std::time::Duration;
+
+/// A member of a profile: its name, and what it says.
+pub const MEMBERS: &[(&str, &str)] = &[
+    ("agent", "what the agent is called"),
+    (
+        "command",
+        "how it is started, a list of the program and its arguments; it speaks on standard input and output",
+    ),
+    ("url", "instead of a command: where it listens, a ws:// or wss:// URL"),
+    ("env", "variables of its environment; HOME is a fresh folder in every scenario"),
+    ("home", "files of that folder, by their paths in it"),
+    ("auth", "the method to authenticate by, where it wants that"),
+    ("mode", "the mode that a session is put into"),
+    ("options", "the options of a session that are set, by name"),
+    (
+        "stimulus",
+        "how it is made to do things: `model` asks our stand-in, `script` understands scripts itself, `fixed` does the same whatever it is asked",
+    ),
+    ("prompt", "what a `fixed` agent is asked"),
+    (
+        "offers",
+        "what it can be made to do: shell, read, write, edit, mcp, ask (asks for permission), script",
+    ),
+    ("timeout", "how long each wait may take, unless `--timeout` says so"),
+    ("jobs", "how many scenarios it bears at once, unless `--jobs` says so"),
+];
+
+/// An agent, as its profile says.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Profile {
+    /// What it is called.
+    pub agent: String,
+    /// The program and its arguments; empty where it listens.
+    pub command: Vec<String>,
+    /// Where it listens.
+    pub url: Option<String>,
+    /// Variables of its environment.
+    pub env: Vec<(String, String)>,
+    /// Files of its home folder.
+    pub home: Vec<(String, String)>,
+    /// How to authenticate.
+    pub auth: Option<String>,
+    /// The mode of a session.
+    pub mode: Option<String>,
+    /// The options of a session.
+    pub options: Vec<(String, String)>,
+    /// How it is made to do things.
+    pub stimulus: Mode,
+    /// What it is asked where it cannot be told what to do.
+    pub prompt: Option<String>,
+    /// What it can be made to do.
+    pub offers: Vec<&'static str>,
+    /// How long each wait may take.
+    pub timeout: Option<Duration>,
+    /// How many scenarios it bears at once.
+    pub jobs: Option<u16>,
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// Every mistake, with its line.
+    pub fn parse(name: &str, text: &str) -> Result<Profile, Vec<String>> {
+        let source = Source::new(name, text);
+        let (root, errors) = node::read(&source, 0);
+        let mut reader = Reader { source: &source, mistakes: Vec::new() };
+        for error in errors {
+            reader.wrong(error.span.start, &error.kind.to_string());
+        }
+        let root = root.filter(|root| root.as_map().is_some());
+        let Some(root) = root else {
+            reader.wrong(0, "expected a mapping with `agent` and `command`");
+            return Err(reader.mistakes);
+        };
+        let profile = reader.profile(&root);
+        if reader.mistakes.is_empty() { Ok(profile) } else { Err(reader.mistakes) }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    mistakes: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, at: u32, what: &str) {
+        let (line, column) = self.source.position(at);
+        self.mistakes.push(format!("{}:{line}:{column}: {what}", self.source.name));
+    }
+
+    fn profile(&mut self, root: &Node) -> Profile {
+        let names: Vec<&str> = MEMBERS.iter().map(|(name, _)| *name).collect();
+        for member in root.as_map().unwrap_or_default() {
+            if !names.contains(&member.key.as_str()) {
+                let hint = did_you_mean(&member.key, &names);
+                let what = format!("a profile has no member `{}` ({hint})", member.key);
+                self.wrong(member.key_span.start, &what);
+            }
+        }
+        let command = match root.get("command") {
+            Some(node) if node.as_str().is_some() => {
+                let line = node.as_str().unwrap_or_default();
+                ["sh", "-c", line].map(str::to_owned).to_vec()
+            }
+            Some(node) => self.texts(node),
+            None => Vec::new(),
+        };
+        let url = self.text(root, "url");
+        if command.is_empty() == url.is_none() {
+            self.wrong(root.span.start, "expected either `command` or `url`");
+        }
+        let stimulus = self.text(root, "stimulus").unwrap_or_else(|| "model".to_owned());
+        let stimulus = match stimulus.as_str() {
+            "model" => Mode::Model,
+            "script" => Mode::Host,
+            "fixed" => Mode::Fixed,
+            _ => {
+                self.wrong(at(root, "stimulus"), "expected `model`, `script` or `fixed`");
+                Mode::Fixed
+            }
+        };
+        let timeout = self.text(root, "timeout").map(|text| read_duration(&text));
+        if timeout == Some(None) {
+            self.wrong(at(root, "timeout"), "expected a duration such as `10s`");
+        }
+        let jobs = root.get("jobs").map(|node| node.to_value().as_u64());
+        let jobs = jobs
+            .map(|jobs| jobs.and_then(|jobs| u16::try_from(jobs).ok()).filter(|jobs| *jobs > 0));
+        if jobs == Some(None) {
+            self.wrong(at(root, "jobs"), "expected a number of scenarios, at least 1");
+        }
+        let agent = self.text(root, "agent").unwrap_or_else(|| {
+            self.wrong(root.span.start, "expected `agent`: what the agent is called");
+            String::new()
+        });
+        Profile {
+            agent,
+            command,
+            url,
+            env: self.pairs(root, "env"),
+            home: self.pairs(root, "home"),
+            auth: self.text(root, "auth"),
+            mode: self.text(root, "mode"),
+            options: self.pairs(root, "options"),
+            stimulus,
+            prompt: self.text(root, "prompt"),
+            offers: self.offers(root, stimulus),
+            timeout: timeout.flatten(),
+            jobs: jobs.flatten(),
+        }
+    }
+
+    /// What can be made of it: all that a stand-in or a script can bring about, unless the profile says less.
+    fn offers(&mut self, root: &Node, stimulus: Mode) -> Vec<&'static str> {
+        let Some(node) = root.get("offers") else {
+            let all = ABILITIES.iter().copied();
+            return match stimulus {
+                Mode::Fixed => Vec::new(),
+                Mode::Model => all.filter(|name| *name != "script").collect(),
+                _ => all.collect(),
+            };
+        };
+        let mut offers = Vec::new();
+        for text in self.texts(node) {
+            match ABILITIES.iter().find(|known| **known == text) {
+                Some(known) => offers.push(*known),
+                None => {
+                    let what = format!("expected one of {}, found `{text}`", ABILITIES.join(", "));
+                    self.wrong(node.span.start, &what);
+                }
+            }
+        }
+        offers
+    }
+
+    fn text(&mut self, root: &Node, name: &str) -> Option<String> {
+        let node = root.get(name)?;
+        let text = node.as_str().map(str::to_owned);
+        if text.is_none() {
+            self.wrong(node.span.start, &format!("expected a text, found {}", node.describe()));
+        }
+        text
+    }
+
+    fn texts(&mut self, node: &Node) -> Vec<String> {
+        let items = node.as_list().unwrap_or(std::slice::from_ref(node));
+        let texts: Vec<String> = items.iter().filter_map(Node::as_str).map(str::to_owned).collect();
+        if texts.len() != items.len() || texts.is_empty() {
+            let what = format!("expected a list of texts, found {}", node.describe());
+            self.wrong(node.span.start, &what);
+        }
+        texts
+    }
+
+    fn pairs(&mut self, root: &Node, name: &str) -> Vec<(String, String)> {
+        let Some(node) = root.get(name) else { return Vec::new() };
+        let mut pairs = Vec::new();
+        for member in node.as_map().unwrap_or_default() {
+            match member.value.as_str() {
+                Some(text) => pairs.push((member.key.clone(), text.to_owned())),
+                None => {
+                    let what = format!(
+                        "expected a text, found {} (hint: quote it)",
+                        member.value.describe()
+                    );
+                    self.wrong(member.value.span.start, &what);
+                }
+            }
+        }
+        if node.as_map().is_none() {
+            self.wrong(node.span.start, "expected texts by name");
+        }
+        pairs
+    }
+}
+
+fn at(root: &Node, name: &str) -> u32 {
+    root.get(name).map_or(root.span.start, |node| node.span.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_a_user_writes() {
+        let text = "agent: a\ncommand: [node, a.js]\nenv: { K: v }\nhome: { .a/b.json: '{model}' }\n\
+                    stimulus: fixed\noffers: [ask]\ntimeout: 10s\njobs: 2\n";
+        let profile = Profile::parse("p.yaml", text).unwrap();
+        assert_eq!((profile.agent.as_str(), profile.command.len()), ("a", 2));
+        assert_eq!((profile.stimulus, profile.jobs), (Mode::Fixed, Some(2)));
+        assert_eq!((profile.offers, profile.timeout), (vec!["ask"], Some(Duration::from_secs(10))));
+        let shell = Profile::parse("p.yaml", "agent: a\ncommand: ./a --acp\n").unwrap();
+        assert_eq!(shell.command, ["sh", "-c", "./a --acp"]);
+        assert!(shell.offers.contains(&"mcp") && !shell.offers.contains(&"script"));
+    }
+
+    #[test]
+    fn shows_every_mistake_at_its_place() {
+        let text = "agent: 1\ncomand: x\nstimulus: magic\noffers: [fly]\nenv: { A: 1 }\n";
+        let mistakes = Profile::parse("p.yaml", text).unwrap_err().join("\n");
+        for part in [
+            "p.yaml:2:1",
+            "did you mean `command`",
+            "either `command` or `url`",
+            "found `fly`",
+            "quote it",
+            "`fixed`",
+        ] {
+            assert!(mistakes.contains(part), "{part}: {mistakes}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What a case does for an agent: permissions as its steps say, files and commands by errands.
+//!
+//! Knows: requests of agents. Never knows: what a scenario expects of them.
+//!
+//! Start at [`Case::serve`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::peer::errand::Errand;
+use crate::peer::serving::{Deed, Offers, Serving};
+use crate::scenario::bind::Template;
+use crate::scenario::pattern::Pattern;
+use crate::transcript::{Below, Seen};
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+use crate::wire::version::Standard;
+
+use super::agent_steps;
+use super::case::{Case, Output, Progress, Wait};
+use super::side::Side;
+use super::task::{PeerId, Permit, Task};
+
+/// Requests for permission that may wait for an answer.
+const MAX_ASKING: usize = 1_000;
+/// What came of looks that nobody has taken.
+const MAX_LOOKS: usize = 100;
+/// The first of the tokens of looks, far above those of any client's errands.
+const LOOKS: u64 = 1 << 48;
+/// How long an agent is waited for that is told to stop at the end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// One client's side of what an agent asks.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    serving: Serving,
+    asking: VecDeque<Asking>,
+    /// Prompts that have not been answered: the id of the request, and the session.
+    prompts: LiteMap<u64, Value>,
+}
+
+/// A request for permission that waits.
+#[derive(Debug)]
+struct Asking {
+    id: Value,
+    options: Value,
+    line: u64,
+}
+
+/// What the case saw besides the conversation.
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    called: u64,
+    looks: LiteMap<u64, Value>,
+    serial: u64,
+}
+
+impl Served {
+    /// What a client does for the agent; `number` tells clients apart.
+    pub(super) fn of(side: &Side, number: usize) -> Served {
+        let first = u64::try_from(number).unwrap_or_default() << 32;
+        Served { serving: Serving::new(&side.work, first), ..Served::default() }
+    }
+
+    /// From here on offers this.
+    pub(super) fn offer(&mut self, offers: Offers) {
+        self.serving.offer(offers);
+    }
+}
+
+impl Case {
+    /// Whether the case is about an agent.
+    pub(super) fn is_acp(&self) -> bool {
+        self.setup.version.standard == Standard::Acp
+    }
+
+    /// The agent asks its client.
+    pub(super) fn serve(&mut self, id: PeerId, line: u64, seen: &Arc<Seen>, message: &Message) {
+        self.watched(id, line, message);
+        let (asked, method) =
+            (message.id().cloned().unwrap_or_default(), message.method().unwrap_or_default());
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.mailbox.push(line, Arc::clone(seen));
+        if method == "session/request_permission" {
+            let options = message.params()["options"].clone();
+            if peer.served.asking.len() < MAX_ASKING {
+                peer.served.asking.push_back(Asking { id: asked, options, line });
+            }
+            let approves = self.setup.scenario.approves.as_deref();
+            if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
+                // One that cannot be allowed waits on; the scenario will say so.
+                let _ = self.permit(id, Permit::Kind("allow_once"));
+            }
+            return;
+        }
+        let deeds = peer.served.serving.asked(&asked, method, message.params());
+        self.act_on(id, deeds);
+    }
+
+    fn act_on(&mut self, id: PeerId, deeds: Vec<Deed>) {
+        for deed in deeds {
+            match deed {
+                Deed::Answer(message) => self.send(id, Seen::of(message)),
+                Deed::Errand(errand) => self.outputs.push_back(Output::Errand(errand)),
+            }
+        }
+    }
+
+    /// Something passed beside the conversation.
+    pub(super) fn handle_beside(&mut self, now: Duration, way: Below, seen: &Seen) {
+        if !matches!(way, Below::Local | Below::Tool) || !self.is_acp() {
+            return;
+        }
+        self.expire(now);
+        let told = seen.message().map_or(&Value::Null, Message::value);
+        match (way, told["token"].as_u64()) {
+            (Below::Tool, _) => self.witness.called += 1,
+            (_, Some(token)) if token >= LOOKS => {
+                if self.witness.looks.len() < MAX_LOOKS {
+                    self.witness.looks.insert(token, told.clone());
+                }
+            }
+            _ => {
+                for id in 0..self.peers.len() {
+                    let deeds = self.peers.get_mut(id).map(|peer| peer.served.serving.done(told));
+                    self.act_on(id, deeds.unwrap_or_default());
+                }
+            }
+        }
+        self.advance(now);
+    }
+
+    /// Sends a request and goes on.
+    pub(super) fn ask(
+        &mut self,
+        id: PeerId,
+        method: &str,
+        params: &Template,
+        bind: Option<String>,
+    ) -> Progress {
+        let params = self.fill(params);
+        let session = params["sessionId"].clone();
+        let Some(peer) = self.peers.get_mut(id) else { return Progress::Done };
+        let (number, message) = peer.engine.request(method, params);
+        if method == "session/prompt" {
+            peer.served.prompts.insert(number, session);
+        }
+        self.send(id, Seen::of(message));
+        if let Some(name) = bind {
+            self.bindings.set(&name, json!(number));
+        }
+        Progress::Done
+    }
+
+    pub(super) fn check_permission(
+        &mut self,
+        step: Option<usize>,
+        id: PeerId,
+        answer: Permit,
+    ) -> Progress {
+        match self.permit(id, answer) {
+            Some(Ok(())) => Progress::Done,
+            Some(Err((line, kind))) => {
+                let name = self.name(id);
+                let message =
+                    format!("client `{name}`: the agent offers no option of the kind `{kind}`");
+                let mut failure = self.failure_at(step, message);
+                failure.lines.push(line);
+                Progress::Failed(failure)
+            }
+            None => match self.ended(id) {
+                Some(end) => self.closed_instead(step, id, end, &super::task::Want::Result(None)),
+                None => Progress::Wait(Wait::Permission { peer: id, answer }),
+            },
+        }
+    }
+
+    /// Answers the first request for permission; `None` where there is none, an error where it offers no such option.
+    fn permit(&mut self, id: PeerId, answer: Permit) -> Option<Result<(), (u64, &'static str)>> {
+        let asking = self.peers.get_mut(id)?.served.asking.pop_front()?;
+        let selected = |option: &Value| {
+            let outcome = json!({"outcome": "selected", "optionId": (option.clone())});
+            Message::success(asking.id.clone(), json!({"outcome": outcome}))
+        };
+        let message = match answer {
+            Permit::Kind(kind) => {
+                let mut options = asking.options.as_array().into_iter().flatten();
+                match options.find(|option| option["kind"] == kind) {
+                    Some(option) => selected(&option["optionId"]),
+                    None => {
+                        // It waits on, and is told that it was cancelled when the case ends.
+                        let line = asking.line;
+                        self.peers.get_mut(id)?.served.asking.push_front(asking);
+                        return Some(Err((line, kind)));
+                    }
+                }
+            }
+            Permit::Cancelled => {
+                Message::success(asking.id.clone(), json!({"outcome": {"outcome": "cancelled"}}))
+            }
+            Permit::Unknown => selected(&json!("ahp-harness-was-not-offered")),
+            Permit::Error => {
+                let why = "the client cannot ask anybody";
+                Message::failure(asking.id.clone(), -32603, why, Value::Null)
+            }
+        };
+        self.send(id, Seen::of(message));
+        Some(Ok(()))
+    }
+
+    pub(super) fn look(&mut self, path: String, text: Pattern) -> Progress {
+        self.witness.serial += 1;
+        let token = LOOKS + self.witness.serial;
+        self.outputs.push_back(Output::Errand(Errand::Read { token, path }));
+        Progress::Wait(Wait::Looked { token, text })
+    }
+
+    pub(super) fn check_looked(
+        &mut self,
+        step: Option<usize>,
+        token: u64,
+        text: Pattern,
+    ) -> Progress {
+        let Some(told) = self.witness.looks.remove(&token) else {
+            return Progress::Wait(Wait::Looked { token, text });
+        };
+        match text.matches(told.get("text"), &self.bindings, false) {
+            Ok(bound) => {
+                self.bind(&text, bound);
+                self.observed(step);
+                Progress::Done
+            }
+            Err(miss) => {
+                let line = self.last_line;
+                Progress::Failed(self.mismatch(step, "harness", "the file", line, &miss))
+            }
+        }
+    }
+
+    pub(super) fn check_called(&mut self, step: Option<usize>, times: u64) -> Progress {
+        let called = self.witness.called;
+        if called < times {
+            return Progress::Wait(Wait::Called(times));
+        }
+        if called > times {
+            let message = format!("expected {times} calls of the tool, found {called}");
+            return Progress::Failed(self.failure_at(step, message));
+        }
+        self.observed(step);
+        Progress::Done
+    }
+
+    /// What is done before a case about an agent ends: prompts that are open are cancelled, and what waits for
+    /// permission is told so.
+    pub(super) fn leaving(&mut self) -> Vec<Task> {
+        let mut acts = Vec::new();
+        for id in 0..self.peers.len() {
+            let Some(peer) = self.peers.get_mut(id) else { continue };
+            let prompts = std::mem::take(&mut peer.served.prompts).into_iter();
+            let open = prompts.filter(|(prompt, _)| peer.engine.awaits(*prompt).is_some());
+            for (prompt, session) in open.collect::<Vec<_>>() {
+                let cancel = Message::notification("session/cancel", json!({"sessionId": session}));
+                self.send(id, Seen::of(cancel));
+                acts.push(agent_steps::farewell(id, prompt));
+            }
+            while self.permit(id, Permit::Cancelled).is_some() {}
+        }
+        let within = Some(FAREWELL);
+        acts.into_iter().map(|act| Task { step: None, within, act }).collect()
+    }
+}

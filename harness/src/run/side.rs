@@ -1,0 +1,31 @@
+//! What a case of ACP knows of the agent that is put to the test, besides its frames.
+//!
+//! It stands in the transcript, so that a replay comes to the same requests.
+//!
+//! Knows: nothing. Never knows: processes, files.
+//!
+//! Start at [`Side`].
+
+use serde::{Deserialize, Serialize};
+
+/// The agent that is put to the test.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Side {
+    /// The folder that it works in.
+    pub work: String,
+    /// The command of the MCP server that it is given: the program and its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server: Vec<String>,
+    /// The method by which to authenticate, where it wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<String>,
+    /// The mode that a session is put into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The options of a session that are set, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<(String, String)>,
+    /// What an agent is prompted with that cannot be told what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}

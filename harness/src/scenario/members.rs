@@ -1,0 +1,44 @@
+//! The members of a scenario file and of a fragment, as tables like those of the steps.
+//!
+//! Knows: forms. Never knows: steps.
+
+use super::verbs::{Field, Form, field, needed};
+
+/// The members of a scenario file.
+pub const SCENARIO: &[Field] = &[
+    needed("scenario", Form::Text, "its id, `<area>/<slug>`, the end of its path"),
+    needed("title", Form::Text, "what it shows, in one sentence"),
+    needed("proves", Form::Texts, "the requirements it exercises"),
+    field("spec", Form::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
+    field("profile", Form::Text, "`core` or `agent`; `agent` where there is an agent script"),
+    field("tags", Form::Texts, "words to select it by"),
+    field("agent", Form::Texts, "the lines of the agent's script"),
+    field(
+        "approves",
+        Form::Text,
+        "the client that approves every call that waits, where it is the host's choice to ask",
+    ),
+    field("clients", Form::Texts, "its clients, `A` unless given"),
+    field(
+        "host",
+        Form::Settings,
+        "settings of the host it needs, such as `{ replayCapacity: 4 }`; other hosts skip it",
+    ),
+    field(
+        "needs",
+        Form::Texts,
+        "what the host or agent has to offer, or the run to bring, such as `automations` or `token`; others skip it (`ahp-harness explain needs`)",
+    ),
+    field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
+    field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),
+    needed("steps", Form::Steps, "what happens"),
+];
+
+/// The members of a fragment file.
+pub const FRAGMENT: &[Field] = &[
+    needed("fragment", Form::Text, "what it does, in one sentence"),
+    needed("steps", Form::Steps, "what happens"),
+];
+
+/// The settings that `host` may ask for.
+pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs"];

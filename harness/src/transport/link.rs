@@ -1,0 +1,65 @@
+//! A client's way to what is put to the test: a WebSocket, or the standard input and output of a process.
+//!
+//! Start at [`Link`].
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::wire::frame::Frame;
+
+use super::process::{self, Start};
+use super::websocket;
+pub use super::websocket::LinkEvent;
+
+/// Where it is found.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// It listens.
+    Socket(websocket::Endpoint),
+    /// It is started.
+    Process(Box<Start>),
+}
+
+/// A connection, from the first attempt to its end.
+pub enum Link {
+    /// By WebSocket.
+    Socket(Box<websocket::Link>),
+    /// By pipes.
+    Process(Box<process::Link>),
+}
+
+impl Link {
+    /// Begins to connect.
+    pub fn connect(endpoint: &Endpoint) -> Link {
+        match endpoint {
+            Endpoint::Socket(endpoint) => {
+                Link::Socket(Box::new(websocket::Link::connect(endpoint)))
+            }
+            Endpoint::Process(start) => Link::Process(Box::new(process::Link::start(start))),
+        }
+    }
+
+    /// Queues a frame.
+    pub fn send(&mut self, frame: &Frame) {
+        match self {
+            Link::Socket(link) => link.send(frame),
+            Link::Process(link) => link.send(frame),
+        }
+    }
+
+    /// Ends the connection, within `limit`.
+    pub async fn close(self, limit: Duration) {
+        match self {
+            Link::Socket(link) => link.close(limit).await,
+            Link::Process(link) => link.close(limit).await,
+        }
+    }
+
+    /// The next thing that happens. Frames that wait to go out go out meanwhile.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+        match self {
+            Link::Socket(link) => link.poll(cx),
+            Link::Process(link) => link.poll(cx),
+        }
+    }
+}
