@@ -18,7 +18,7 @@ use ahp_harness::run::suite::{CARRIED, Entry, Suite};
 use ahp_harness::scenario::schema;
 use ahp_harness::verdict::{Status, Weight};
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::version::{Standard, Version};
+use ahp_harness::wire::version::Version;
 
 fn play(entry: &Entry, version: Version) -> CaseReport {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
