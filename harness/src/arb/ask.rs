@@ -160,7 +160,8 @@ const ROWS: &[Row] = &[
     }),
     row("listAutomationTriggerDefinitions", On::Automations, |_, _, params| *params = json!({})),
     row("createResourceWatch", On::Root, |draw, _, params| {
-        let folder = if draw.dice.chance(70) { json!("file:///harness") } else { file(draw) };
+        let common = draw.dice.chance(70) && has_folder(draw);
+        let folder = if common { json!(OWN) } else { file(draw) };
         *params = json!({"uri": folder, "recursive": draw.dice.chance(60)});
         if draw.dice.chance(40) {
             params["excludes"] = json!({"items": ["*.log"]});
@@ -212,8 +213,34 @@ fn two_files(draw: &mut Draw, _: &str, params: &mut Value) {
     }
 }
 
-/// A file or a folder: mostly one that is there.
+/// Where the files of everybody are, and where those of this conversation are alone.
+const AREA: &str = "file:///harness";
+const OWN: &str = "file:///harness/${dir}";
+
+/// A file or a folder: mostly one that is there, in a folder that no other conversation knows.
 fn file(draw: &mut Draw) -> Value {
+    let uri = place(draw);
+    let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
+    let common = inside.filter(|rest| !rest.contains("..") && !rest.contains("${dir}"));
+    match common.map(|rest| format!("{OWN}{rest}")) {
+        Some(own) if has_folder(draw) => json!(own),
+        _ => uri,
+    }
+}
+
+/// Makes the folder of the conversation, where it is not there yet.
+fn has_folder(draw: &mut Draw) -> bool {
+    if draw.stage().bindings().get("dir").is_some() {
+        return true;
+    }
+    let Some(by) = draw.somebody() else { return false };
+    let step = json!({"request": {
+        "by": by, "method": "resourceMkdir", "params": {"uri": format!("{AREA}/${{new dir}}")},
+    }});
+    draw.put(step).is_some()
+}
+
+fn place(draw: &mut Draw) -> Value {
     const MAKES: [&str; 2] = ["resourceWrite", "resourceMkdir"];
     let asked = draw.steps.iter().filter_map(|step| step.get("request"));
     let made = asked.filter(|it| it["method"].as_str().is_some_and(|name| MAKES.contains(&name)));
@@ -332,7 +359,7 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
             let (Some((uri, _)), Some(by)) = (watches.last(), draw.somebody()) else { return };
             follow(draw, &by, uri);
         }
-        "resourceRead" if result["data"].is_string() => {
+        "resourceRead" if result["data"].is_string() && own(draw) => {
             draw.wants(json!({"data": result["data"].clone()}));
         }
         "runAutomation" => match names.symbolic(&result["resource"]) {
@@ -349,6 +376,12 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
         }
         _ => {}
     }
+}
+
+/// Whether the last request is about a file that nobody else knows.
+fn own(draw: &Draw) -> bool {
+    let uri = draw.steps.last().and_then(|step| step.pointer("/request/params/uri"));
+    uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
 /// A chat is in the session's catalogue before whoever made it hears that it was made.
