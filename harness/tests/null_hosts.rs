@@ -213,6 +213,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "telemetry.level",
             "telemetry.payload",
             "telemetry/channels-have-no-state",
+            "security/a-flood-of-requests-starves-nobody",
+            "transport/a-slow-reader-loses-nothing",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
@@ -310,6 +312,11 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "auth/*",
             "telemetry.*",
             "telemetry/*",
+            "directories.within-session",
+            "resources.right-client",
+            "security/a-flood-of-requests-starves-nobody",
+            "transport/a-slow-reader-loses-nothing",
+            "terminals/a-flood-of-output-is-bounded",
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
@@ -349,8 +356,10 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect.no-notification-replay",
             "reconnect/incomplete-reconnects-are-refused",
             "reconnect/turn-fails-when-the-host-crashes",
+            "resources.*",
             "resources/*",
             "secrets.*",
+            "security/*",
             "sequence.*",
             "session.*",
             "sessions.*",
@@ -367,6 +376,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "terminals/*",
             "tools.*",
             "tools/*",
+            "transport/*",
             "turns.*",
             "turns/*",
             "watch.*",

@@ -167,7 +167,7 @@ fn what_a_host_does_not_offer_is_skipped() {
         assert!(skipped.iter().any(|id| id == example), "{skipped:?}");
         assert!(skipped.iter().all(|id| id.starts_with(area)), "{skipped:?}");
     };
-    check("automations", "automations/a-request-is-run-once", "automations/");
+    check("automations", "automations/a-request-is-run-once", "");
     check("telemetry.logs", "telemetry/channels-have-no-state", "telemetry/");
     check("protectedAgent", "auth/a-protected-agent-asks-for-a-token", "auth/");
     check("token", "auth/a-token-opens-the-agent", "auth/");

@@ -13,7 +13,9 @@ pub const PROVIDER: &str = "scripted";
 /// The one model of every agent.
 const MODEL: &str = "script-1";
 /// The providers, the one that sessions have by themselves first; all of them play scripts.
-const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single"];
+const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single", ROAMING];
+/// The one that can change the directory that it works in first.
+const ROAMING: &str = "roaming";
 
 /// Whether there is an agent of this provider.
 pub(super) fn has_provider(name: &str) -> bool {
@@ -35,6 +37,7 @@ pub(super) fn capabilities(provider: &str) -> Value {
 fn agent(provider: &str) -> Value {
     let (name, protected) = match provider {
         "guarded" => ("Guarded agent", Some(auth::metadata(auth::TOKEN.0, true))),
+        ROAMING => ("Roaming agent", None),
         "obliging" => ("Obliging agent", Some(auth::metadata(auth::EXTRAS, false))),
         "plain" => ("Agent that makes no chats of others", None),
         "single" => ("Agent with one chat a session", None),
@@ -47,6 +50,9 @@ fn agent(provider: &str) -> Value {
         "models": [{"id": MODEL, "provider": provider, "name": "Script 1"}],
         "capabilities": capabilities(provider),
     });
+    if provider == ROAMING {
+        agent["capabilities"]["multipleWorkingDirectories"]["primaryReplacement"] = json!(true);
+    }
     if let Some(resource) = protected {
         agent["protectedResources"] = json!([resource]);
     }

@@ -160,12 +160,19 @@ impl RefHost {
             Kind::Success | Kind::Failure if self.has(Fault::UnaskedResponseCloses) => {
                 self.close(conn, 1002, "nobody asked");
             }
-            // This host asks clients nothing, so no response is awaited.
-            Kind::Notification | Kind::Success | Kind::Failure => {}
+            Kind::Success | Kind::Failure => self.hear_answer(conn, &message),
+            Kind::Notification => {}
         }
     }
 
     fn unreadable(&mut self, conn: ConnId, why: &str) {
+        if self.has(Fault::DeepServed) && why.contains("recursion") {
+            return self.respond(conn, json!(999_999), Ok(Value::Null));
+        }
+        if self.has(Fault::OddFramesEndAll) {
+            let all: Vec<ConnId> = self.connections.keys().copied().collect();
+            return all.into_iter().for_each(|conn| self.close(conn, 1011, "not JSON"));
+        }
         if self.has(Fault::ParseErrorSilent) {
             return;
         }
@@ -184,6 +191,9 @@ impl RefHost {
         let method = message.method().unwrap_or("");
         if let Some(connection) = self.connections.get_mut(&conn) {
             connection.requests += 1;
+        }
+        if self.has(Fault::IdsMixedUp) && self.awaits(conn, &id) {
+            return self.hear_answer(conn, message);
         }
         if matches!(method, "dispatchAction" | "unsubscribe") {
             return self.refuse(conn, id, "expected a notification, without an `id`");

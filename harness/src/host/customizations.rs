@@ -11,8 +11,8 @@
 //!   are taken and published once more as they count.
 //! - What is off stops: an MCP server that is turned off, or whose container is. Turned on again, it
 //!   waits for somebody to start it.
-//! - `mcpApp` and side channels stand in the one state that all subscribers share, whatever a client
-//!   says that it can do.
+//! - `mcpApp` and side channels stand in the one state that all subscribers share: they are there where
+//!   the client shows MCP apps that made the session, or published the server.
 //!
 //! Knows: sessions, decisions. Never knows: what is said to an MCP server.
 //!
@@ -24,7 +24,7 @@ use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
-use super::mcp;
+use super::{asking, mcp};
 
 /// Scopes of decisions, the one that counts first. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
@@ -42,8 +42,15 @@ pub(super) struct Brought {
 }
 
 /// What every session has from the start: a plugin with a skill and an MCP server that nobody has
-/// started yet, and a directory of skills.
-pub(super) fn own() -> Value {
+/// started yet, and a directory of skills. What an app could do is said where `apps` are shown.
+pub(super) fn own(apps: bool) -> Value {
+    let mut server = json!({
+        "type": "mcpServer", "id": "host-echo", "name": "Echo",
+        "uri": "file:///host/plugins/tools/mcp.json", "state": {"kind": "stopped"},
+    });
+    if apps {
+        server["mcpApp"] = mcp::app();
+    }
     json!([
         {
             "type": "plugin", "id": "host-tools", "uri": "file:///host/plugins/tools",
@@ -54,11 +61,7 @@ pub(super) fn own() -> Value {
                     "type": "skill", "id": "host-greeting", "name": "Greeting",
                     "uri": "file:///host/plugins/tools/greeting/SKILL.md",
                 },
-                {
-                    "type": "mcpServer", "id": "host-echo", "name": "Echo",
-                    "uri": "file:///host/plugins/tools/mcp.json", "state": {"kind": "stopped"},
-                    "mcpApp": mcp::app(),
-                },
+                server,
             ],
         },
         {
@@ -149,30 +152,60 @@ impl RefHost {
                 self.publish(session, json!({"type": "session/customizationRemoved", "id": it.id}));
             }
         }
+        let mut elsewhere = Vec::new();
         for (client, source) in wanted {
             let at = known.iter().position(|it| it.is(&client, &source));
             if at.and_then(|at| known.get(at)).is_some_and(|it| it.source == source) {
                 continue;
             }
             let before = at.map(|at| known.remove(at));
-            let entry = self.surface(session, &client, &source, before.map(|it| it.id).as_deref());
+            let own_id = before.map(|it| it.id);
+            let entry = self.surface(session, &client, &source, own_id.as_deref(), false);
             let id = entry["id"].as_str().unwrap_or("").to_owned();
+            if entry["load"]["kind"] == "loading" {
+                elsewhere.push((client.clone(), source.clone()));
+            }
             known.push(Brought { client, source, id });
-            let servers: Vec<String> = children(&entry).iter().filter_map(mcp::server_id).collect();
-            self.publish(
-                session,
-                json!({"type": "session/customizationUpdated", "customization": entry}),
-            );
-            servers.iter().for_each(|server| self.start_server(session, server));
+            self.list_plugin(session, entry);
         }
         if !known.is_empty() {
             self.brought.insert(session.to_owned(), known);
         }
+        for (client, source) in elsewhere {
+            self.ask_for_plugin(session, &client, &source);
+        }
         self.close_side_channels(session);
     }
 
-    /// The entry of a client's plugin; `own_id` is the id that it has already.
-    fn surface(&self, session: &str, client: &str, source: &Value, own_id: Option<&str>) -> Value {
+    fn list_plugin(&mut self, session: &str, entry: Value) {
+        let servers: Vec<String> = children(&entry).iter().filter_map(mcp::server_id).collect();
+        let action = json!({"type": "session/customizationUpdated", "customization": entry});
+        self.publish(session, action);
+        servers.iter().for_each(|server| self.start_server(session, server));
+    }
+
+    /// The id that a client's plugin is listed by, where it still is.
+    pub(super) fn brought_as(&self, session: &str, client: &str, source: &Value) -> Option<String> {
+        let mut known = self.brought.get(session)?.iter();
+        known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
+    }
+
+    /// Lists a plugin again, now that its client has said what is in it, or has not.
+    pub(super) fn plugin_known(&mut self, session: &str, client: &str, source: &Value, id: &str) {
+        let entry = self.surface(session, client, source, Some(id), true);
+        self.list_plugin(session, entry);
+    }
+
+    /// The entry of a client's plugin; `own_id` is the id that it has already, `asked` that its client was
+    /// asked for what is in it.
+    fn surface(
+        &self,
+        session: &str,
+        client: &str,
+        source: &Value,
+        own_id: Option<&str>,
+        asked: bool,
+    ) -> Value {
         let others = entries(self.state(session)).filter(|(it, _)| it["id"].as_str() != own_id);
         let mut taken: HashSet<String> =
             others.filter_map(|(_, it)| it["id"].as_str().map(str::to_owned)).collect();
@@ -192,6 +225,10 @@ impl RefHost {
         let none = Vec::new();
         let unread = self.has(Fault::UnreadableLoaded).then_some(&none);
         let Some(given) = source["children"].as_array().or(unread) else {
+            if !asked && asking::is_elsewhere(source) {
+                entry["load"] = json!({"kind": "loading"});
+                return entry;
+            }
             let message = "this host reads no plugins: expected `children` beside the plugin";
             entry["load"] = json!({"kind": "error", "message": message});
             return entry;
@@ -204,7 +241,7 @@ impl RefHost {
             }
             child["id"] = json!(free(&given["id"]));
             if given["type"] == "mcpServer" {
-                self.first_server_state(&mut child);
+                self.first_server_state(&mut child, self.shows_apps(client));
             }
             self.put_in_order(&mut child);
             Some(child)

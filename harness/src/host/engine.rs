@@ -31,6 +31,7 @@ use crate::wire::json::{Value, json};
 
 use super::acp::Link;
 use super::agent::Run;
+use super::asking::Question;
 use super::automations::{self, AUTOMATIONS};
 use super::background::Running;
 use super::changesets::Changeset;
@@ -76,6 +77,12 @@ pub const MAX_CLIENTS: usize = 10_000;
 /// The most bytes that clients may have put into one chat or session for good.
 pub const MAX_STORED_BYTES: usize = 16 << 20;
 
+/// Requests of one connection after which a fault serves nobody else.
+const FLOOD: u64 = 400;
+
+/// How long a client that lost its last connection stays active, unless it is said otherwise.
+const GRACE: Duration = Duration::from_secs(30);
+
 /// Midnight of 2026-01-01, where the time of a host begins unless it is told otherwise.
 const EPOCH_MS: u64 = 1_767_225_600_000;
 
@@ -94,6 +101,8 @@ pub struct Config {
     pub epoch_ms: u64,
     /// How long a session takes to become ready once its default chat is there.
     pub ready_after: Duration,
+    /// How long a client that lost its last connection stays active in its sessions.
+    pub grace: Duration,
     /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
     /// agent of its own.
     pub acp: Option<String>,
@@ -108,6 +117,7 @@ impl Default for Config {
             faults: Vec::new(),
             epoch_ms: EPOCH_MS,
             ready_after: Duration::ZERO,
+            grace: GRACE,
             acp: None,
         }
     }
@@ -125,6 +135,8 @@ fn newest_words() -> Vec<Version> {
 pub(super) struct Client {
     /// The version it speaks, as it was offered.
     pub(super) version: String,
+    /// Whether it shows MCP apps.
+    pub(super) apps: bool,
     /// When its last connection was lost, and since when it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
     /// The paths of files that it may reach after it asked for them, and what for.
@@ -152,6 +164,8 @@ pub(super) struct Connection {
     pub(super) latencies: LiteMap<String, Duration>,
     /// The resources that it has brought a token for, and when that ends.
     pub(super) tokens: LiteMap<String, Option<Duration>>,
+    /// Whether its client does not read, and how much was sent since; some faults count it.
+    pub(super) unread: Option<u64>,
     /// An echo that a fault holds back.
     pub(super) held: Option<Frame>,
 }
@@ -179,6 +193,7 @@ pub struct RefHost {
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
     pub(super) ready_after: Duration,
+    pub(super) grace: Duration,
     pub(super) now: Duration,
     pub(super) log: Log,
     pub(super) outputs: VecDeque<Output>,
@@ -220,6 +235,9 @@ pub struct RefHost {
     pub(super) told: Vec<Value>,
     /// Whose an id is, which only a fault keeps.
     pub(super) asked: LiteMap<u64, ConnId>,
+    /// What clients were asked and have not answered, by the number of the request.
+    pub(super) questions: LiteMap<u64, Question>,
+    pub(super) asked_so_far: u64,
     /// Whether anybody ever subscribed to telemetry.
     pub(super) telemetered: bool,
     /// The latest batch of telemetry, which only a fault keeps.
@@ -255,6 +273,7 @@ impl RefHost {
             seed: config.seed,
             epoch_ms: config.epoch_ms,
             ready_after: config.ready_after,
+            grace: config.grace,
             now: Duration::ZERO,
             log: Log::new(config.replay_capacity),
             outputs: VecDeque::new(),
@@ -282,6 +301,8 @@ impl RefHost {
             told: Vec::new(),
             asked: LiteMap::new(),
             dispatched: LiteMap::new(),
+            questions: LiteMap::new(),
+            asked_so_far: 0,
             telemetered: false,
             latest_record: None,
             stalled: false,
@@ -339,6 +360,12 @@ impl RefHost {
         if connection.closing {
             return;
         }
+        if let Some(unread) = &mut connection.unread {
+            *unread += 1;
+            if unread.is_multiple_of(3) && self.faults.has(Fault::SlowReadersLose) {
+                return;
+            }
+        }
         if connection.pending >= MAX_PENDING_FRAMES {
             self.close(conn, 1008, "the client does not read");
             return;
@@ -381,6 +408,10 @@ impl RefHost {
             _ => id,
         };
         let requests = self.connections.get(&conn).map_or(0, |connection| connection.requests);
+        let flooded = |other: &Connection| other.requests > FLOOD && other.requests > requests;
+        if self.has(Fault::FloodsStarve) && self.connections.values().any(flooded) {
+            return;
+        }
         if self.has(Fault::ResponseNever) && requests > 0 && requests.is_multiple_of(7) {
             return;
         }
@@ -505,11 +536,21 @@ impl Host for RefHost {
         if self.stalled {
             return;
         }
+        if frame.len() > MAX_FRAME_BYTES && self.has(Fault::HugeServed) {
+            return self.respond(conn, json!(999_999), Ok(Value::Null));
+        }
         if frame.len() > MAX_FRAME_BYTES {
             self.close(conn, 1009, "the frame is too large");
             return;
         }
         self.read(conn, frame);
+    }
+
+    fn handle_held(&mut self, now: Duration, conn: ConnId, held: bool) {
+        self.pass(now);
+        if let Some(connection) = self.connections.get_mut(&conn) {
+            connection.unread = held.then_some(0);
+        }
     }
 
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
@@ -542,6 +583,7 @@ impl Host for RefHost {
         self.end_computing();
         self.expire_tokens();
         self.end_running();
+        self.expire_questions();
         self.play();
         self.send_due();
     }
@@ -558,6 +600,7 @@ impl Host for RefHost {
             self.next_ended(),
             self.next_held(),
             self.next_expiry(),
+            self.next_question(),
         ];
         runs.chain(rest.into_iter().flatten()).min()
     }

@@ -111,7 +111,7 @@ impl RefHost {
     /// The session that a definition describes.
     fn errand_state(&self, definition: &Value, origin: Value) -> Value {
         let template = &definition["session"];
-        let mut state = empty_state(template["provider"].as_str().unwrap_or(PROVIDER));
+        let mut state = empty_state(template["provider"].as_str().unwrap_or(PROVIDER), false);
         state["title"] = definition["title"].clone();
         // A definition with other values was refused.
         let values = configuration::session_values(&template["config"]).unwrap_or_default();

@@ -23,9 +23,6 @@ use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// How long a client that lost its last connection stays active in its sessions.
-pub(super) const GRACE: Duration = Duration::from_secs(30);
-
 /// The longest client id.
 const MAX_CLIENT_ID: usize = 1_024;
 
@@ -41,7 +38,8 @@ impl RefHost {
             return Err(Failure::invalid_params("expected a name at `params.clientId`"));
         }
         let (version, protocol) = self.negotiate(call.params)?;
-        self.remember(&client, &version);
+        let apps = call.params.pointer("/capabilities/mcpApps").is_some_and(Value::is_object);
+        self.remember(&client, &version, apps);
         let view = self.view_for(protocol);
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.view = view;
@@ -59,7 +57,7 @@ impl RefHost {
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
         let snapshots: Vec<Value> =
             wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
-        Ok(json!({
+        let mut result = json!({
             "protocolVersion": version,
             "serverSeq": if self.has(Fault::HandshakeSeqZero) { 0 } else { self.log.seq() },
             "serverInfo": {
@@ -70,7 +68,16 @@ impl RefHost {
             "automations": automations::capabilities(),
             "telemetry": telemetry::capabilities(),
             "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},
-        }))
+        });
+        let own = call.params["clientInfo"]["version"].as_str().unwrap_or("1");
+        if self.has(Fault::OldClientsSlighted)
+            && own.starts_with("0.")
+            && let Some(members) = result.as_object_mut()
+        {
+            members.remove("automations");
+            members.remove("telemetry");
+        }
+        Ok(result)
     }
 
     /// The highest offered version that lies in the caret range of a supported one, exactly as it
@@ -86,8 +93,11 @@ impl RefHost {
             let offer: Version = text.parse().ok()?;
             Some((offer, text.to_owned(), Protocol::of(base(offer)?)?))
         };
-        let mut acceptable = offers.clone().filter_map(fits);
-        let chosen = match self.has(Fault::VersionPicksFirst) {
+        let mut acceptable = offers.clone().filter_map(&fits);
+        // Up to 0.9.0 the client's order counts: the first that fits. Source: versioning.md of these versions.
+        let exact = acceptable.clone().any(|(_, _, it)| it.has(Feature::ExactNegotiation));
+        let first = !exact && !self.has(Fault::PreferenceIgnored);
+        let chosen = match first || self.has(Fault::VersionPicksFirst) {
             true => acceptable.next(),
             false => acceptable.max_by_key(|(offer, ..)| *offer),
         };
@@ -153,13 +163,14 @@ impl RefHost {
         }
     }
 
-    fn remember(&mut self, client: &str, version: &str) {
+    fn remember(&mut self, client: &str, version: &str, apps: bool) {
         if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
             let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
             let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
             oldest.map(|name| self.clients.remove(&name));
         }
-        let known = Client { version: version.to_owned(), gone_at: None, granted: HashSet::new() };
+        let version = version.to_owned();
+        let known = Client { version, apps, gone_at: None, granted: HashSet::new() };
         self.clients.insert(client.to_owned(), known);
     }
 
@@ -323,15 +334,21 @@ impl RefHost {
 
     /// When the next client that left stops to be active somewhere.
     pub(super) fn next_removal(&self) -> Option<Duration> {
+        if self.has(Fault::GoneStayActive) {
+            return None;
+        }
         let gone = |client: &String| self.clients.get(client)?.gone_at;
-        self.active.keys().filter_map(gone).min().map(|at| at + GRACE)
+        self.active.keys().filter_map(gone).min().map(|at| at + self.grace)
     }
 
     /// Removes clients that left and did not come back in time from their sessions.
     pub(super) fn remove_gone_clients(&mut self) {
+        if self.has(Fault::GoneStayActive) {
+            return;
+        }
         let due = |client: &&String| {
             let gone = self.clients.get(*client).and_then(|known| known.gone_at);
-            gone.is_some_and(|at| at + GRACE <= self.now)
+            gone.is_some_and(|at| at + self.grace <= self.now)
         };
         let due: Vec<String> = self.active.keys().filter(due).cloned().collect();
         for client in due {

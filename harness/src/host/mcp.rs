@@ -90,15 +90,20 @@ impl RefHost {
     }
 
     /// The state that a server begins with, whatever its client says of it.
-    pub(super) fn first_server_state(&self, server: &mut Value) {
+    pub(super) fn first_server_state(&self, server: &mut Value, apps: bool) {
         if let Some(members) = server.as_object_mut() {
             members.remove("channel");
             members.remove("mcpApp");
         }
         server["state"] = json!({"kind": "starting"});
-        if !self.has(Fault::SideChannelBare) {
+        if apps && !self.has(Fault::SideChannelBare) {
             server["mcpApp"] = app();
         }
+    }
+
+    /// Whether a client has said that it shows MCP apps.
+    pub(super) fn shows_apps(&self, client: &str) -> bool {
+        self.has(Fault::AppsForAll) || self.clients.get(client).is_some_and(|known| known.apps)
     }
 
     /// Begins to start a server, which says so already.
@@ -123,12 +128,15 @@ impl RefHost {
             {
                 continue;
             }
-            let uri = format!("{SCHEME}//{}", self.fresh_id("server"));
-            let action = json!({
-                "type": "session/mcpServerStateChanged", "id": server,
-                "state": {"kind": "ready"}, "channel": uri,
+            let mut action = json!({
+                "type": "session/mcpServerStateChanged", "id": server, "state": {"kind": "ready"},
             });
-            self.side_channels.insert(uri, SideChannel { session: session.clone(), server });
+            let bare = self.server(&session, &server).is_none_or(|it| it["mcpApp"].is_null());
+            if !bare || self.has(Fault::SideChannelBare) {
+                let uri = format!("{SCHEME}//{}", self.fresh_id("server"));
+                action["channel"] = json!(uri);
+                self.side_channels.insert(uri, SideChannel { session: session.clone(), server });
+            }
             self.publish(&session, action);
         }
     }

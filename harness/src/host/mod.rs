@@ -28,6 +28,7 @@ pub mod subject;
 mod acp;
 mod agent;
 mod annotations;
+mod asking;
 mod automations;
 mod background;
 mod call;
@@ -77,6 +78,8 @@ pub trait Host {
     fn handle_open(&mut self, now: Duration, conn: ConnId);
     /// A frame came in on an open connection. Frames on others are ignored.
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
+    /// The client of a connection stops reading, or goes on: what a host would notice from its socket.
+    fn handle_held(&mut self, _now: Duration, _conn: ConnId, _held: bool) {}
     /// A connection ended, on whichever side.
     fn handle_close(&mut self, now: Duration, conn: ConnId);
     /// It is `now`. Calling this early does nothing.

@@ -112,7 +112,7 @@ impl RefHost {
     fn session_like(&mut self, other: &str) -> String {
         let uri = format!("ahp-session:/{}", self.fresh_id("session"));
         let like = self.state(other).clone();
-        let mut state = empty_state(like["provider"].as_str().unwrap_or_default());
+        let mut state = empty_state(like["provider"].as_str().unwrap_or_default(), false);
         for name in ["config", "workingDirectories"] {
             if let Some(value) = like.get(name) {
                 state[name] = value.clone();

@@ -281,7 +281,7 @@ impl RefHost {
         self.expand_changeset(uri);
         if !self.exists_for(call.conn, uri) {
             if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
-                let state = super::sessions::empty_state(super::configuration::PROVIDER);
+                let state = super::sessions::empty_state(super::configuration::PROVIDER, false);
                 return Ok(json!({"snapshot": {"resource": uri, "state": state, "fromSeq": 0}}));
             }
             return Err(unknown_channel(uri));

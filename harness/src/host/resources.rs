@@ -63,6 +63,13 @@ fn plain(piece: &str) -> Option<String> {
 }
 
 impl RefHost {
+    /// Whether a URI names something in the area of clients, there or not.
+    pub(super) fn is_in_area(&self, uri: &Value) -> bool {
+        let area = uri_of(AREA);
+        let path = uri.as_str().and_then(|uri| uri.strip_prefix(area.as_str()));
+        path.is_some_and(|path| path.is_empty() || path.starts_with('/'))
+    }
+
     /// The path that a URI names, wherever it leads.
     pub(super) fn place_of(&self, uri: &str) -> Result<String, Failure> {
         let bad = || Failure::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));

@@ -7,6 +7,7 @@
 //! Start at [`RULES`].
 
 use crate::model::NoOp;
+use crate::wire::channel::ROOT;
 use crate::wire::json::Value;
 
 use super::annotations as notes;
@@ -105,6 +106,16 @@ pub(super) const RULES: &[Rule] = &[
         "session/workingDirectoryReplaced",
         not_primary,
         "dispatch.session.workingDirectoryReplaced.primary-no-capability",
+    ),
+    rule(
+        "session/workingDirectoryReplaced",
+        in_the_area,
+        "dispatch.session.workingDirectoryReplaced.validate",
+    ),
+    rule(
+        "session/workingDirectoryRemoved",
+        not_the_primary_alone,
+        "dispatch.session.workingDirectoryRemoved.primary",
     ),
     rule("session/activeClientSet", plugin_room, "security.bounds"),
     rule("session/mcpServerStartRequested", turned_on, "session.customizations.toggle"),
@@ -463,11 +474,37 @@ fn running(facts: &Facts) -> Result<(), String> {
     require(!exited, "the terminal's process has exited")
 }
 
+fn is_primary(facts: &Facts) -> bool {
+    facts.state["workingDirectories"][0] == facts.action["directory"]
+}
+
+/// Whether the agent of a session can change the directory that it works in first.
+fn replaces_primary(facts: &Facts) -> bool {
+    let agents = facts.host.state(ROOT)["agents"].as_array().into_iter().flatten();
+    let mut own = agents.filter(|agent| agent["provider"] == facts.state["provider"]);
+    let agent = own.next().unwrap_or(&Value::Null);
+    agent["capabilities"]["multipleWorkingDirectories"]["primaryReplacement"] == true
+}
+
 fn not_primary(facts: &Facts) -> Result<(), String> {
-    let primary = &facts.state["workingDirectories"][0];
-    let other = *primary != facts.action["directory"];
-    let open = other || facts.host.has(Fault::PrimaryReplaced);
-    require(open, "the primary directory cannot be replaced")
+    let may = !is_primary(facts) || replaces_primary(facts);
+    require(
+        may || facts.host.has(Fault::PrimaryReplaced),
+        "the primary directory cannot be replaced",
+    )
+}
+
+/// Where the first directory can be replaced it is never merely removed.
+fn not_the_primary_alone(facts: &Facts) -> Result<(), String> {
+    let bare = is_primary(facts) && replaces_primary(facts);
+    let open = !bare || facts.host.has(Fault::PrimaryRemoved);
+    require(open, "the primary directory is replaced, not removed")
+}
+
+/// The agent takes a directory that is there, or can be made: in the area of this host.
+fn in_the_area(facts: &Facts) -> Result<(), String> {
+    let open = facts.host.is_in_area(&facts.action["replacement"]);
+    require(open || facts.host.has(Fault::ReplacementUnchecked), "there is no such directory")
 }
 
 #[cfg(test)]

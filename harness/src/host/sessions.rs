@@ -69,7 +69,7 @@ pub(super) struct Chat {
 }
 
 /// A session that has just been created.
-pub(super) fn empty_state(provider: &str) -> Value {
+pub(super) fn empty_state(provider: &str, apps: bool) -> Value {
     json!({
         "provider": provider,
         "title": "New session",
@@ -77,7 +77,7 @@ pub(super) fn empty_state(provider: &str) -> Value {
         "lifecycle": "creating",
         "activeClients": [],
         "chats": [],
-        "customizations": customizations::own(),
+        "customizations": customizations::own(apps),
     })
 }
 
@@ -181,7 +181,8 @@ impl RefHost {
         let any = asked.filter(|_| self.has(Fault::UnknownProviderAccepted));
         let provider = auth::provider(call).or(any).ok_or_else(unknown_provider)?;
         self.require_tokens(call.conn, provider)?;
-        let mut state = empty_state(provider);
+        let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
+        let mut state = empty_state(provider, own.is_some_and(|own| self.shows_apps(own)));
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
         state["config"] = json!({"schema": configuration::session_schema(), "values": values});

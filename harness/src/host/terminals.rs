@@ -168,8 +168,10 @@ impl RefHost {
             if self.state(uri)["supportsCommandDetection"] != true {
                 self.publish(uri, json!({"type": "terminal/commandDetectionAvailable"}));
             }
+            let output = format!("{line}\r\n");
+            self.make_room(uri, output.len());
             let command = self.begin_command(uri, &line);
-            self.print(uri, &format!("{line}\r\n"));
+            self.print(uri, &output);
             if let Some(folder) = line.strip_prefix("cd ") {
                 self.publish(uri, json!({"type": "terminal/cwdChanged", "cwd": folder.trim()}));
             }
@@ -214,15 +216,19 @@ impl RefHost {
         if self.has(Fault::ShellMarkersSent) {
             output = format!("\u{1b}]133;C\u{7}{output}");
         }
+        self.publish(uri, json!({"type": "terminal/data", "data": output}));
+    }
+
+    /// Clears a terminal that cannot retain so much more; before a command, so that none loses a part of itself.
+    fn make_room(&mut self, uri: &str, more: usize) {
         let Some(terminal) = self.terminals.get_mut(uri) else {
             return;
         };
-        terminal.retained += output.len();
-        if terminal.retained > MAX_RETAINED {
-            terminal.retained = output.len();
+        terminal.retained += more;
+        if terminal.retained > MAX_RETAINED && !self.faults.has(Fault::ScrollbackEndless) {
+            terminal.retained = more;
             self.publish(uri, json!({"type": "terminal/cleared"}));
         }
-        self.publish(uri, json!({"type": "terminal/data", "data": output}));
     }
 
     pub(super) fn exit(&mut self, uri: &str, code: i64) {

@@ -21,7 +21,6 @@ use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::files::{Change, within};
-use super::handshake::GRACE;
 use super::resources::uri_of;
 use crate::wire::channel::ChannelKind;
 
@@ -214,13 +213,13 @@ impl RefHost {
 
     /// When the next watch is looked at, whether somebody listens by now.
     pub(super) fn next_release(&self) -> Option<Duration> {
-        self.watches.values().filter_map(|watch| watch.idle_at).min().map(|at| at + GRACE)
+        self.watches.values().filter_map(|watch| watch.idle_at).min().map(|at| at + self.grace)
     }
 
     /// Releases watches that nobody has come back to in time.
     pub(super) fn release_watches(&mut self) {
         let due = |(uri, watch): (&String, &Watch)| {
-            watch.idle_at.is_some_and(|at| at + GRACE <= self.now).then(|| uri.clone())
+            watch.idle_at.is_some_and(|at| at + self.grace <= self.now).then(|| uri.clone())
         };
         let due: Vec<String> = self.watches.iter().filter_map(due).collect();
         for uri in due {

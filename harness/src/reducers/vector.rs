@@ -17,10 +17,10 @@ use super::compare;
 use super::pointer;
 use crate::ledger::Ledger;
 use crate::model::NoOp;
+use crate::scenario::forms::{Field, Form, field, needed};
 use crate::scenario::node::{Member, Node, read};
 use crate::scenario::parse::{SpecRange, known_keys, texts, wrong_form};
 use crate::scenario::source::{ScenarioError, ScenarioErrorKind, Source, Span, did_you_mean};
-use crate::scenario::verbs::{Field, Form, field, needed};
 use crate::wire::channel::ChannelKind;
 
 /// What has to come of a state and actions.

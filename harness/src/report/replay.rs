@@ -411,7 +411,11 @@ impl Replayed {
                 Output::Open { conn, client } => {
                     self.conns.insert(client, conn);
                 }
-                Output::Restart | Output::Release(_) | Output::Errand(_) => {}
+                Output::Flood { .. }
+                | Output::Hold { .. }
+                | Output::Restart
+                | Output::Release(_)
+                | Output::Errand(_) => {}
                 output => return Some(output),
             }
         }

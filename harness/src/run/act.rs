@@ -11,10 +11,15 @@ use crate::wire::message::Message;
 
 use super::case::{Case, Output, Peer, Progress, Wait, Watch};
 use super::mailbox::{Item, Mailbox};
+use super::mangle;
 use super::task::{Act, PeerId, RawFrame, Settle, Task};
 
 /// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
 const ACP_PING: &str = "_ahp-harness/ping";
+/// The most frames that one step sends.
+const MAX_TIMES: u64 = 100_000;
+/// The deepest nesting that is sent.
+const MAX_DEPTH: usize = 10_000_000;
 
 impl Case {
     pub(super) fn send(&mut self, peer: PeerId, seen: Seen) {
@@ -133,13 +138,33 @@ impl Case {
                 let channel = self.fill(&channel);
                 self.mirror(task.step, peer, &channel, &state, exact)
             }
-            Act::Send { peer, frame } => {
-                let seen = Seen::new(self.raw(frame));
-                if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
-                    peer.engine.sent(message);
+            Act::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
+                if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
+                    self.outputs.push_back(Output::Flood { conn, bytes });
                 }
-                self.send(peer, seen);
                 Progress::Done
+            }
+            Act::Send { peer, frame, times } => {
+                for count in 0..times.min(MAX_TIMES) {
+                    if times > 1 {
+                        self.bindings.set("count", json!(count));
+                    }
+                    let seen = Seen::new(self.raw(&frame));
+                    if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
+                        peer.engine.sent(message);
+                    }
+                    self.send(peer, seen);
+                }
+                Progress::Done
+            }
+            Act::Hold { peer, paused } => {
+                if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
+                    self.outputs.push_back(Output::Hold { conn, paused });
+                }
+                Progress::Done
+            }
+            Act::Asked { peer, method, id, params } => {
+                Progress::Wait(Wait::Asked { peer, method, id, params })
             }
             Act::Answer { peer, id, want: Some(want) } => {
                 Progress::Wait(Wait::Answer { peer, id, want })
@@ -211,30 +236,46 @@ impl Case {
         }
     }
 
-    pub(super) fn raw(&mut self, frame: RawFrame) -> Frame {
+    pub(super) fn raw(&mut self, frame: &RawFrame) -> Frame {
         match frame {
-            RawFrame::Text(template) => Frame::Text(text_of(&self.fill(&template))),
+            RawFrame::Text(template) => Frame::Text(text_of(&self.fill(template))),
             RawFrame::Json(template) => {
-                let value = self.fill(&template);
+                let value = self.fill(template);
                 if let Some(method) = value["method"].as_str() {
                     self.created.asked(method, &value["params"]);
                 }
                 let message = Message::new(value);
                 Frame::json(self.edge().lower_message(message).value())
             }
-            RawFrame::Binary(template) => {
-                Frame::Binary(text_of(&self.fill(&template)).into_bytes())
+            RawFrame::Binary(template) => Frame::Binary(text_of(&self.fill(template)).into_bytes()),
+            RawFrame::Padded(size) | RawFrame::Flood(size) => padded(*size),
+            RawFrame::Nested(depth) => {
+                let depth = usize::try_from(*depth).unwrap_or(usize::MAX).min(MAX_DEPTH);
+                Frame::Text(ping(&["[".repeat(depth), "]".repeat(depth)].concat()))
             }
-            RawFrame::Padded(size) => {
-                let (head, tail) = (
-                    "{\"jsonrpc\":\"2.0\",\"id\":999999,\"method\":\"ping\",\"params\":{\"channel\":\"ahp-root://\",\"_meta\":{\"x-pad\":\"",
-                    "\"}}}",
-                );
-                let pad = (size as usize).saturating_sub(head.len() + tail.len());
-                Frame::Text([head, &"x".repeat(pad), tail].concat())
+            RawFrame::Mangled(template) => {
+                let value = self.fill(template);
+                mangle::mangled(&value, &mut || self.mint.number())
             }
         }
     }
+}
+
+/// A well-formed `ping` of this many bytes.
+pub fn padded(size: u64) -> Frame {
+    let bare = ping("\"\"").len() as u64;
+    let pad = usize::try_from(size.saturating_sub(bare)).unwrap_or_default();
+    Frame::Text(ping(&["\"", &"x".repeat(pad), "\""].concat()))
+}
+
+/// A well-formed `ping` with something in its `_meta`.
+fn ping(extra: &str) -> String {
+    [
+        r#"{"jsonrpc":"2.0","id":999999,"method":"ping","params":{"channel":"ahp-root://","_meta":{"x-pad":"#,
+        extra,
+        "}}}",
+    ]
+    .concat()
 }
 
 fn text_of(value: &Value) -> String {

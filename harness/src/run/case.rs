@@ -8,7 +8,6 @@ use crate::wire::json::{Value, json};
 
 use crate::agent;
 use crate::peer::client::ClientEngine;
-use crate::peer::errand::Errand;
 use crate::scenario::bind::Bindings;
 use crate::scenario::parse::{Scenario, WORK};
 use crate::scenario::pattern::{Mismatch, Pattern, brief};
@@ -24,6 +23,7 @@ use super::failure::Failure;
 use super::mailbox::Mailbox;
 use super::mint::Minter;
 use super::observer::Observers;
+pub use super::output::Output;
 use super::serve::{Served, Witness};
 use super::side::Side;
 use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
@@ -89,38 +89,6 @@ impl Setup {
     }
 }
 
-/// Something for the driver to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// Open a connection for the client of this name.
-    Open {
-        /// Its number.
-        conn: ConnId,
-        /// The client's name.
-        client: String,
-    },
-    /// Send a frame.
-    Send {
-        /// Where.
-        conn: ConnId,
-        /// The frame, with what it holds.
-        seen: Arc<Seen>,
-    },
-    /// End a connection.
-    Close {
-        /// Which.
-        conn: ConnId,
-        /// Whether with a closing handshake.
-        graceful: bool,
-    },
-    /// Restart the host.
-    Restart,
-    /// Let the agent go on that holds at this name.
-    Release(String),
-    /// Do something beside the conversation, and tell what came of it.
-    Errand(Errand),
-}
-
 /// Most frames a host may send in one scenario; far above any scenario, far below any memory.
 const MAX_FRAMES: u64 = 200_000;
 /// Most bytes a host may send in one scenario.
@@ -142,6 +110,8 @@ pub(super) struct Peer {
     pub(super) initialized: bool,
     pub(super) mailbox: Mailbox,
     pub(super) answers: VecDeque<(u64, Arc<Seen>)>,
+    /// Requests of the host, where the scenario answers them.
+    pub(super) asked: Option<VecDeque<(u64, Arc<Seen>)>>,
     /// How its connection ended, with the line.
     pub(super) ended: Option<(u64, String)>,
     /// What it does for an agent.
@@ -158,6 +128,7 @@ pub(super) enum Wait {
     DefaultChat { peer: PeerId, session: Value, bind: String },
     Barrier(Barrier),
     Answer { peer: PeerId, id: Pattern, want: Want },
+    Asked { peer: PeerId, method: String, id: Pattern, params: Option<Pattern> },
     NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
     Closed(PeerId),
     Restarted,
@@ -414,6 +385,7 @@ impl Case {
 
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let seq_name = format!("{name}.seq");
+        let serves = expand::serves(&self.setup.scenario, &name);
         self.bindings.set(&seq_name, json!(0));
         self.peers.push(Peer {
             name,
@@ -426,6 +398,7 @@ impl Case {
             initialized: false,
             mailbox: Mailbox::default(),
             answers: VecDeque::new(),
+            asked: serves.then(VecDeque::new),
             ended: None,
             served: Served::of(&self.setup.side, self.peers.len()),
         });
@@ -491,6 +464,10 @@ impl Case {
                     self.watched(id, line, message);
                     self.approve(id, message);
                 }
+            }
+            Kind::Request if peer.asked.is_some() => {
+                let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
+                asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
             }
             Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
             // A client of AHP of ours serves nothing, and says so.

@@ -370,7 +370,7 @@ mod tests {
             "agentWithoutFork",
             "multipleWorkingDirectories",
         ];
-        let things = ["telemetry.", "protected", "optional", "script."];
+        let things = ["telemetry.", "protected", "optional", "roaming", "script."];
         let declares = |provider| {
             let missing = missing(&result, provider, Some(-32602));
             let other = |name: &String| things.iter().all(|thing| !name.starts_with(thing));

@@ -17,6 +17,7 @@ use crate::transcript::ConnId;
 use crate::transport::below::Heard;
 use crate::transport::link::{Endpoint, Link, LinkEvent};
 
+use super::act::padded;
 use super::case::Output;
 use super::play::{Play, Verdict};
 
@@ -69,6 +70,16 @@ pub async fn play(
                     let link = links.open.remove(&conn);
                     if let (Some(link), true) = (link, graceful) {
                         links.closing.push(tokio::spawn(link.close(CLOSING)));
+                    }
+                }
+                Output::Flood { conn, bytes } => {
+                    if let Some(link) = links.open.get_mut(&conn) {
+                        link.send(&padded(bytes));
+                    }
+                }
+                Output::Hold { conn, paused } => {
+                    if let Some(link) = links.open.get_mut(&conn) {
+                        link.hold(paused);
                     }
                 }
                 Output::Restart => {

@@ -105,7 +105,21 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
                 })
             })
             .collect(),
-        Verb::Send => vec![Act::Send { peer: peer(case, step, "by"), frame: raw(step) }],
+        Verb::Send => vec![Act::Send {
+            peer: peer(case, step, "by"),
+            frame: raw(step),
+            times: step.count("times").unwrap_or(1),
+        }],
+        Verb::Asked => vec![Act::Asked {
+            peer: peer(case, step, "at"),
+            method: step.text("method").unwrap_or_default().to_owned(),
+            id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
+            params: step.pattern("where").cloned(),
+        }],
+        Verb::Pause | Verb::Resume => peers(case, step, "by")
+            .into_iter()
+            .map(|peer| Act::Hold { peer, paused: step.verb == Verb::Pause })
+            .collect(),
         Verb::Answer => vec![Act::Answer {
             peer: peer(case, step, "at"),
             id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
@@ -168,7 +182,10 @@ pub(super) fn want(step: &Step) -> Want {
         return Want::Either(result.clone(), error.clone());
     }
     if let Some(pattern) = step.pattern("error") {
-        return Want::Error(pattern.clone());
+        return match step.flag("closed") {
+            true => Want::Refused(pattern.clone()),
+            false => Want::Error(pattern.clone()),
+        };
     }
     if step.flag("closed") {
         return Want::Closed;
@@ -378,6 +395,15 @@ fn snapshot(case: &mut Case, step: &Step) -> Vec<Act> {
 
 fn raw(step: &Step) -> RawFrame {
     let template = |name| step.template(name).cloned();
+    if let Some(value) = template("mangle") {
+        return RawFrame::Mangled(value);
+    }
+    if let Some(depth) = step.count("depth") {
+        return RawFrame::Nested(depth);
+    }
+    if let Some(bytes) = step.count("flood") {
+        return RawFrame::Flood(bytes);
+    }
     match (template("raw"), template("json"), template("binary"), step.count("size")) {
         (Some(text), ..) => RawFrame::Text(text),
         (_, Some(value), ..) => RawFrame::Json(value),
@@ -433,6 +459,13 @@ fn release(case: &mut Case, step: &Step) -> Vec<Act> {
         settle: None,
         bind: None,
     }]
+}
+
+/// Whether a scenario answers what the host asks a client.
+pub fn serves(scenario: &Scenario, client: &str) -> bool {
+    let asked =
+        |step: &Step| step.verb == Verb::Asked && step.clients("at").iter().any(|it| it == client);
+    scenario.steps.iter().any(asked)
 }
 
 /// Whether any step looks at what a client made of a channel by itself.

@@ -40,11 +40,13 @@ impl Case {
             Wait::Response { peer, want, .. } | Wait::Answer { peer, want, .. } => {
                 let what = match want {
                     Want::Error(_) => "an error",
+                    Want::Refused(_) => "an error, or the connection to be closed",
                     Want::Closed => "the host to close the connection",
                     _ => "an answer",
                 };
                 (*peer, what.to_owned())
             }
+            Wait::Asked { peer, method, .. } => (*peer, format!("to be asked `{method}`")),
             Wait::Settled { peer, settle, .. } => {
                 let what = if matches!(settle, Settle::Reject(_)) {
                     "a rejection"

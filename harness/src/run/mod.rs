@@ -24,11 +24,13 @@ pub mod driver;
 pub mod expand;
 pub mod failure;
 pub mod mailbox;
+mod mangle;
 pub mod mint;
 pub mod mutant_rows;
 pub mod mutants;
 mod observer;
 mod open;
+pub mod output;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]

@@ -150,7 +150,11 @@ impl Play {
                 self.live.remove(conn);
                 self.record(at, *conn, Event::Closed { by: Side::Client, code: None, reason });
             }
-            Output::Restart | Output::Release(_) | Output::Errand(_) => {}
+            Output::Flood { .. }
+            | Output::Hold { .. }
+            | Output::Restart
+            | Output::Release(_)
+            | Output::Errand(_) => {}
         }
         Some(output)
     }

@@ -1,6 +1,7 @@
 //! A case against a host engine, in memory and in virtual time: no sockets, no waiting, and every
 //! time the same.
 
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
+use super::act::padded;
 use super::case::Output;
 use super::detect::{self, Detection, Found};
 use super::play::{Play, Verdict};
@@ -27,6 +29,9 @@ const MAX_ROUNDS: u32 = 1_000_000;
 
 /// Exchanges of a first look: a handshake, and what was asked.
 const MAX_LOOKS: u32 = 4;
+
+/// In memory a frame that nobody takes need not be larger than what anybody here takes.
+const MAX_FLOOD: u64 = 8 << 20;
 
 /// Where agents work that only say what they would do.
 const NOWHERE: &str = "/";
@@ -47,6 +52,7 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
                 config.replay_capacity = usize::try_from(*value).unwrap_or(usize::MAX);
             }
             "readyAfterMs" => config.ready_after = Duration::from_millis(*value),
+            "graceSeconds" => config.grace = Duration::from_secs(*value),
             _ => {}
         }
     }
@@ -122,7 +128,8 @@ pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
     play.finish()
 }
 
-/// Plays until nothing is left to do, or nothing more happens before `until`.
+/// Plays until nothing is left to do, or nothing more happens before `until`. That a client does not read
+/// ends with it.
 pub fn run(
     play: &mut Play,
     host: &mut dyn Host,
@@ -130,9 +137,10 @@ pub fn run(
     now: &mut Duration,
     until: Duration,
 ) {
+    let wires = &mut Wires::default();
     for _ in 0..MAX_ROUNDS {
-        let moved = to_host(play, host, agent, *now)
-            | to_case(play, host, agent, *now)
+        let moved = to_host(play, host, agent, wires, *now)
+            | to_case(play, host, agent, wires, *now)
             | from_agent(play, host, agent, *now);
         if moved {
             continue;
@@ -144,7 +152,7 @@ pub fn run(
         let Some(next) = due.into_iter().flatten().min().filter(|next| *next <= until) else {
             break;
         };
-        pass(play, host, agent, now, next);
+        pass(play, host, agent, wires, now, next);
     }
 }
 
@@ -153,6 +161,7 @@ fn pass(
     play: &mut Play,
     host: &mut dyn Host,
     agent: &mut Agent,
+    wires: &mut Wires,
     now: &mut Duration,
     next: Duration,
 ) {
@@ -166,8 +175,8 @@ fn pass(
         host.handle_timeout(now);
     }
     // What the host did at this very moment arrives before the wait for it is over.
-    while to_case(play, host, agent, now) {
-        to_host(play, host, agent, now);
+    while to_case(play, host, agent, wires, now) {
+        to_host(play, host, agent, wires, now);
     }
     play.timeout(now);
 }
@@ -200,7 +209,51 @@ fn record(value: Value) -> Arc<Seen> {
     Arc::new(Seen::new(Frame::json(&value)))
 }
 
-fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
+/// What is on its way to clients that do not read.
+#[derive(Default)]
+struct Wires {
+    held: HashSet<ConnId>,
+    waiting: VecDeque<HostOutput>,
+}
+
+impl Wires {
+    /// The next thing that gets through.
+    fn next(&mut self, host: &mut dyn Host) -> Option<HostOutput> {
+        let passes =
+            |output: &HostOutput| conn_of(output).is_none_or(|it| !self.held.contains(&it));
+        if let Some(first) = self.waiting.iter().position(passes) {
+            return self.waiting.remove(first);
+        }
+        while let Some(output) = host.poll_output() {
+            if conn_of(&output).is_none_or(|it| !self.held.contains(&it)) {
+                return Some(output);
+            }
+            self.waiting.push_back(output);
+        }
+        None
+    }
+
+    /// What waited for a connection that is gone is lost.
+    fn cut(&mut self, conn: ConnId) {
+        self.held.remove(&conn);
+        self.waiting.retain(|output| conn_of(output) != Some(conn));
+    }
+}
+
+fn conn_of(output: &HostOutput) -> Option<ConnId> {
+    match output {
+        HostOutput::Send { conn, .. } | HostOutput::Close { conn, .. } => Some(*conn),
+        HostOutput::ToAgent(_) | HostOutput::Called(_) => None,
+    }
+}
+
+fn to_host(
+    play: &mut Play,
+    host: &mut dyn Host,
+    agent: &mut Agent,
+    wires: &mut Wires,
+    now: Duration,
+) -> bool {
     let mut moved = false;
     while let Some(output) = play.poll_output(now) {
         moved = true;
@@ -210,8 +263,24 @@ fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duratio
                 play.opened(now, conn);
             }
             Output::Send { conn, seen } => host.handle_frame(now, conn, &seen.frame),
-            Output::Close { conn, .. } => host.handle_close(now, conn),
+            Output::Flood { conn, bytes } => {
+                let bytes = bytes.min(MAX_FLOOD);
+                host.handle_frame(now, conn, &padded(bytes));
+            }
+            Output::Hold { conn, paused: true } => {
+                wires.held.insert(conn);
+                host.handle_held(now, conn, true);
+            }
+            Output::Hold { conn, paused: false } => {
+                wires.held.remove(&conn);
+                host.handle_held(now, conn, false);
+            }
+            Output::Close { conn, .. } => {
+                wires.cut(conn);
+                host.handle_close(now, conn);
+            }
             Output::Restart => {
+                *wires = Wires::default();
                 host.restart(now);
                 play.restarted(now, Ok(()));
             }
@@ -230,8 +299,14 @@ fn to_host(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duratio
 }
 
 /// One thing at a time, as over sockets: what the case makes of it goes out before the next.
-fn to_case(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
-    let Some(output) = host.poll_output() else {
+fn to_case(
+    play: &mut Play,
+    host: &mut dyn Host,
+    agent: &mut Agent,
+    wires: &mut Wires,
+    now: Duration,
+) -> bool {
+    let Some(output) = wires.next(host) else {
         return false;
     };
     match output {

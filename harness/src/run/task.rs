@@ -22,6 +22,8 @@ pub enum Want {
     State(Pattern),
     /// An error that looks like this.
     Error(Pattern),
+    /// An error that looks like this, or that the host closes the connection.
+    Refused(Pattern),
     /// A result or an error, as the host likes, that looks like the one or the other of these.
     Either(Pattern, Pattern),
     /// That the host closes the connection.
@@ -280,6 +282,15 @@ pub enum Act {
         peer: PeerId,
         /// What it is.
         frame: RawFrame,
+        /// How often it is sent.
+        times: u64,
+    },
+    /// Stops reading, or goes on.
+    Hold {
+        /// Whose connection.
+        peer: PeerId,
+        /// Whether it stops.
+        paused: bool,
     },
     /// Waits for the response to a frame sent as it is.
     Answer {
@@ -289,6 +300,17 @@ pub enum Act {
         id: Pattern,
         /// What it has to be; `None`: that there is none.
         want: Option<Want>,
+    },
+    /// Waits for a request of the host.
+    Asked {
+        /// Who is asked.
+        peer: PeerId,
+        /// The method.
+        method: String,
+        /// Its id.
+        id: Pattern,
+        /// What the params have to look like.
+        params: Option<Pattern>,
     },
     /// Ends a connection.
     Hang {
@@ -349,6 +371,12 @@ pub enum RawFrame {
     Binary(Template),
     /// A `ping` padded to this many bytes.
     Padded(u64),
+    /// A `ping` with arrays nested this deep.
+    Nested(u64),
+    /// A `ping` of this many bytes that the transcript does not keep.
+    Flood(u64),
+    /// A JSON value with one thing in it spoilt.
+    Mangled(Template),
 }
 
 impl Act {

@@ -34,7 +34,9 @@ impl Case {
                         self.answered(step, peer, line, &seen, &want, exact, &keep)
                     }
                     None => match self.ended(peer) {
-                        Some(_) if matches!(want, Want::Closed | Want::Anything) => {
+                        Some(_)
+                            if matches!(want, Want::Closed | Want::Refused(_) | Want::Anything) =>
+                        {
                             self.observed(step);
                             Progress::Done
                         }
@@ -59,13 +61,16 @@ impl Case {
                     (Some((line, seen)), _) => {
                         self.answered(step, peer, line, &seen, &want, false, &Keep::default())
                     }
-                    (None, Some(_)) if matches!(want, Want::Closed) => {
+                    (None, Some(_)) if matches!(want, Want::Closed | Want::Refused(_)) => {
                         self.observed(step);
                         Progress::Done
                     }
                     (None, Some(end)) => self.closed_instead(step, peer, end, &want),
                     (None, None) => Progress::Wait(Wait::Answer { peer, id, want }),
                 }
+            }
+            Wait::Asked { peer, method, id, params } => {
+                self.check_asked(step, peer, method, id, params)
             }
             Wait::NoAnswer { peer, id, ping } => self.check_no_answer(step, peer, id, ping),
             Wait::Closed(peer) => match self.ended(peer) {
@@ -81,6 +86,46 @@ impl Case {
             Wait::Looked { token, text } => self.check_looked(step, token, text),
             Wait::Called(times) => self.check_called(step, times),
         }
+    }
+
+    fn check_asked(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        method: String,
+        id: Pattern,
+        params: Option<Pattern>,
+    ) -> Progress {
+        let next = self.peers.get_mut(peer).and_then(|peer| peer.asked.as_mut()?.pop_front());
+        let Some((line, seen)) = next else {
+            return match self.ended(peer) {
+                Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
+                None => Progress::Wait(Wait::Asked { peer, method, id, params }),
+            };
+        };
+        let (name, Some(message)) = (self.name(peer), seen.message()) else {
+            return Progress::Done;
+        };
+        if message.method() != Some(method.as_str()) {
+            let came = message.method().unwrap_or_default();
+            let wrong = format!("client `{name}`: expected to be asked `{method}`, found `{came}`");
+            let mut failure = self.failure_at(step, wrong);
+            failure.lines.push(line);
+            return Progress::Failed(failure);
+        }
+        let wanted =
+            [(Some(&id), message.id(), "id"), (params.as_ref(), Some(message.params()), "params")];
+        for (pattern, value, what) in wanted {
+            let Some(pattern) = pattern else { continue };
+            match pattern.matches(value, &self.bindings, false) {
+                Ok(bound) => self.bind(pattern, bound),
+                Err(miss) => {
+                    return Progress::Failed(self.mismatch(step, &name, what, line, &miss));
+                }
+            }
+        }
+        self.observed(step);
+        Progress::Done
     }
 
     pub(super) fn find_answer(&mut self, peer: PeerId, id: &Pattern) -> Option<(u64, Arc<Seen>)> {
@@ -144,15 +189,17 @@ impl Case {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
                 (Some(pattern), snapshot.and_then(|snapshot| snapshot.get("state")), "state")
             }
-            (Want::Error(pattern) | Want::Either(_, pattern), Kind::Failure) => {
-                (Some(pattern), message.error(), "error")
-            }
+            (
+                Want::Error(pattern) | Want::Either(_, pattern) | Want::Refused(pattern),
+                Kind::Failure,
+            ) => (Some(pattern), message.error(), "error"),
             (Want::Either(pattern, _), Kind::Success) => {
                 (Some(pattern), message.result(), "result")
             }
             (_, kind) => {
                 let expected = match want {
                     Want::Error(_) => "an error",
+                    Want::Refused(_) => "an error, or the connection to be closed",
                     Want::Closed => "the connection to be closed",
                     _ => "a result",
                 };

@@ -220,6 +220,15 @@ pub const CAPABILITIES: &[Capability] = &[
             })
         }),
     },
+    Capability {
+        name: "roamingAgent",
+        shown: Shown::Thing(&["provider"], |result| {
+            let path = "/capabilities/multipleWorkingDirectories/primaryReplacement";
+            let roams = |agent: &&Value| agent.pointer(path) == Some(&Value::Bool(true));
+            let agent = agents(result).iter().find(roams)?;
+            Some(json!({"provider": (&agent["provider"])}))
+        }),
+    },
     Capability { name: TOKEN, shown: Shown::Token },
     Capability { name: "script.recall", shown: Shown::Extra("recall") },
     Capability { name: "script.activity", shown: Shown::Extra("activity") },

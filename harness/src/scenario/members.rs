@@ -2,7 +2,7 @@
 //!
 //! Knows: forms. Never knows: steps.
 
-use super::verbs::{Field, Form, field, needed};
+use super::forms::{Field, Form, field, needed};
 
 /// The members of a scenario file.
 pub const SCENARIO: &[Field] = &[
@@ -41,4 +41,4 @@ pub const FRAGMENT: &[Field] = &[
 ];
 
 /// The settings that `host` may ask for.
-pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs"];
+pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];

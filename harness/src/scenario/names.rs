@@ -28,6 +28,9 @@ pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
     let mut unbound = Vec::new();
     let mut unminted = Vec::new();
     for step in &scenario.steps {
+        if step.count("times").is_some() {
+            bound.insert("count".to_owned());
+        }
         let mut visit = |span: Span, name: Name<'_>| match name {
             Name::Hole(Piece::Use(name) | Piece::Expand(name, _)) if !bound.contains(name) => {
                 unbound.push((span, name.clone(), bound.iter().cloned().collect::<Vec<_>>()));

@@ -462,8 +462,8 @@ impl Parser<'_> {
         ];
         let given: Vec<_> =
             WISHES.iter().copied().filter(|name| step.given(name).is_some()).collect();
-        // A result or an error: where the rules leave it open, the step says what each looks like.
-        let open = given == ["result", "error"];
+        // Where the rules leave it open, a step says what each outcome looks like.
+        let open = given == ["result", "error"] || given == ["error", "closed"];
         if let [first, second, ..] = given[..]
             && !open
         {

@@ -4,53 +4,9 @@
 
 use crate::wire::version::Standard;
 
+pub use super::forms::{Field, Form};
+use super::forms::{field, needed, wanted};
 pub use super::members::{FRAGMENT, SCENARIO, SETTINGS};
-
-/// What a member's value has to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
-    /// The name of one client of the scenario.
-    Client,
-    /// One client or a list of them.
-    Clients,
-    /// A name that the step binds to what it got.
-    Binds,
-    /// A text without holes.
-    Text,
-    /// A list of texts, or one.
-    Texts,
-    /// `true` or `false`.
-    Flag,
-    /// A number with a unit, such as `250ms`.
-    Duration,
-    /// A number of things.
-    Count,
-    /// Any value, with `${…}` filled in.
-    Template,
-    /// What a value has to look like.
-    Pattern,
-    /// A list of steps.
-    Steps,
-    /// A mapping of settings.
-    Settings,
-    /// Values by name, for a fragment.
-    Values,
-}
-
-/// One member of a scenario or a step.
-#[derive(Debug)]
-pub struct Field {
-    /// Its key.
-    pub name: &'static str,
-    /// What its value has to be.
-    pub form: Form,
-    /// Whether it has to be there.
-    pub required: bool,
-    /// Whether it makes the step an expectation that can fail.
-    pub wants: bool,
-    /// What it says.
-    pub doc: &'static str,
-}
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -89,6 +45,8 @@ pub enum Verb {
     Send,
     /// Waits for the response to a frame sent as it is.
     Answer,
+    /// Waits for a request of the host.
+    Asked,
     /// Cuts connections off.
     Drop,
     /// Comes back with `reconnect`.
@@ -97,6 +55,10 @@ pub enum Verb {
     Closed,
     /// Lets the agent go on from a `hold`.
     Release,
+    /// Stops reading what comes.
+    Pause,
+    /// Reads on.
+    Resume,
     /// Restarts the host.
     Restart,
     /// Does nothing for a while.
@@ -132,20 +94,6 @@ pub struct VerbRow {
     pub doc: &'static str,
 }
 
-/// A member that may be there.
-pub(crate) const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { name, form, required: false, wants: false, doc }
-}
-
-/// A member that has to be there.
-pub(crate) const fn needed(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { required: true, ..field(name, form, doc) }
-}
-
-const fn wanted(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { wants: true, ..field(name, form, doc) }
-}
-
 const RULE: Field = field("rule", Form::Text, "the requirement that this step alone proves");
 const SPEC: Field = field(
     "spec",
@@ -164,7 +112,11 @@ const RESULT: Field = wanted(
 );
 const ERROR: Field =
     wanted("error", Form::Pattern, "that it fails, and what the error has to look like");
-const CLOSED: Field = wanted("closed", Form::Flag, "that the host closes the connection instead");
+const CLOSED: Field = wanted(
+    "closed",
+    Form::Flag,
+    "that the host closes the connection instead; beside `error`, either of the two",
+);
 const TOKENS: Field = field(
     "tokens",
     Form::Flag,
@@ -462,6 +414,22 @@ pub const VERBS: &[VerbRow] = &[
             field("json", Form::Template, "the frame as a JSON value"),
             field("binary", Form::Template, "the bytes of a binary frame, as text"),
             field("size", Form::Count, "a well-formed `ping` padded to this many bytes"),
+            field("depth", Form::Count, "a well-formed `ping` with arrays nested this deep"),
+            field(
+                "flood",
+                Form::Count,
+                "the same `ping` as `size`, which the transcript does not keep: for sizes that no host takes",
+            ),
+            field(
+                "mangle",
+                Form::Template,
+                "the frame as a JSON value, with one thing in it spoilt",
+            ),
+            field(
+                "times",
+                Form::Count,
+                "how often, each time filled in anew; `${count}` counts from 0",
+            ),
             RULE,
             SPEC,
         ],
@@ -488,6 +456,21 @@ pub const VERBS: &[VerbRow] = &[
             SPEC,
         ],
         doc: "waits for the response to a frame that was sent as it is",
+    },
+    VerbRow {
+        verb: Verb::Asked,
+        name: "asked",
+        short: None,
+        asserts: true,
+        fields: &[
+            needed("at", Form::Client, "the client that is asked"),
+            needed("method", Form::Text, "the method"),
+            needed("id", Form::Pattern, "the id of the request, to be answered by `send`"),
+            field("where", Form::Pattern, "what the params have to look like"),
+            WITHIN,
+            RULE,
+        ],
+        doc: "demands that the next request of the host to this client is this one; a client that is never asked in a scenario answers every request with -32601",
     },
     VerbRow {
         verb: Verb::Drop,
@@ -558,6 +541,22 @@ pub const VERBS: &[VerbRow] = &[
             SPEC,
         ],
         doc: "lets the agent go on from `hold NAME`, by a steering message `ahp-release: NAME`",
+    },
+    VerbRow {
+        verb: Verb::Pause,
+        name: "pause",
+        short: Some("by"),
+        asserts: false,
+        fields: &[needed("by", Form::Clients, "the clients that stop"), RULE],
+        doc: "stops reading from the connection, so that what the host sends has to wait",
+    },
+    VerbRow {
+        verb: Verb::Resume,
+        name: "resume",
+        short: Some("by"),
+        asserts: false,
+        fields: &[needed("by", Form::Clients, "the clients that go on"), RULE],
+        doc: "reads on after a `pause`",
     },
     VerbRow {
         verb: Verb::Restart,

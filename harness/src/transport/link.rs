@@ -47,6 +47,13 @@ impl Link {
         }
     }
 
+    /// Stops reading, or goes on. What a process writes is read all the same: its pipe is its own affair.
+    pub fn hold(&mut self, held: bool) {
+        if let Link::Socket(link) = self {
+            link.hold(held);
+        }
+    }
+
     /// Ends the connection, within `limit`.
     pub async fn close(self, limit: Duration) {
         match self {

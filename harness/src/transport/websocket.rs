@@ -59,6 +59,8 @@ pub struct Link {
     /// Frames that the other side has not taken.
     queue: VecDeque<Message>,
     unflushed: bool,
+    /// Whether nothing is read.
+    held: bool,
 }
 
 enum State {
@@ -94,6 +96,7 @@ impl Link {
             state: State::Connecting(Box::pin(future)),
             queue: VecDeque::new(),
             unflushed: false,
+            held: false,
         }
     }
 
@@ -104,6 +107,11 @@ impl Link {
             // The library sends no text that is not UTF-8; none of ours is such a frame.
             Frame::Binary(bytes) | Frame::NotUtf8(bytes) => Message::binary(bytes.clone()),
         });
+    }
+
+    /// Stops reading, so that the other side has to wait, or goes on.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
     }
 
     /// Ends the connection with a closing handshake, within `limit`.
@@ -155,6 +163,9 @@ impl Link {
         }
         if self.unflushed && socket.as_mut().poll_flush(cx).is_ready() {
             self.unflushed = false;
+        }
+        if self.held {
+            return Poll::Pending;
         }
         loop {
             return match socket.as_mut().poll_next(cx) {

@@ -104,6 +104,10 @@ impl Context {
         if method == "dispatchAction" {
             self.dispatched(seen, message, &[], emit);
         }
+        if !id.is_string() && !id.is_number() {
+            // Who cannot take such an id answers as to a frame that could not be read.
+            self.here_mut().odd += 1;
+        }
         self.here_mut().ask(id, request);
         if let Some((uri, disposes)) = replaced(method, params)
             && let Some(channel) = self.channels.intern(uri)

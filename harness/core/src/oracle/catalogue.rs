@@ -560,6 +560,11 @@ catalogue! {
          whoever is connected could act for its owner. Source: authentication.md, the threat model."
         open "A client secret may stand in the challenge that tells it. Secrets of fewer than 12 \
               bytes, and texts with spaces, are not looked for.";
+    RightClient "resources.right-client" Essential "L9"
+        ["resource.symmetric.right-client", "resource.symmetric.host-to-client"]
+        "What a client published at a URI of its own is asked of this client and no other: another one \
+         would answer with something else, or learn what is not its business. Source: \
+         customizations.md.";
     NoInternals "errors.no-internals" Should "L9"
         ["security.error-leak"]
         "Errors and rejections say nothing of the inside of the host: no traces of its stack, no paths \

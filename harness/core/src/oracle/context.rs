@@ -356,6 +356,10 @@ impl Context {
             return;
         }
         let first = conn.answered_before(id);
+        if id.is_null() && first.is_some() {
+            // No id of anything: requests may share it, and answers to what could not be read have it.
+            return;
+        }
         emit(self, &Step::Stray { first, id });
     }
 

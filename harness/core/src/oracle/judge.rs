@@ -20,9 +20,9 @@ use super::{
     owners, pending, progress, rollup, scalars, secrets, sessions, status,
 };
 use super::{
-    causality, convergence, dispatch, fanout, jsonrpc, reconnect, removal, sequence, shape,
-    side_channels, telemetry, terminals, tools, translation, turn_ids, turn_starts, turns, watches,
-    windows,
+    causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, sequence,
+    shape, side_channels, telemetry, terminals, tools, translation, turn_ids, turn_starts, turns,
+    watches, windows,
 };
 
 /// How long a host may take when nobody says otherwise.
@@ -170,6 +170,7 @@ impl Families {
                 (ENVELOPE, Box::new(scalars::Scalars)),
                 (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),
                 (ENVELOPE, Box::new(internals::Internals)),
+                (FRAME, Box::new(published::Published::default())),
                 (RARE, Box::new(telemetry::Telemetry::default())),
                 (ENVELOPE, Box::new(reconnect::Reconnect::default())),
                 (FOLDING, Box::new(translation::Translation::default())),

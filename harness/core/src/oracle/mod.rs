@@ -47,6 +47,7 @@ mod merging;
 mod owners;
 mod pending;
 mod progress;
+mod published;
 mod reconnect;
 mod removal;
 mod rollup;

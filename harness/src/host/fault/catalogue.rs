@@ -635,4 +635,32 @@ faults! {
         "The changes of a chat are those in all directories.";
     LargeFramesStall = "large-frames-stall",
         "After a frame of more than two million bytes nothing is read any more.";
+    AppsForAll = "apps-for-all",
+        "MCP apps and their side channels are shown to clients that cannot show them.";
+    GoneStayActive = "gone-stay-active",
+        "A client that is gone for good stays active in its sessions.";
+    PreferenceIgnored = "preference-ignored",
+        "Before 1.0.0 too the highest of the offered versions is taken, whatever comes first.";
+    OldClientsSlighted = "old-clients-slighted",
+        "A client of a version before 1.0.0 of its own is offered less.";
+    ScrollbackEndless = "scrollback-endless",
+        "A terminal keeps everything that it ever printed.";
+    DeepServed = "deep-served",
+        "A frame is read however deep it is nested.";
+    HugeServed = "huge-served",
+        "A frame is read however large it is.";
+    FloodsStarve = "floods-starve",
+        "While one connection asks for hundreds of things no other one is answered.";
+    SlowReadersLose = "slow-readers-lose",
+        "Of what waits for a client that does not read, every third frame is dropped.";
+    AsksTheOtherClient = "asks-the-other-client",
+        "What one client has published another one is asked for.";
+    IdsMixedUp = "ids-mixed-up",
+        "A request of a client with the number of one of the host's own is taken for its answer.";
+    PrimaryRemoved = "primary-removed",
+        "The first directory of a session can be removed where it is to be replaced.";
+    ReplacementUnchecked = "replacement-unchecked",
+        "A directory can be replaced by one that is not there.";
+    OddFramesEndAll = "odd-frames-end-all",
+        "Every connection ends with a frame that cannot be read.";
 }

@@ -5,7 +5,7 @@ use super::super::Host;
 use super::super::fault::{BELOW, FAULTS, Fault};
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
-use super::several;
+use super::{several, strangers};
 use crate::wire::frame::Frame;
 
 /// What a conversation looked like, for all its connections.
@@ -27,7 +27,7 @@ pub(super) fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
     let mut pair = Pair::over(host, false);
     let a = pair.open(1);
     let params = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c1",
-        "initialSubscriptions": [ROOT]});
+        "initialSubscriptions": [ROOT], "capabilities": {"mcpApps": {}}});
     pair.ask(a, "initialize", params);
     pair.ask(a, "createSession", json!({"channel": SESSION}));
     pair.subscribe(a, SESSION);
@@ -652,6 +652,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
         origins(host(1_000)),
         changesets(host(1_000)),
         automations(host(1_000)),
+        strangers::all(|| host(1_000)),
         pieces(host(1_000)),
         decisions(host(1_000)),
         several::chats_and_work(host(1_000)),

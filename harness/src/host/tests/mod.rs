@@ -10,5 +10,6 @@ mod reconnects;
 mod requests;
 mod several;
 mod state;
+mod strangers;
 mod terminals;
 mod turns;

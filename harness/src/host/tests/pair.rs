@@ -66,7 +66,7 @@ impl Pair {
         let id = self.open(conn);
         let params = json!({
             "channel": ROOT, "protocolVersions": [version], "clientId": format!("c{conn}"),
-            "initialSubscriptions": subscriptions,
+            "initialSubscriptions": subscriptions, "capabilities": {"mcpApps": {}},
         });
         let result = self.ask(id, "initialize", params);
         assert_eq!(result["result"]["protocolVersion"], version, "{result}");
@@ -82,6 +82,23 @@ impl Pair {
         });
         self.ask(id, "initialize", params);
         id
+    }
+
+    /// A client stops reading, or goes on.
+    pub(super) fn hold(&mut self, conn: ConnId, held: bool) {
+        self.host.handle_held(self.now, conn, held);
+    }
+
+    /// A connection ends on the client's side.
+    pub(super) fn close(&mut self, conn: ConnId) {
+        self.host.handle_close(self.now, conn);
+        self.drain();
+    }
+
+    /// Sends a frame as it is.
+    pub(super) fn frame(&mut self, conn: ConnId, frame: &Frame) {
+        self.host.handle_frame(self.now, conn, frame);
+        self.drain();
     }
 
     /// Lets the next thing happen that is due some time.

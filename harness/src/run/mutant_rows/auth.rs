@@ -1,4 +1,4 @@
-//! Rows of faults in authentication, in telemetry and in what errors say.
+//! Rows of faults in authentication, in telemetry, in what errors say and in what bounds a client.
 
 use crate::host::fault::Fault;
 use crate::run::mutants::Row;
@@ -76,4 +76,32 @@ pub(super) const ROWS: &[Row] = &[
         &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],
     ),
     row(Fault::StacksTold, &["errors.no-internals"]),
+    row(Fault::AppsForAll, &["mcp/apps-need-a-client-that-shows-them"]),
+    row(Fault::GoneStayActive, &["reconnect/who-stays-away-is-no-longer-active"]),
+    row(Fault::PreferenceIgnored, &["handshake/the-first-offer-is-preferred"]),
+    row(Fault::OldClientsSlighted, &["handshake/what-a-client-is-called-changes-nothing"]),
+    row(Fault::ScrollbackEndless, &["terminals/a-flood-of-output-is-bounded"]),
+    row(Fault::DeepServed, &["jsonrpc.no-stray-response", "security/deep-frames-are-refused"]),
+    row(Fault::HugeServed, &["jsonrpc.answered-once", "security/frames-without-end-are-refused"]),
+    row(
+        Fault::FloodsStarve,
+        &[
+            "jsonrpc.alive",
+            "jsonrpc.answered-once",
+            "security/a-flood-of-requests-starves-nobody",
+            "security/one-client-cannot-take-all-subscriptions",
+        ],
+    ),
+    row(Fault::SlowReadersLose, &["fanout.complete", "transport/a-slow-reader-loses-nothing"]),
+    row(
+        Fault::AsksTheOtherClient,
+        &["resources.right-client", "resources/each-client-is-asked-for-its-own"],
+    ),
+    row(Fault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
+    row(Fault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
+    row(Fault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),
+    row(
+        Fault::OddFramesEndAll,
+        &["jsonrpc/*", "security/deep-frames-are-refused", "security/odd-frames-end-nothing"],
+    ),
 ];

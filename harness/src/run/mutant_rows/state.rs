@@ -126,6 +126,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "reconnect.never-partial",
             "reconnect.replay-complete",
+            "reconnect/a-window-stays-whole",
             "reconnect/missed-actions-come-in-the-answer",
             "reconnect/*",
         ],

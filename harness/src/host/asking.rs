@@ -1,0 +1,119 @@
+//! What this host asks of clients: the plugin that one has published at a URI of its own.
+//!
+//! A plugin with children needs nothing more. Of one without, at `virtual://NAME/..`, the client that
+//! published it is asked for `plugin.json`, whose `children` are those of the plugin. Requests of the
+//! host have numbers of their own, which say nothing about those of a client.
+//!
+//! Knows: connections, published plugins. Never knows: what is in a plugin.
+//!
+//! Start at [`RefHost::ask_for_plugin`].
+
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+use super::engine::RefHost;
+use super::fault::Fault;
+use crate::transcript::ConnId;
+use crate::wire::channel::ROOT;
+use crate::wire::message::Message;
+
+/// How long a client may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most questions at a time; for more plugins nobody is asked.
+const MAX_QUESTIONS: usize = 1_000;
+/// How the URIs begin that a client serves.
+const SCHEME: &str = "virtual://";
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Question {
+    conn: ConnId,
+    session: String,
+    client: String,
+    source: Value,
+    until: Duration,
+}
+
+/// Whether a plugin has to be asked for.
+pub(super) fn is_elsewhere(source: &Value) -> bool {
+    source["uri"].as_str().is_some_and(|uri| uri.starts_with(SCHEME))
+}
+
+impl RefHost {
+    /// Asks the client that published a plugin for what is in it.
+    pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
+        let own = |other: bool| {
+            let mut conns = self.connections.iter();
+            let found = conns.find(|(_, it)| (it.client.as_deref() == Some(client)) != other);
+            found.map(|(conn, _)| *conn)
+        };
+        let conn = match self.has(Fault::AsksTheOtherClient) {
+            true => own(true).or(own(false)),
+            false => own(false),
+        };
+        let Some(conn) = conn.filter(|_| self.questions.len() < MAX_QUESTIONS) else {
+            return;
+        };
+        self.asked_so_far += 1;
+        let id = self.asked_so_far;
+        let uri = format!("{}/plugin.json", source["uri"].as_str().unwrap_or(""));
+        let question = Question {
+            conn,
+            session: session.to_owned(),
+            client: client.to_owned(),
+            source: source.clone(),
+            until: self.now + PATIENCE,
+        };
+        self.questions.insert(id, question);
+        let params = json!({"channel": ROOT, "uri": uri});
+        let message = Message::request(id, "resourceRead", params);
+        self.send(conn, message.value().clone());
+    }
+
+    /// Takes an answer of a client; what nobody asked for is passed over.
+    pub(super) fn hear_answer(&mut self, conn: ConnId, message: &Message) {
+        let id = message.id().and_then(Value::as_u64).unwrap_or(0);
+        let own = self.questions.get(&id).is_some_and(|question| question.conn == conn);
+        let Some(question) = own.then(|| self.questions.remove(&id)).flatten() else {
+            return;
+        };
+        let data = message.result().and_then(|result| result["data"].as_str());
+        let plugin = data.and_then(|data| Value::read(data).ok());
+        let children = plugin.map(|plugin| plugin["children"].clone());
+        self.plugin_read(question, children.filter(Value::is_array));
+    }
+
+    /// Whether a number is one of the host's own that waits on a connection.
+    pub(super) fn awaits(&self, conn: ConnId, id: &Value) -> bool {
+        let question = id.as_u64().and_then(|id| self.questions.get(&id));
+        question.is_some_and(|question| question.conn == conn)
+    }
+
+    fn plugin_read(&mut self, question: Question, children: Option<Value>) {
+        let Question { session, client, mut source, .. } = question;
+        // Nothing to say where the client has published something else since.
+        if let Some(id) = self.brought_as(&session, &client, &source) {
+            if let Some(children) = children {
+                source["children"] = children;
+            }
+            self.plugin_known(&session, &client, &source, &id);
+        }
+    }
+
+    /// When the next question has waited long enough.
+    pub(super) fn next_question(&self) -> Option<Duration> {
+        self.questions.values().map(|question| question.until).min()
+    }
+
+    /// Gives up what was not answered in time.
+    pub(super) fn expire_questions(&mut self) {
+        let due = self.questions.iter().filter(|(_, question)| question.until <= self.now);
+        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
+        for id in due {
+            if let Some(question) = self.questions.remove(&id) {
+                self.plugin_read(question, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Frames with one thing in them spoilt: what a client sends that has a fault of its own, or is hostile.
+//!
+//! Knows: JSON. Never knows: the protocol, who is sent it.
+//!
+//! Start at [`mangled`].
+
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+
+/// The longest text that is put in.
+const LONG: usize = 65_536;
+/// The deepest nesting that is put in.
+const DEEP: usize = 500;
+
+/// A value with one thing in it spoilt, as `roll` decides.
+pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
+    let mut value = whole.clone();
+    match roll() % 8 {
+        0 => return cut(&value.to_text(), roll),
+        1 => return Frame::Binary(value.to_text().into_bytes()),
+        2 => return put_in(&value.to_text(), roll),
+        3 => pick(&mut value, roll, &mut rename),
+        4 => pick(&mut value, roll, &mut remove),
+        _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
+    }
+    // With a null id its answer could not be told from what answers a frame that cannot be read.
+    if value.get("id").is_some_and(Value::is_null) {
+        value["id"] = whole["id"].clone();
+    }
+    Frame::json(&value)
+}
+
+/// Ends the text early.
+fn cut(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
+    let at = below(text.len(), roll);
+    Frame::Text(text.chars().take(at).collect())
+}
+
+/// Puts a character in that does not belong there.
+fn put_in(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
+    let at = below(text.chars().count() + 1, roll);
+    let odd = ['\0', '"', '{', ']', '\\', '\u{feff}', '\u{202e}', ','];
+    let odd = odd[below(odd.len(), roll)];
+    let (head, tail): (String, String) =
+        (text.chars().take(at).collect(), text.chars().skip(at).collect());
+    Frame::Text(format!("{head}{odd}{tail}"))
+}
+
+fn below(limit: usize, roll: &mut dyn FnMut() -> u64) -> usize {
+    usize::try_from(roll() % limit.max(1) as u64).unwrap_or_default()
+}
+
+/// Does something at a place in the value.
+fn pick(
+    value: &mut Value,
+    roll: &mut dyn FnMut() -> u64,
+    act: &mut dyn FnMut(&mut Value, &mut dyn FnMut() -> u64),
+) {
+    let inner = match value {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => 0,
+    };
+    if inner == 0 || roll().is_multiple_of(4) {
+        return act(value, roll);
+    }
+    let at = below(inner, roll);
+    let child = match value {
+        Value::Array(items) => items.get_mut(at),
+        Value::Object(members) => members.values_mut().nth(at),
+        _ => None,
+    };
+    if let Some(child) = child {
+        pick(child, roll, act);
+    }
+}
+
+fn rename(place: &mut Value, roll: &mut dyn FnMut() -> u64) {
+    let Some(members) = place.as_object_mut() else {
+        *place = odd(roll);
+        return;
+    };
+    let at = below(members.len(), roll);
+    let name = members.keys().nth(at).map(ToString::to_string);
+    if let Some(value) = name.and_then(|name| members.remove(&name)) {
+        members.insert("x-mangled", value);
+    }
+}
+
+fn remove(place: &mut Value, roll: &mut dyn FnMut() -> u64) {
+    let Some(members) = place.as_object_mut() else {
+        *place = odd(roll);
+        return;
+    };
+    let at = below(members.len(), roll);
+    let name = members.keys().nth(at).map(ToString::to_string);
+    if let Some(name) = name {
+        members.remove(&name);
+    }
+}
+
+/// A value that is hardly ever the right one.
+fn odd(roll: &mut dyn FnMut() -> u64) -> Value {
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1.5e300),
+        json!(u64::MAX),
+        json!(""),
+        json!([]),
+        json!({}),
+        json!("\u{0}\u{202e}\u{fffd}"),
+        json!({"__proto__": {"constructor": 1}}),
+        json!("../../../../etc/passwd"),
+    ];
+    match below(odd.len() + 2, roll) {
+        at if at < odd.len() => odd[at].clone(),
+        at if at == odd.len() => json!("x".repeat(LONG)),
+        _ => (0..DEEP).fold(json!(0), |inner, _| Value::Array(vec![inner])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn spoils_in_many_ways_and_the_same_each_time() {
+        let value = json!({"jsonrpc": "2.0", "id": 1, "params": {"list": [1, 2], "text": "t"}});
+        let all = |seed| {
+            let mut dice = Dice::seeded(seed);
+            let one = |_| mangled(&value, &mut || dice.roll());
+            (0..200).map(one).collect::<Vec<_>>()
+        };
+        let first = all(1);
+        assert_eq!(first, all(1));
+        assert_ne!(first, all(2));
+        let other = first.iter().filter(|frame| **frame != Frame::json(&value)).count();
+        assert!(other > 190, "{other}");
+    }
+}
