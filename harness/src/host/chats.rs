@@ -232,10 +232,15 @@ impl RefHost {
         }
     }
 
-    /// The chats of a session, in no particular order.
+    /// The chats of a session, in the order of its catalogue.
     pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
         let own = self.chats.iter().filter(|(_, chat)| chat.session == session);
-        own.map(|(uri, _)| uri.clone()).collect()
+        let mut own: Vec<String> = own.map(|(uri, _)| uri.clone()).collect();
+        let listed = self.state(session)["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let place = |uri: &String| listed.iter().position(|chat| chat["resource"] == uri.as_str());
+        // Whatever they are called; what the catalogue does not list comes first.
+        own.sort_by_cached_key(place);
+        own
     }
 
     /// Serves `completions`: there is nothing to complete.

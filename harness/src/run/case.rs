@@ -587,7 +587,7 @@ impl Case {
                 }
             } else if let Some(task) = self.tasks.pop_front() {
                 self.near = None;
-                let usual = self.setup.limit * task.act.patience();
+                let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
                 let limit = task.within.or(self.setup.scenario.within).unwrap_or(usual);
                 let step = task.step;
                 match self.start(task) {

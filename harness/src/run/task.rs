@@ -9,6 +9,7 @@ use crate::scenario::bind::{Piece, Template};
 use crate::scenario::pattern::{Name, Pattern};
 use crate::scenario::source::Span;
 use crate::wire::message::Message;
+use crate::wire::version::Standard;
 
 /// A client of the case, by its place in [`Case`](super::case::Case).
 pub type PeerId = usize;
@@ -125,15 +126,16 @@ pub struct Task {
 }
 
 /// Requests that may start or end a process on the host, which takes longer than an answer does.
-const SLOW: &[&str] = &[
-    "createSession",
-    "disposeSession",
-    "createChat",
-    "createTerminal",
-    "disposeTerminal",
-    "initialize",
-    "authenticate",
-    "session/new",
+const SLOW: &[(Standard, &str)] = &[
+    (Standard::Ahp, "createSession"),
+    (Standard::Ahp, "disposeSession"),
+    (Standard::Ahp, "createChat"),
+    (Standard::Ahp, "createTerminal"),
+    (Standard::Ahp, "disposeTerminal"),
+    // An agent is started by the handshake.
+    (Standard::Acp, "initialize"),
+    (Standard::Acp, "authenticate"),
+    (Standard::Acp, "session/new"),
 ];
 /// Waits of the usual length that such a request may take.
 pub(super) const PATIENCE: u32 = 5;
@@ -382,9 +384,9 @@ pub enum RawFrame {
 impl Act {
     /// How many waits of the usual length it may take, where the scenario does not say. The protocol
     /// has no deadlines; a host under load is not to be taken for one that does not answer.
-    pub fn patience(&self) -> u32 {
+    pub fn patience(&self, standard: Standard) -> u32 {
         match self {
-            Act::Request { method, .. } if SLOW.contains(&method.as_str()) => PATIENCE,
+            Act::Request { method, .. } if SLOW.contains(&(standard, method.as_str())) => PATIENCE,
             _ => 1,
         }
     }

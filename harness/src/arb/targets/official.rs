@@ -11,7 +11,6 @@ use ahp_1_0::ahp_types::actions::StateAction;
 use ahp_1_0::ahp_types::state::ChatState;
 use ahp_1_0::reducers::apply_action_to_chat;
 
-use crate::arb::laws::Calls;
 use crate::arb::pool::Pool;
 use crate::arb::story::NOW_MS;
 use crate::model::apply_at;
@@ -68,7 +67,7 @@ pub fn orders(data: &[u8]) {
             apply_action_to_chat(&mut state, action);
         }
     }
-    assert!(state.status.is_empty() || !state.status.is_empty());
+    std::hint::black_box(&state);
 }
 
 /// Both reducers, the states compared at the end; where they differ, the first action that made them.
