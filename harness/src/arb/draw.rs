@@ -2,7 +2,7 @@
 //! at what there is, and the scenario can say what has to come of it.
 //!
 //! What came of a step on the stage becomes an expectation only where a requirement stands behind it:
-//! the tables of [`rules`](super::rules) and the host's own rules say which.
+//! the tables of [`rules`] and the host's own rules say which.
 //!
 //! Knows: the stage, names, dice. Never knows: which steps there are to draw.
 //!

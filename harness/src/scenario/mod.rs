@@ -3,7 +3,7 @@
 //! A file becomes a tree in which every node knows where it stands ([`node`]); the tables of
 //! [`verbs`] say which steps and members there are; [`parse`] holds a tree against them and reports
 //! every mistake at once; [`pattern`] and [`bind`] are what steps compare and fill in; [`render`]
-//! prints a scenario for a person, [`write`] writes one as a file. [`listing`] reads the small files beside scenarios, such as baselines.
+//! prints a scenario for a person, [`mod@write`] writes one as a file. [`listing`] reads the small files beside scenarios, such as baselines.
 //!
 //! Knows: `wire`, `ledger`, `agent::script`. Never knows: clients, hosts, transcripts.
 //!

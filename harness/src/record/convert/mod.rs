@@ -4,7 +4,7 @@
 //! up on the day (ids of clients, sessions, chats, turns, calls, numbers) becomes names. Messages
 //! that no verb sends as they were (not JSON, odd members, never answered) are sent raw.
 //!
-//! [`names`] finds what has to be a name, [`steps`] makes the steps, [`write`] writes them.
+//! [`names`] finds what has to be a name, [`steps`] makes the steps, [`mod@write`] writes them.
 //!
 //! Knows: the transcript, the scenario language. Never knows: files, hosts.
 //!

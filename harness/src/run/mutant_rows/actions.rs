@@ -73,6 +73,8 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/unsubscribing-ends-the-delivery",
             "fanout.notifications-subscribed",
             "watches/released-with-the-last-to-listen",
+            "sessions/who-leaves-is-no-longer-active",
+            "telemetry/a-turn-is-told-to-who-listens",
         ],
     ),
     row(
@@ -98,6 +100,7 @@ pub(super) const ROWS: &[Row] = &[
             "sequence.grows",
             "sequence.order-agreement",
             "subscriptions/live-from-the-snapshot-on",
+            "subscriptions/older-turns-come-before-what-names-them",
         ],
     ),
     row(
@@ -280,6 +283,7 @@ pub(super) const ROWS: &[Row] = &[
             "order/cancel-meets-approval",
             "reconnect/turn-cancelled-while-away",
             "metadata/the-first-directory-stays",
+            "metadata/the-first-directory-is-replaced",
         ],
     ),
     row(
@@ -293,6 +297,8 @@ pub(super) const ROWS: &[Row] = &[
             "turns/cancel-needs-the-active-turn",
             "metadata/the-first-directory-stays",
             "turns/attached-chats-have-to-be-there",
+            "metadata/the-first-directory-is-replaced",
+            "turns/a-turn-waits-until-the-session-is-ready",
         ],
     ),
     row(
@@ -311,6 +317,7 @@ pub(super) const ROWS: &[Row] = &[
             "order/cancel-meets-approval",
             "reconnect/turn-cancelled-while-away",
             "metadata/the-first-directory-stays",
+            "metadata/the-first-directory-is-replaced",
         ],
     ),
     row(Fault::RejectsLegal, &["dispatch/an-accepted-action-comes-back-as-sent"]),
@@ -335,6 +342,7 @@ pub(super) const ROWS: &[Row] = &[
             "tools/forged-readiness-runs-nothing",
             "changesets/only-the-host-computes-them",
             "watches/changes-below-are-told",
+            "canvases/its-address-goes-with-what-shows-it",
         ],
     ),
     row(
@@ -488,6 +496,10 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/turn-owner-comes-back",
             "turns/cancel-ends-a-client-tool",
             "changesets/*",
+            "chats/a-worker-works-in-a-chat-of-its-own",
+            "chats/workers-end-with-their-turn",
+            "chats/workers-go-where-their-chat-goes",
+            "chats/workers-of-workers-come-to-an-end",
         ],
     ),
     row(

@@ -81,6 +81,8 @@ pub(super) const ROWS: &[Row] = &[
             "turns/resume-of-what-cannot-be-resumed-is-refused",
             "turns/resumed-once",
             "queue.drains",
+            "telemetry/levels-are-kept-apart",
+            "turns/crash-of-the-agent-ends-the-turn",
         ],
     ),
     row(

@@ -81,7 +81,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::PreferenceIgnored, &["handshake/the-first-offer-is-preferred"]),
     row(Fault::OldClientsSlighted, &["handshake/what-a-client-is-called-changes-nothing"]),
     row(Fault::ScrollbackEndless, &["terminals/a-flood-of-output-is-bounded"]),
-    row(Fault::DeepServed, &["jsonrpc.no-stray-response", "security/deep-frames-are-refused"]),
+    row(Fault::DeepServed, &["security/deep-frames-are-refused"]),
     row(Fault::HugeServed, &["jsonrpc.answered-once", "security/frames-without-end-are-refused"]),
     row(
         Fault::FloodsStarve,

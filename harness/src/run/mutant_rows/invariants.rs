@@ -34,7 +34,14 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(Fault::ActivitiesMixed, &["status.one-activity"]),
     row(Fault::InputNeededStripped, &["input.rollup-mirrors"]),
-    row(Fault::DefaultChatUnknown, &["catalog.default-chat", "sessions/further-chats-come-and-go"]),
+    row(
+        Fault::DefaultChatUnknown,
+        &[
+            "catalog.default-chat",
+            "sessions/further-chats-come-and-go",
+            "chats/a-moved-chat-stands-where-it-was-put",
+        ],
+    ),
     row(Fault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
     row(
         Fault::ChatListedTwice,
@@ -88,7 +95,16 @@ pub(super) const ROWS: &[Row] = &[
             "subscriptions/older-turns-come-before-what-names-them",
         ],
     ),
-    row(Fault::TimesInWords, &["shape.scalars"]),
+    row(
+        Fault::TimesInWords,
+        &[
+            "shape.scalars",
+            "sessions/new-sessions-are-announced-once",
+            "sessions/the-latest-chat-dates-its-session",
+            "sessions/the-latest-comes-first",
+            "sessions/the-list-comes-in-pages",
+        ],
+    ),
     row(Fault::TokenLeaked, &["secrets.kept"]),
     row(
         Fault::AnyTokenTaken,
@@ -97,6 +113,7 @@ pub(super) const ROWS: &[Row] = &[
             "auth/a-token-opens-the-agent",
             "auth/an-invalid-token-is-refused",
             "handshake/tokens-stay-with-the-host",
+            "auth/a-token-is-for-one-connection",
         ],
     ),
     row(Fault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),

@@ -23,6 +23,7 @@ mod customizations;
 mod invariants;
 mod older;
 mod origins;
+mod requests;
 mod state;
 
 /// A row for each fault.
@@ -30,7 +31,9 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
     let later = later.chain(auth::ROWS).chain(chats::ROWS);
-    agents.chain(origins::ROWS).chain(invariants::ROWS).chain(state::ROWS).chain(later)
+    let wire =
+        origins::ROWS.iter().chain(invariants::ROWS).chain(state::ROWS).chain(requests::ROWS);
+    agents.chain(wire).chain(later)
 }
 
 /// What a fault has to trip besides in versions that have scenarios of their own.
