@@ -436,17 +436,17 @@ fn drop_channel(params: &mut Value) {
     }
 }
 
+/// The members that can be spoilt: without its channel a request is about nothing.
+fn members(params: &Value) -> Vec<String> {
+    let names = params.as_object().into_iter().flatten().map(|(name, _)| name.to_string());
+    names.filter(|name| name != "channel").collect()
+}
+
 /// Makes a request wrong in a way that has a name.
 fn deviate(draw: &mut Draw, row: &Row, params: &mut Value) -> &'static str {
     match draw.dice.below(6) {
         0 => {
-            let names: Vec<String> = params
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.to_string())
-                .filter(|name| name != "channel")
-                .collect();
+            let names = members(params);
             let Some(name) = draw.dice.pick(&names).cloned() else { return "legal" };
             let required = draw.protocol.check_type(
                 &draw
@@ -463,13 +463,7 @@ fn deviate(draw: &mut Draw, row: &Row, params: &mut Value) -> &'static str {
             "missing-member"
         }
         1 => {
-            let names: Vec<String> = params
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.to_string())
-                .filter(|name| name != "channel")
-                .collect();
+            let names = members(params);
             let Some(name) = draw.dice.pick(&names) else { return "legal" };
             params[name.as_str()] = json!([[7]]);
             "wrong-type"

@@ -395,15 +395,3 @@ impl Calls {
         self.statuses.extend(calls.filter_map(read));
     }
 }
-
-/// What can be seen of a state alone: the status is one that the turn calls for.
-///
-/// # Errors
-/// It is another.
-pub fn is_sound(version: Version, kind: ChannelKind, state: &Value) -> Broken {
-    let holds_turns = kind == ChannelKind::Chat && version >= Version::V0_4;
-    if !holds_turns || state.get("turns").is_none() {
-        return Ok(());
-    }
-    law(consistent(version, state), || format!("the status fits no turn: {state}"))
-}

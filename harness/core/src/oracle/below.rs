@@ -223,7 +223,7 @@ fn has_run(result: &str) -> bool {
 }
 
 /// The longest text in an input.
-fn longest(input: &Value) -> String {
+pub(super) fn longest(input: &Value) -> String {
     fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
         match value {
             Value::String(text) if text.len() > best.len() => *best = text,

@@ -2,13 +2,14 @@
 //!
 //! Knows: calls and decisions. Never knows: how a client decides.
 
+use crate::oracle::below::longest;
 use crate::oracle::members::{given, list, repeated, text};
 use crate::transcript::Seen;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Stage, longest};
+use super::state::{Asked, Stage};
 use super::{Fold, Sink};
 
 /// Options of a request that are looked at.

@@ -2,13 +2,14 @@
 //!
 //! Knows: calls. Never knows: prompts, beyond which turn a call is of.
 
+use crate::oracle::below::longest;
 use crate::oracle::members::{given, list, text};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Call, Conn, Session, Stage, Terminal, longest};
+use super::state::{Asked, Call, Conn, Session, Stage, Terminal};
 use super::{Fold, Sink};
 
 /// How a call is named.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::transcript::ConnId;
-use crate::wire::json::{Map, Value};
+use crate::wire::json::Value;
 
 use super::key;
 
@@ -290,19 +290,4 @@ impl Session {
             self.always.insert(leaf.to_owned(), line);
         }
     }
-}
-
-/// The longest text in an input.
-pub(super) fn longest(input: &Value) -> String {
-    fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
-        match value {
-            Value::String(text) if text.len() > best.len() => *best = text,
-            Value::Array(items) => items.iter().for_each(|item| leaf(item, best)),
-            Value::Object(members) => Map::values(members).for_each(|item| leaf(item, best)),
-            _ => {}
-        }
-    }
-    let mut best = "";
-    leaf(input, &mut best);
-    best.to_owned()
 }
