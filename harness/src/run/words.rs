@@ -51,7 +51,7 @@ fn of_step(step: &Step, edge: &Edge, newest: &Protocol) -> Option<String> {
             let named = members.iter().find(|(name, _)| name == "type")?;
             named.1.without_holes()?.as_str().map(str::to_owned)
         }),
-        Verb::Expect | Verb::Next => step.text("type").map(str::to_owned),
+        Verb::Expect | Verb::Next | Verb::Await => step.text("type").map(str::to_owned),
         _ => None,
     };
     if let Some(action) = action.filter(|action| newest.action(action).is_some()) {

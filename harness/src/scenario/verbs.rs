@@ -628,7 +628,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "await",
         short: None,
         asserts: false,
-        fields: &[AT, METHOD, WHERE, WITHIN, RULE],
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
         doc: "waits for the first message that matches; untested where none comes, since it only prepares",
     },
     VerbRow {
@@ -668,9 +668,7 @@ impl Verb {
     /// The one protocol that it is for; `None` where it is for all.
     pub fn standard(self) -> Option<Standard> {
         match self {
-            Verb::Prompt | Verb::Permit | Verb::Await | Verb::Disk | Verb::Called => {
-                Some(Standard::Acp)
-            }
+            Verb::Prompt | Verb::Permit | Verb::Disk | Verb::Called => Some(Standard::Acp),
             Verb::Dispatch
             | Verb::Turn
             | Verb::Subscribe

@@ -16,6 +16,7 @@ use futures_util::stream::{self, Stream};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Empty, Full, Limited, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::AUTHORIZATION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -212,7 +213,10 @@ impl Stand {
         };
         let epoch = now().as_secs();
         let setting = Setting { flavor: &self.flavor, base: &self.base, epoch, serial };
-        let request = model::Request { method: head.method.as_str(), path, query, body: &body };
+        let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.map(|text| text.split_once(' ').map_or(text, |(_, token)| token.trim()));
+        let method = head.method.as_str();
+        let request = model::Request { method, path, query, token, body: &body };
         let Answered { reply, record } = model::answer(&request, &setting);
         self.note(serial, record);
         respond(reply, Telling { stand: self, serial, whole: false })

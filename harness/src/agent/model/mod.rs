@@ -38,6 +38,12 @@ use voice::Voice;
 /// How long an answer may be held until its name is released.
 pub const MAX_HOLD: Duration = Duration::from_secs(120);
 
+/// What the tokens begin with that scenarios push as invalid ones.
+///
+/// Every other token is good, since it is the run's user who names those; but a host that asks here
+/// whether a token is valid has to be told of these that they are not.
+pub const INVALID_TOKEN: &str = "not-a-token";
+
 /// Bytes of a token, roughly.
 const BYTES_OF_TOKEN: u64 = 4;
 
@@ -50,6 +56,8 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The query, without its question mark.
     pub query: &'a str,
+    /// The token that it is authorized with, without the scheme.
+    pub token: Option<&'a str>,
     /// The body.
     pub body: &'a [u8],
 }
@@ -79,7 +87,11 @@ pub struct Answered {
 /// Answers a request.
 pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
     let body = std::str::from_utf8(request.body).ok().and_then(|text| Value::read(text).ok());
-    let route = routes::find(request.method, request.path, request.query, setting.flavor);
+    let invalid = request.token.is_some_and(|token| token.starts_with(INVALID_TOKEN));
+    let route = match invalid {
+        true => Route::Unauthorized,
+        false => routes::find(request.method, request.path, request.query, setting.flavor),
+    };
     let mut record = json!({
         "serial": (setting.serial), "method": (request.method), "path": (request.path),
     });
@@ -100,6 +112,10 @@ pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
         }
         Route::Models => Reply::json(200, &flavor::models(setting.flavor, setting.epoch)),
         Route::Mcp => mcp(request.method, body.as_ref()),
+        Route::Unauthorized => {
+            record["problem"] = json!("the token is none");
+            Reply::json(401, &json!({"message": "Bad credentials"}))
+        }
         Route::Unknown => {
             record["problem"] = json!("nothing is known at this path");
             Reply::json(200, &json!({}))

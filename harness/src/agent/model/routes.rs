@@ -63,6 +63,8 @@ pub(super) enum Route<'a> {
     },
     /// A server of the Model Context Protocol.
     Mcp,
+    /// Authorized with a token that is none.
+    Unauthorized,
     /// Something else, which gets an empty object.
     Unknown,
 }
