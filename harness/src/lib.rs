@@ -12,6 +12,9 @@
 
 pub use ahp_harness_core::{dice, json, model, oracle, transcript, verdict, wire};
 
+#[macro_use]
+pub mod fault;
+
 pub mod ledger;
 
 pub mod edge;

@@ -2,7 +2,7 @@
 //! does somewhere. `ahp-harness mutants --full` shows the whole matrix.
 
 use ahp_harness::host::fault::{FAULTS, Fault};
-use ahp_harness::run::mutants::Matrix;
+use ahp_harness::run::mutants::play_all;
 use ahp_harness::run::suite::Suite;
 use ahp_harness::wire::protocol::Protocol;
 
@@ -20,7 +20,7 @@ fn every_fault_trips_what_its_row_names() {
     let suite = Suite::carried();
     assert!(suite.broken.is_empty(), "there are mistakes in scenario files");
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    let matrix = Matrix::play(&suite, Protocol::known()[0], &faults, on_all_cores);
+    let matrix = play_all(&suite, Protocol::known()[0], &faults, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
@@ -30,7 +30,7 @@ fn every_fault_trips_what_its_row_names() {
 fn nothing_trips_on_the_honest_host() {
     let suite = Suite::carried();
     for version in Protocol::known() {
-        let matrix = Matrix::play(&suite, *version, &[], |work| work());
+        let matrix = play_all(&suite, *version, &[], |work| work());
         let broken = matrix.broken(&suite);
         assert!(!matrix.scenarios.is_empty(), "{version}");
         assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));

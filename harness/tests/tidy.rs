@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each uses only those before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "dice",
     "wire",
     "transcript",
     "model",
     "verdict",
+    "fault",
     "ledger",
     "oracle",
     "peer",

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::host::fault::FAULTS;
+use crate::agent::acp::fault as acp;
+use crate::fault::{Planted, Row};
+use crate::host::fault as host;
 use crate::ledger::Ledger;
 use crate::oracle::all_checks;
 use crate::report::summary::word;
-use crate::run::mutant_rows::rows;
-use crate::run::mutants::Row;
+use crate::run::mutant_rows::named;
 use crate::run::suite::Suite;
 use crate::scenario::capability::{CAPABILITIES, Capability};
 use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
 use crate::wire::protocol::{Dispatch, Protocol};
+use crate::wire::version::Standard;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -41,7 +43,8 @@ impl Explain {
             requirement(name, &suite),
             check(name),
             scenario(name, &suite),
-            fault(name),
+            fault(name, host::FAULTS, Standard::Ahp, "serve"),
+            fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
             capability(name),
             message(name),
@@ -50,7 +53,8 @@ impl Explain {
         if told.is_empty() {
             let names = Ledger::all().flat_map(Ledger::iter).map(|row| row.id);
             let names = names.chain(all_checks().map(|row| row.id));
-            let names = names.chain(FAULTS.iter().map(|row| row.name));
+            let names = names.chain(host::FAULTS.iter().map(|row| row.name));
+            let names = names.chain(acp::FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
             let hint = closest(name, names);
             let hint =
@@ -95,8 +99,9 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
 
 /// The planted faults that have to trip one of these, so that it is known to be able to fail.
 fn caught_by(out: &mut String, tests: &[&str]) {
-    let trips = |row: &&Row| row.trips.iter().any(|name| tests.contains(name));
-    let faults: Vec<_> = rows().filter(trips).map(|row| row.fault.name()).collect();
+    let all = [Standard::Ahp, Standard::Acp].into_iter().flat_map(named);
+    let trips = |row: &(&str, Vec<&str>)| row.1.iter().any(|name| tests.contains(name));
+    let faults: Vec<&str> = all.filter(trips).map(|(fault, _)| fault).collect();
     if !faults.is_empty() {
         let _ = writeln!(out, "  planted faults that it has to catch: {}", faults.join(", "));
     }
@@ -140,12 +145,17 @@ fn scenario(name: &str, suite: &Suite) -> Option<String> {
     Some(out)
 }
 
-fn fault(name: &str) -> Option<String> {
-    let row = FAULTS.iter().find(|row| row.name == name)?;
-    let trips = rows().filter(|planted| planted.fault == row.fault).flat_map(|row| row.trips);
-    let trips: Vec<&str> = trips.copied().collect();
+fn fault<F: Planted>(
+    name: &str,
+    faults: &[Row<F>],
+    standard: Standard,
+    command: &str,
+) -> Option<String> {
+    let row = faults.iter().find(|row| row.name == name)?;
+    let rows = named(standard).into_iter().filter(|(fault, _)| *fault == name);
+    let trips: Vec<&str> = rows.flat_map(|(_, trips)| trips).collect();
     Some(format!(
-        "planted fault {name}\n  {}\n  has to trip: {}\n  try it: ahp-harness serve --fault {name}\n",
+        "planted fault {name}\n  {}\n  has to trip: {}\n  try it: ahp-harness {command} --fault {name}\n",
         row.doc,
         trips.join(", ")
     ))

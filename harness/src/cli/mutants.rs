@@ -1,16 +1,20 @@
 //! `ahp-harness mutants`: proves that the suite can fail.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 
+use crate::agent::acp::fault as acp;
 use crate::arb::planted::{Effort, Table};
-use crate::host::fault::{FAULTS, Fault};
-use crate::oracle::CHECKS;
+use crate::fault::Planted;
+use crate::host::fault::Fault;
+use crate::report::kills;
 use crate::report::summary::word;
-use crate::run::mutants::{EXEMPT, Matrix, Outcome as Caught, UNTESTED};
+use crate::run::kills::{Matrix, Outcome as Caught, UNTESTED};
+use crate::run::suite::Suite;
+use crate::run::{agents, mutants};
 use crate::scenario::source::did_you_mean;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -25,7 +29,7 @@ const SHOWN: usize = 12;
 /// Broken rules that a summary shows.
 const SHOWN_BROKEN: usize = 40;
 
-/// Plays the suite against the reference host with one planted fault at a time: the kill matrix.
+/// Plays the suite against the reference host, or agent, with one planted fault at a time: the kill matrix.
 ///
 /// Each fault has a row that says beforehand which checks and scenarios must trip on it. A fault
 /// that its row misses, a check or a scenario that no fault can break, and faults that trip much
@@ -38,8 +42,11 @@ pub struct Mutants {
     #[arg(long)]
     fault: Vec<String>,
     /// Speak this protocol version; the newest unless given
-    #[arg(long, value_name = "VERSION", value_parser = options::version)]
+    #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
+    /// Play the reference agent, and the scenarios about agents
+    #[arg(long, conflicts_with = "fuzz")]
+    acp: bool,
     /// Print every row with everything that tripped
     #[arg(long)]
     full: bool,
@@ -58,8 +65,8 @@ pub struct Mutants {
     /// With `--fuzz`: keep what was found as it was drawn
     #[arg(long, requires = "fuzz")]
     no_shrink: bool,
-    /// With `--fuzz`: write the table to this file, as Markdown
-    #[arg(long, value_name = "FILE", requires = "fuzz")]
+    /// Write the table to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
@@ -70,26 +77,43 @@ impl Mutants {
             context.error(&files::mistakes(context, &suite.broken));
             return Err(Stop::usage("mistakes in scenario files; nothing was played"));
         }
+        if self.acp {
+            let faults: Vec<acp::Fault> = self.faults()?;
+            let began = Instant::now();
+            let matrix = agents::play_all(&suite, &faults, on_all_cores);
+            return self.told(context, &suite, &matrix, began);
+        }
         let newest = Protocol::known().first().copied();
         let version = self.spec.or(newest);
         let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let faults = self.faults()?;
+        let faults: Vec<Fault> = self.faults()?;
         if self.fuzz {
             return self.fuzzed(context, version, &faults);
         }
         let began = Instant::now();
-        let matrix = Matrix::play(&suite, version, &faults, on_all_cores);
+        let matrix = mutants::play_all(&suite, version, &faults, on_all_cores);
+        self.told(context, &suite, &matrix, began)
+    }
+
+    /// Shows a matrix, and judges it.
+    fn told<F: Planted>(
+        &self,
+        context: &Context,
+        suite: &Suite,
+        matrix: &Matrix<F>,
+        began: Instant,
+    ) -> Outcome {
         let took = began.elapsed().as_secs_f64();
         if self.write {
-            context.say(&source(&matrix));
+            context.say(&source(matrix));
             return Ok(Code::Ok);
         }
         let mut out = String::new();
         if self.full {
-            full(&matrix, &mut out);
+            full(matrix, &mut out);
         }
-        let broken = matrix.broken(&suite);
-        summary(&matrix, took, &mut out);
+        let broken = matrix.broken(suite);
+        summary(matrix, took, &mut out);
         for rule in broken.iter().take(SHOWN_BROKEN) {
             let _ = writeln!(out, "    broken: {rule}");
         }
@@ -97,6 +121,9 @@ impl Mutants {
             let _ = writeln!(out, "    and {more} more (hint: `--full` shows every row)");
         }
         context.say(&out);
+        if let Some(path) = &self.out {
+            written(path, &kills::table(matrix, suite))?;
+        }
         Ok(if broken.is_empty() { Code::Ok } else { Code::Failed })
     }
 
@@ -109,27 +136,30 @@ impl Mutants {
         let text = fuzz_table(&table, began.elapsed().as_secs_f64());
         context.say(&text);
         if let Some(path) = &self.out {
-            std::fs::write(path, &text).map_err(|error| {
-                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
-            })?;
+            written(path, &text)?;
         }
         let enough = table.found_percent() >= ENOUGH;
         Ok(if enough { Code::Ok } else { Code::Failed })
     }
 
-    fn faults(&self) -> Result<Vec<Fault>, Stop> {
+    fn faults<F: Planted>(&self) -> Result<Vec<F>, Stop> {
         if self.fault.is_empty() {
-            return Ok(FAULTS.iter().map(|row| row.fault).collect());
+            return Ok(F::ALL.iter().map(|row| row.fault).collect());
         }
-        let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
+        let names: Vec<_> = F::ALL.iter().map(|row| row.name).collect();
         let find = |name: &String| {
-            Fault::by_name(name).ok_or_else(|| {
+            F::named(name).ok_or_else(|| {
                 let hint = did_you_mean(name, &names);
                 Stop::usage(format!("no fault is called `{name}` (hint: {hint})"))
             })
         };
         self.fault.iter().map(find).collect()
     }
+}
+
+fn written(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text)
+        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
 }
 
 /// Of a hundred faults, so many have to be found.
@@ -195,10 +225,10 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 }
 
 /// Every row: what it names, how that ended, and what tripped besides.
-fn full(matrix: &Matrix, out: &mut String) {
+fn full<F: Planted>(matrix: &Matrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = if outcome.is_caught() { "caught" } else { "MISSED" };
-        let _ = writeln!(out, "{verdict} {}", outcome.fault.name());
+        let _ = writeln!(out, "{verdict} {}", outcome.fault.word());
         for name in &outcome.named {
             let how = if outcome.missed.contains(name) {
                 "held, and should not have".to_owned()
@@ -215,22 +245,22 @@ fn full(matrix: &Matrix, out: &mut String) {
 }
 
 /// How something ended that tripped.
-fn how(outcome: &Caught, name: &str) -> String {
+fn how<F: Planted>(outcome: &Caught<F>, name: &str) -> String {
     let id = name.strip_prefix(UNTESTED).unwrap_or(name);
     let check = outcome.tripped.checks.get(id).map(|weight| word(*weight));
     let scenario = outcome.tripped.scenarios.get(id).map(|status| status.word());
     check.or(scenario).unwrap_or_default().to_owned()
 }
 
-fn summary(matrix: &Matrix, took: f64, out: &mut String) {
+fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
     let faults = matrix.outcomes.len();
     let (caught, pure) = (matrix.count(Caught::is_caught), matrix.count(Caught::is_pure));
-    let checks = CHECKS.len() - EXEMPT.len();
+    let checks = matrix.table.killable().count();
     let scenarios = matrix.scenarios.len();
     let _ = writeln!(
         out,
         "{faults} faults, {scenarios} scenarios and {checks} checks at protocol {}, in {took:.1} s",
-        matrix.version
+        matrix.table.version
     );
     let _ = writeln!(out, "    {caught} of {faults} faults are caught by what their row names");
     let unnoticed = matrix.count(|outcome| outcome.tripped.is_empty());
@@ -271,7 +301,7 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Rows as source.
-fn source(matrix: &Matrix) -> String {
+fn source<F: Planted>(matrix: &Matrix<F>) -> String {
     let mut out = String::new();
     for outcome in &matrix.outcomes {
         let names: Vec<String> =

@@ -14,7 +14,7 @@ use litemap::LiteMap;
 use crate::ledger::{Ledger, Party, Requirement};
 use crate::oracle::checks as checks_of;
 use crate::reducers::vector::VectorFile;
-use crate::run::mutants::rows;
+use crate::run::mutant_rows::named;
 use crate::run::suite::Suite;
 use crate::verdict::Weight;
 use crate::wire::version::Version;
@@ -127,9 +127,9 @@ impl Coverage {
             }
         }
         let mut faults: HashMap<&str, Vec<&'static str>> = HashMap::new();
-        for row in rows() {
-            for name in row.trips {
-                faults.entry(name).or_default().push(row.fault.name());
+        for (fault, trips) in named(version.standard) {
+            for name in trips {
+                faults.entry(name).or_default().push(fault);
             }
         }
         let cover = |rule: &'static Requirement| {

@@ -28,6 +28,7 @@ pub mod html;
 pub mod jsonl;
 #[cfg(feature = "cli")]
 pub mod junit;
+pub mod kills;
 pub mod matrix;
 pub mod merge;
 pub mod redact;

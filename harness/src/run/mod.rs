@@ -5,7 +5,8 @@
 //! every frame, both ways, goes through there into the transcript, the oracle and the case.
 //! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
 //! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
-//! [`mutants`] plays the suite against every planted fault, to prove that it can fail; [`agents`] that for agents.
+//! [`mutants`] plays the suite against every planted fault, to prove that it can fail, [`agents`] does that for agents, and
+//! [`kills`] judges what came of either.
 //!
 //! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are shown.
 //!
@@ -23,6 +24,7 @@ pub mod detect;
 pub mod driver;
 pub mod expand;
 pub mod failure;
+pub mod kills;
 pub mod mailbox;
 mod mangle;
 pub mod mint;

@@ -10,58 +10,7 @@
 use crate::wire::json::{Value, json};
 
 /// A set of faults.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Faults(u64);
-
-impl Faults {
-    /// Makes a set of a list.
-    pub fn of(faults: &[Fault]) -> Faults {
-        Faults(faults.iter().fold(0, |set, fault| set | 1 << (*fault as u64)))
-    }
-
-    /// Whether the set holds a fault.
-    pub fn has(self, fault: Fault) -> bool {
-        self.0 & 1 << (fault as u64) != 0
-    }
-}
-
-/// One fault, described.
-#[derive(Clone, Copy, Debug)]
-pub struct FaultRow {
-    /// Which fault.
-    pub fault: Fault,
-    /// What it is called on the command line.
-    pub name: &'static str,
-    /// What the agent does wrong, in a sentence.
-    pub doc: &'static str,
-}
-
-macro_rules! faults {
-    ($($fault:ident = $name:literal, $doc:literal;)*) => {
-        /// One way of being wrong.
-        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-        pub enum Fault {
-            $(#[doc = $doc] $fault,)*
-        }
-
-        /// Every fault, in the order of [`Fault`].
-        pub const FAULTS: &[FaultRow] = &[
-            $(FaultRow { fault: Fault::$fault, name: $name, doc: $doc },)*
-        ];
-    };
-}
-
-impl Fault {
-    /// The fault of a name, such as `chatters`.
-    pub fn by_name(name: &str) -> Option<Fault> {
-        FAULTS.iter().find(|row| row.name == name).map(|row| row.fault)
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        FAULTS.iter().find(|row| row.fault == self).map_or("", |row| row.name)
-    }
-}
+pub type Faults = crate::fault::Set<Fault>;
 
 faults! {
     Chatters = "chatters", "A line of log is written to standard output before each answer.";
@@ -314,18 +263,6 @@ fn spoil_permission(faults: Faults, message: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_stand_in_the_order_of_the_faults() {
-        assert!(FAULTS.len() <= 64);
-        for (index, row) in FAULTS.iter().enumerate() {
-            assert_eq!(row.fault as usize, index);
-            assert_eq!(Fault::by_name(row.name), Some(row.fault));
-            let set = Faults::of(&[row.fault]);
-            let held = FAULTS.iter().filter(|other| set.has(other.fault));
-            assert_eq!(held.count(), 1, "{}", row.name);
-        }
-    }
 
     #[test]
     fn an_honest_agent_is_not_spoiled() {

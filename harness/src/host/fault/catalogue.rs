@@ -2,8 +2,6 @@
 //!
 //! New rows come last: a fault's place is its number.
 
-use super::FaultRow;
-
 faults! {
     SequenceRepeats = "sequence-repeats",
         "Every fourth accepted envelope repeats the number before it.";

@@ -9,9 +9,11 @@
 //! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
 
 use crate::host::fault::Fault;
+use crate::wire::version::Standard;
 
 use super::mutants::Row;
 
+pub(super) mod acp;
 mod actions;
 mod agent;
 mod auth;
@@ -34,6 +36,16 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     let wire =
         origins::ROWS.iter().chain(invariants::ROWS).chain(state::ROWS).chain(requests::ROWS);
     agents.chain(wire).chain(later)
+}
+
+/// What each fault must trip that hosts, or agents, can be given: its name, and names of checks and scenarios.
+pub fn named(standard: Standard) -> Vec<(&'static str, Vec<&'static str>)> {
+    match standard {
+        Standard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),
+        Standard::Acp => {
+            acp::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec())).collect()
+        }
+    }
 }
 
 /// What a fault has to trip besides in versions that have scenarios of their own.

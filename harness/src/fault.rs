@@ -1,0 +1,138 @@
+//! Planted faults: what one is, sets of them, and how a table of them is written.
+//!
+//! Whoever can be put wrong on purpose has a table by the macro `faults!`, a row a fault, and asks its [`Set`] at the place
+//! where the rule that a fault breaks is kept.
+//!
+//! Knows: nothing. Never knows: who has faults, what finds them.
+//!
+//! Start at [`Planted`].
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// How many words a set has, of 64 faults each.
+const WORDS: usize = 6;
+
+/// A kind of fault, such as those of the reference host.
+pub trait Planted: Copy + Debug + Hash + Ord + Send + Sync + 'static {
+    /// Every one, in order.
+    const ALL: &'static [Row<Self>];
+
+    /// Its place among all.
+    fn place(self) -> usize;
+
+    /// The fault of a name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|row| row.name == name).map(|row| row.fault)
+    }
+
+    /// The name on the command line.
+    fn word(self) -> &'static str {
+        Self::ALL.get(self.place()).map_or("", |row| row.name)
+    }
+}
+
+/// One fault, described.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<F> {
+    /// Which fault.
+    pub fault: F,
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What goes wrong, in a sentence.
+    pub doc: &'static str,
+}
+
+/// A set of faults.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Set<F> {
+    bits: [u64; WORDS],
+    kind: PhantomData<F>,
+}
+
+impl<F> Default for Set<F> {
+    fn default() -> Set<F> {
+        Set { bits: [0; WORDS], kind: PhantomData }
+    }
+}
+
+impl<F: Planted> Set<F> {
+    /// Makes a set of a list.
+    pub fn of(faults: &[F]) -> Set<F> {
+        let mut set = Set::default();
+        faults.iter().for_each(|fault| set.insert(*fault));
+        set
+    }
+
+    /// Adds a fault.
+    pub fn insert(&mut self, fault: F) {
+        let at = fault.place();
+        self.bits[at / 64] |= 1 << (at % 64);
+    }
+
+    /// Whether the set holds a fault.
+    pub fn has(&self, fault: F) -> bool {
+        let at = fault.place();
+        self.bits[at / 64] & (1 << (at % 64)) != 0
+    }
+}
+
+/// Writes the table of a kind of fault: the enumeration `Fault` and the rows `FAULTS`.
+macro_rules! faults {
+    ($($fault:ident = $name:literal, $doc:literal;)*) => {
+        /// One way of being wrong.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum Fault {
+            $(#[doc = $doc] $fault,)*
+        }
+
+        /// Every fault, in the order of [`Fault`].
+        pub const FAULTS: &[$crate::fault::Row<Fault>] = &[
+            $($crate::fault::Row { fault: Fault::$fault, name: $name, doc: $doc },)*
+        ];
+
+        impl $crate::fault::Planted for Fault {
+            const ALL: &'static [$crate::fault::Row<Fault>] = FAULTS;
+
+            fn place(self) -> usize {
+                self as usize
+            }
+        }
+
+        impl Fault {
+            /// The fault of a name.
+            pub fn by_name(name: &str) -> Option<Fault> {
+                <Fault as $crate::fault::Planted>::named(name)
+            }
+
+            /// The name on the command line.
+            pub fn name(self) -> &'static str {
+                <Fault as $crate::fault::Planted>::word(self)
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<F: Planted>() {
+        assert!(F::ALL.len() <= WORDS * 64);
+        for (index, row) in F::ALL.iter().enumerate() {
+            assert_eq!(row.fault.place(), index);
+            assert_eq!((F::named(row.name), row.fault.word()), (Some(row.fault), row.name));
+            assert!(row.doc.ends_with('.'), "{}", row.name);
+            let set = Set::of(&[row.fault]);
+            let held = F::ALL.iter().filter(|other| set.has(other.fault));
+            assert_eq!(held.count(), 1, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn tables_are_in_order() {
+        check::<crate::host::fault::Fault>();
+        check::<crate::agent::acp::fault::Fault>();
+    }
+}

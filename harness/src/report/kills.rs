@@ -1,0 +1,51 @@
+//! A kill matrix as a page: each rule with what puts it to the test and the faults that this has to catch, and each fault
+//! with what it is caught by.
+//!
+//! Start at [`table`].
+
+use std::fmt::Write as _;
+
+use crate::fault::Planted;
+use crate::run::kills::{Matrix, covers};
+use crate::run::suite::Suite;
+
+use super::coverage::{Coverage, Standing};
+use super::summary::word;
+
+/// The page, as Markdown.
+pub fn table<F: Planted>(matrix: &Matrix<F>, suite: &Suite) -> String {
+    let version = matrix.table.version;
+    let mut out = format!(
+        "# Planted faults of {}\n\n{} faults, {} scenarios, {} checks.\n\n\
+         | rule | weight | put to the test by | broken by |\n|---|---|---|---|\n",
+        version.title(),
+        matrix.outcomes.len(),
+        matrix.scenarios.len(),
+        matrix.table.killable().count()
+    );
+    for row in Coverage::of(version, suite, &[]).rows {
+        let tests = row.checks.iter().copied().chain(row.scenarios.iter().map(String::as_str));
+        let tests: Vec<String> = tests.map(|name| format!("`{name}`")).collect();
+        let tests = match row.standing() {
+            Standing::Covered => tests.join(", "),
+            Standing::Excluded => format!("nothing: {}", row.rule.excluded.unwrap_or_default()),
+            Standing::Open => "nothing".to_owned(),
+        };
+        let weight = word(row.rule.weight).to_lowercase();
+        let _ =
+            writeln!(out, "| {} | {weight} | {tests} | {} |", row.rule.id, row.faults.join(", "));
+    }
+    let _ = writeln!(
+        out,
+        "\n| fault | what goes wrong | caught by | trips besides |\n|---|---|---|---|"
+    );
+    for outcome in &matrix.outcomes {
+        let doc = F::ALL.get(outcome.fault.place()).map_or("", |row| row.doc);
+        let names: Vec<String> = outcome.tripped.names().collect();
+        let caught = |name: &&String| outcome.named.iter().any(|named| covers(named, name));
+        let caught: Vec<&str> = names.iter().filter(caught).map(String::as_str).collect();
+        let (caught, besides) = (caught.join(", "), outcome.collateral.join(", "));
+        let _ = writeln!(out, "| {} | {doc} | {caught} | {besides} |", outcome.fault.word());
+    }
+    out
+}

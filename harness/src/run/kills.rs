@@ -1,0 +1,357 @@
+//! What a kill matrix is made of, whoever is put wrong: rows of faults, what tripped, and the rules.
+//!
+//! A suite is worth what it refuses. A row says of each fault what must trip on it: always-on checks by their id,
+//! scenarios by theirs. What trips besides is collateral. The rules, which [`Matrix::broken`] judges:
+//!
+//! 1. nothing trips on whoever is honest;
+//! 2. each fault has one row, and everything that the row names trips;
+//! 3. each check and each scenario is named by a row, and trips there: nothing is there that
+//!    cannot fail;
+//! 4. at least [`PURE_PERCENT`] of the faults trip only what their row names.
+//!
+//! A name is an id, or ends with `*` and allows an area without proving any scenario of it.
+//! A scenario that could not be tested proves little, so it trips only a name that begins with
+//! [`UNTESTED`].
+//!
+//! Knows: verdicts. Never knows: who is played, how a matrix is shown.
+//!
+//! Start at [`Matrix::play`].
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use litemap::LiteMap;
+
+use crate::fault::Planted;
+use crate::oracle::CheckRow;
+use crate::verdict::{Status, Weight};
+use crate::wire::version::Version;
+
+use super::play::Verdict;
+use super::suite::{Entry, Suite};
+
+/// One fault with what it must trip.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<F> {
+    /// The fault.
+    pub fault: F,
+    /// Ids of checks and scenarios.
+    pub trips: &'static [&'static str],
+}
+
+/// Stands before the id of a scenario that the fault keeps from being tested.
+pub const UNTESTED: &str = "untested:";
+/// How many of a hundred faults have to trip only what their row names.
+pub const PURE_PERCENT: usize = 80;
+
+/// Ids of checks, each with the reason why no fault can trip it.
+pub type Exempt = &'static [(&'static str, &'static str)];
+
+/// What a matrix is held against.
+#[derive(Clone, Debug)]
+pub struct Table<F> {
+    /// The version that is played.
+    pub version: Version,
+    /// The checks that have to be killed.
+    pub checks: &'static [CheckRow],
+    /// Those of them that cannot.
+    pub exempt: Exempt,
+    /// What each fault must trip.
+    pub rows: Vec<(F, Vec<&'static str>)>,
+    /// The version lacks a part of what is checked: what the honest one does not put to the test counts for nothing.
+    pub partial: bool,
+}
+
+/// What tripped.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Tripped {
+    /// Checks with a finding, and the weight of the worst one.
+    pub checks: LiteMap<&'static str, Weight>,
+    /// Scenarios that neither passed nor were skipped, and how they ended.
+    pub scenarios: LiteMap<String, Status>,
+    /// Checks that were put to the test at all.
+    pub exercised: HashSet<&'static str>,
+}
+
+/// What came of one row.
+#[derive(Clone, Debug)]
+pub struct Outcome<F> {
+    /// The fault.
+    pub fault: F,
+    /// What its row names; empty if it has none.
+    pub named: Vec<&'static str>,
+    /// Everything that tripped.
+    pub tripped: Tripped,
+    /// Names that nothing answered to.
+    pub missed: Vec<&'static str>,
+    /// What tripped and is not named.
+    pub collateral: Vec<String>,
+}
+
+/// The whole matrix.
+#[derive(Clone, Debug)]
+pub struct Matrix<F> {
+    /// What it is held against.
+    pub table: Table<F>,
+    /// The scenarios that were played.
+    pub scenarios: Vec<String>,
+    /// What tripped on whoever has no fault: who that is, and what.
+    pub honest: Vec<(&'static str, Tripped)>,
+    /// A fault each.
+    pub outcomes: Vec<Outcome<F>>,
+}
+
+impl Tripped {
+    /// Adds what a scenario and the checks under it came to.
+    pub fn add(&mut self, entry: &Entry, verdict: &Verdict, exempt: Exempt) {
+        if !matches!(verdict.status, Status::Pass | Status::Skip) {
+            self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
+        }
+        for report in &verdict.checks {
+            if report.observations > 0 {
+                self.exercised.insert(report.check);
+            }
+            let worst = report.findings.iter().map(|finding| finding.weight).max();
+            let judged = exempt.iter().all(|(check, _)| *check != report.check);
+            if let Some(worst) = worst.filter(|_| judged) {
+                let known = self.checks.entry(report.check).or_insert(worst);
+                *known = worst.max(*known);
+            }
+        }
+    }
+
+    /// Whether nothing tripped.
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty() && self.scenarios.is_empty()
+    }
+
+    /// Everything that tripped, by the name that a row has to use.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let scenarios = self.scenarios.iter().map(|(id, status)| match status {
+            Status::Untested => format!("{UNTESTED}{id}"),
+            _ => id.clone(),
+        });
+        self.checks.keys().map(|check| (*check).to_owned()).chain(scenarios)
+    }
+}
+
+/// Whether a name of a row is about what tripped.
+pub fn covers(name: &str, tripped: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(area) => tripped.strip_prefix(area).is_some_and(|rest| !rest.is_empty()),
+        None => name == tripped,
+    }
+}
+
+impl<F: Planted> Outcome<F> {
+    fn of(
+        fault: F,
+        named: Vec<&'static str>,
+        tripped: Tripped,
+        absent: impl Fn(&str) -> bool,
+    ) -> Outcome<F> {
+        let names: Vec<String> = tripped.names().collect();
+        let unmet = |name: &&&str| !names.iter().any(|tripped| covers(name, tripped));
+        let missed = named.iter().filter(unmet).filter(|name| !absent(name)).copied().collect();
+        let other = |tripped: &String| !named.iter().any(|name| covers(name, tripped));
+        let collateral = names.iter().filter(|name| other(name)).cloned().collect();
+        Outcome { fault, named, tripped, missed, collateral }
+    }
+
+    /// Whether the fault has a row and everything in it tripped.
+    pub fn is_caught(&self) -> bool {
+        !self.named.is_empty() && self.missed.is_empty()
+    }
+
+    /// Whether nothing tripped but what the row names.
+    pub fn is_pure(&self) -> bool {
+        self.is_caught() && self.collateral.is_empty()
+    }
+}
+
+impl<F: Planted> Table<F> {
+    fn named(&self, fault: F) -> Vec<&'static str> {
+        let row = self.rows.iter().find(|(other, _)| *other == fault);
+        row.map(|(_, named)| named.clone()).unwrap_or_default()
+    }
+
+    /// The ids of the checks that have to be killed.
+    pub fn killable(&self) -> impl Iterator<Item = &'static str> {
+        let exempt = self.exempt;
+        let ids = self.checks.iter().map(|row| row.id);
+        ids.filter(move |id| exempt.iter().all(|(check, _)| check != id))
+    }
+}
+
+impl<F: Planted> Matrix<F> {
+    /// Plays each of these faults with `one` and holds what tripped against the table. `share` calls
+    /// what it is given on as many threads as it likes, at least once, and waits for all of them.
+    pub fn play(
+        table: Table<F>,
+        suite: &Suite,
+        played: &[Entry],
+        honest: Vec<(&'static str, Tripped)>,
+        faults: &[F],
+        one: impl Fn(F) -> Tripped + Sync,
+        share: impl FnOnce(&(dyn Fn() + Sync)),
+    ) -> Matrix<F> {
+        let next = AtomicUsize::new(0);
+        let tripped: Mutex<LiteMap<F, Tripped>> = Mutex::default();
+        share(&|| {
+            while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let one = one(*fault);
+                tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
+            }
+        });
+        let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let scenarios: Vec<String> = played.iter().map(|one| one.scenario.id.clone()).collect();
+        // A scenario that this version does not have cannot be missed, nor can a check of what it does
+        // not have.
+        let absent = |name: &str| {
+            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            if table.partial && table.checks.iter().any(|row| row.id == id) {
+                return !honest.iter().any(|(_, tripped)| tripped.exercised.contains(id));
+            }
+            suite.entries.iter().any(|one| covers(id, &one.scenario.id))
+                && !scenarios.iter().any(|scenario| covers(id, scenario))
+        };
+        let outcome = |(fault, one)| Outcome::of(fault, table.named(fault), one, absent);
+        let outcomes = tripped.into_iter().map(outcome).collect();
+        Matrix { honest, outcomes, scenarios, table }
+    }
+
+    /// Whether a row names it by its very name, and it tripped there.
+    fn is_killed(&self, name: &str) -> bool {
+        self.outcomes.iter().any(|outcome| {
+            let here = outcome.named.iter().find(|named| {
+                **named == name || named.strip_prefix(UNTESTED).is_some_and(|id| id == name)
+            });
+            here.is_some_and(|named| !outcome.missed.contains(named))
+        })
+    }
+
+    /// Checks that nothing killed.
+    pub fn checks_alive(&self) -> Vec<&'static str> {
+        let exercised = |id: &str| self.honest.iter().any(|(_, one)| one.exercised.contains(id));
+        let here = |id: &&str| !self.table.partial || exercised(id);
+        self.table.killable().filter(here).filter(|id| !self.is_killed(id)).collect()
+    }
+
+    /// Checks that were only ever broken more lightly than they weigh, with the worst weight.
+    pub fn checks_grazed(&self) -> Vec<(&'static str, Weight)> {
+        let worst = |id| self.outcomes.iter().filter_map(|one| one.tripped.checks.get(id)).max();
+        let lighter = |row: &CheckRow| {
+            worst(row.id).filter(|worst| **worst < row.weight).map(|worst| (row.id, *worst))
+        };
+        self.table.checks.iter().filter_map(lighter).collect()
+    }
+
+    /// Scenarios that nothing killed.
+    pub fn scenarios_alive(&self) -> Vec<&str> {
+        self.scenarios.iter().map(String::as_str).filter(|id| !self.is_killed(id)).collect()
+    }
+
+    /// Names in rows that are neither a check nor a scenario of the suite, each with its fault.
+    pub fn unknown_names(&self, suite: &Suite) -> Vec<(F, &'static str)> {
+        let known = |name: &str| {
+            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            self.table.checks.iter().any(|row| covers(id, row.id))
+                || suite.entries.iter().any(|one| covers(id, &one.scenario.id))
+        };
+        let rows = self.table.rows.iter();
+        let names = rows.flat_map(|(fault, named)| named.iter().map(|name| (*fault, *name)));
+        names.filter(|(_, name)| !known(name)).collect()
+    }
+
+    /// How many outcomes fulfil something.
+    pub fn count(&self, fulfils: impl Fn(&Outcome<F>) -> bool) -> usize {
+        self.outcomes.iter().filter(|outcome| fulfils(outcome)).count()
+    }
+
+    /// Whether every fault was played.
+    pub fn is_whole(&self) -> bool {
+        self.outcomes.len() == F::ALL.len()
+    }
+
+    /// The rules that are broken, a sentence each. Of a part of the faults only the rules about
+    /// each one are judged.
+    pub fn broken(&self, suite: &Suite) -> Vec<String> {
+        let mut broken = Vec::new();
+        for (which, tripped) in self.honest.iter().filter(|(_, tripped)| !tripped.is_empty()) {
+            let names: Vec<String> = tripped.names().collect();
+            let names = names.join("`, `");
+            broken.push(format!("expected nothing to trip on {which}, found `{names}`"));
+        }
+        for outcome in self.outcomes.iter().filter(|outcome| !outcome.is_caught()) {
+            let (fault, missed) = (outcome.fault.word(), outcome.missed.join("`, `"));
+            broken.push(match outcome.named.is_empty() {
+                true => format!("expected a row for the fault `{fault}`, found none"),
+                false => format!("expected `{fault}` to trip `{missed}`, which held"),
+            });
+        }
+        if self.is_whole() {
+            self.whole(suite, &mut broken);
+        }
+        broken
+    }
+
+    fn whole(&self, suite: &Suite, broken: &mut Vec<String>) {
+        for check in self.checks_alive() {
+            broken.push(format!("expected a row that trips the check `{check}`, found none"));
+        }
+        for scenario in self.scenarios_alive() {
+            broken.push(format!("expected a row that trips the scenario `{scenario}`, found none"));
+        }
+        for (fault, name) in self.unknown_names(suite) {
+            let fault = fault.word();
+            broken.push(format!("expected a check or a scenario in `{fault}`, found `{name}`"));
+        }
+        let (pure, all) = (self.count(Outcome::is_pure), self.outcomes.len());
+        if pure * 100 < all * PURE_PERCENT {
+            broken.push(format!(
+                "expected {PURE_PERCENT} % of the faults to trip only what their row names, found \
+                 {pure} of {all}"
+            ));
+        }
+        let mut seen = HashSet::new();
+        for (fault, _) in self.table.rows.iter().filter(|(fault, _)| !seen.insert(*fault)) {
+            let fault = fault.word();
+            broken.push(format!("expected one row for the fault `{fault}`, found two"));
+        }
+    }
+}
+
+/// What is wrong with rows before anything is played: each names something, nothing that cannot trip, and areas only
+/// as whole words.
+#[cfg(test)]
+pub(super) fn check_rows<'a, F: Planted>(rows: impl Iterator<Item = &'a Row<F>>, exempt: Exempt) {
+    for row in rows {
+        let fault = row.fault.word();
+        assert!(!row.trips.is_empty(), "{fault}");
+        for name in row.trips {
+            let area = name.ends_with("/*") || name.ends_with(".*");
+            assert!(!name.contains('*') || area, "{fault}: {name}");
+            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            assert!(exempt.iter().all(|(check, _)| *check != id), "{fault}: {name}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cover() {
+        let check = |name, tripped, expected| {
+            assert_eq!(covers(name, tripped), expected, "{name} {tripped}");
+        };
+        check("turns/a", "turns/a", true);
+        check("turns/a", "turns/ab", false);
+        check("turns/*", "turns/ab", true);
+        check("turns/*", "untested:turns/ab", false);
+        check("untested:turns/*", "untested:turns/ab", true);
+        check("untested:turns/a", "turns/a", false);
+    }
+}
