@@ -49,6 +49,10 @@ fn the_table_knows_what_is_written() {
         Event::Sent(seen(Frame::Text("hello".to_owned()))),
         Event::Received(seen(Frame::NotUtf8(vec![255]))),
         Event::Cut { by: Side::Host, frame: Frame::Binary(vec![255]) },
+        Event::Refused(Box::new(Handshake {
+            request: vec!["GET / HTTP/1.1".to_owned()],
+            response: vec!["HTTP/1.1 401 Unauthorized".to_owned()],
+        })),
         Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".to_owned() },
         Event::Fault { what: "drop".to_owned() },
         Event::Restarted,

@@ -61,9 +61,11 @@ fn played(entry: &Entry, version: &str) -> Played {
         started: "2026-01-01T00:00:00Z".to_owned(),
         epoch_us: u64::try_from(EPOCH.as_micros()).unwrap(),
         limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
-        detected: sim::look(&mut RefHost::new(Config::default()), &[version.to_owned()], None)
-            .detected
-            .unwrap(),
+        detected: {
+            let mut host = RefHost::new(Config::default());
+            let found = sim::look(&mut host, &[version.to_owned()], None).detected.unwrap();
+            found.into_iter().chain(sim::given()).collect()
+        },
         ..Header::default()
     };
     writer.about("header", &header);

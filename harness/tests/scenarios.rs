@@ -89,7 +89,8 @@ fn a_host_of_many_versions_is_the_same_to_everybody() {
                 ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
             };
             let play = Play::new(setup, false, Box::new(Counting::default()));
-            let config = Config { versions: versions.clone(), ..Config::default() };
+            let config = sim::settings(&entry.scenario, 1, epoch);
+            let config = Config { versions: versions.clone(), ..config };
             let verdict = sim::play(play, &mut RefHost::new(config));
             let id = &entry.scenario.id;
             assert_eq!(verdict.status, Status::Pass, "{version} {id}: {}", verdict.reason);

@@ -113,6 +113,7 @@ fn given(form: Form) -> BoxedStrategy<Value> {
         }
         Form::Count => (0..9_u64).prop_map(Value::from).boxed(),
         Form::Settings => (0..9_u64).prop_map(|count| json!({"replayCapacity": count})).boxed(),
+        Form::OneOf(words) => select(words).prop_map(Value::from).boxed(),
         Form::Template | Form::Pattern | Form::Steps | Form::Values => value().boxed(),
     };
     prop_oneof![9 => fitting, 1 => value()].boxed()

@@ -92,6 +92,10 @@ const MODEL: &[Limit] = &[
         needs: |step| tools(step).any(|tool| tool.by_reference),
         why: "how the input of a call is shown is no model's affair",
     },
+    Limit {
+        needs: |step| tools(step).any(|tool| tool.auth),
+        why: "what an MCP server asks for is no model's affair",
+    },
 ];
 
 /// What an agent cannot say in version 1 of the Agent Client Protocol.

@@ -116,9 +116,10 @@ impl Agents {
             scratch.put(name, &fill(text))?;
         }
         let endpoint = match &self.profile.url {
-            Some(url) => {
-                Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers: Vec::new() })
-            }
+            Some(url) => Endpoint::Socket(websocket::Endpoint {
+                url: url.clone(),
+                ..websocket::Endpoint::default()
+            }),
             None => {
                 let mut env = homes(&home);
                 let own = self.profile.env.iter();

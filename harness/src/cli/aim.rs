@@ -7,14 +7,18 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::agent::mode::Mode;
-use crate::host::auth;
+use crate::host::{auth, door};
 use crate::report::redact::{secrets_of_header, secrets_of_target};
+use crate::run::detect::{self, Detected};
+use crate::run::sim;
 use crate::transport::{below, http};
 
 use super::agents::Agents;
 use super::exit::Stop;
+use super::oddities::{CANARY, Oddities};
 use super::options;
 use super::place::Behind;
+use super::strangers;
 use super::target::Remote;
 
 /// What is played against.
@@ -50,6 +54,15 @@ pub(super) struct Aim {
     /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
     #[arg(long, help_heading = "Target")]
     pub(super) token: Option<String>,
+    /// The token of somebody else who may connect too: scenarios look whether the two are kept apart
+    #[arg(long, value_name = "TOKEN", help_heading = "Target")]
+    pub(super) other_token: Option<String>,
+    /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
+    #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
+    pub(super) guarded_setting: Option<(String, String)>,
+    /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
+    #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
+    pub(super) files: Vec<PathBuf>,
     /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
@@ -89,10 +102,7 @@ impl Aim {
     /// # Errors
     /// It cannot be had, or the options contradict one another.
     pub(super) async fn target(&self) -> Result<Target, Stop> {
-        let mut headers = self.header.clone();
-        if let Some(token) = &self.token {
-            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
-        }
+        let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
         if self.agent_model.is_some() && !outside {
@@ -108,17 +118,57 @@ impl Aim {
                 )));
             }
             (Some(url), _) => {
-                Target::Remote(Arc::new(Remote::at(url.clone(), headers, restart)), behind)
+                let at = strangers::endpoint(url, headers, self.other_token.as_deref());
+                Target::Remote(Arc::new(Remote::at(at, restart)), behind)
             }
             (_, Some(command)) => {
                 let command = words
                     .iter()
                     .fold(command.clone(), |command, (word, value)| command.replace(word, value));
-                Target::Remote(Arc::new(Remote::start(&command, headers, restart).await?), behind)
+                let other = self.other_token.clone();
+                let remote = Remote::start(&command, headers, other, restart).await?;
+                Target::Remote(Arc::new(remote), behind)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
         })
+    }
+
+    /// The headers of the WebSocket handshake.
+    fn headers(&self) -> Vec<(String, String)> {
+        let own = self.token.iter();
+        let own = own.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
+        self.header.iter().cloned().chain(own).collect()
+    }
+
+    /// What is odd about a disk, put where the user says; nothing where nobody says so.
+    ///
+    /// # Errors
+    /// They cannot be put there.
+    pub(super) fn oddities(&self, tag: u64) -> Result<Option<Oddities>, Stop> {
+        let [inside, outside] = &self.files[..] else { return Ok(None) };
+        let put = Oddities::put(inside, outside, tag);
+        put.map(Some).map_err(|error| Stop::usage(format!("no odd files could be put: {error}")))
+    }
+
+    /// What the run was given that no look at a host can find.
+    pub(super) fn given(&self, oddities: Option<&Oddities>) -> Vec<Detected> {
+        if !self.is_outside() {
+            return sim::given();
+        }
+        let url = self.url.as_deref().unwrap_or_default();
+        let own = strangers::has_credentials(url, &self.headers());
+        let other = self.other_token.is_some();
+        let folder = oddities.map(Oddities::folder);
+        let folder = folder.as_deref().map(|folder| [folder]);
+        let setting = self.guarded_setting.as_ref();
+        let setting = setting.map(|(key, value)| [key.as_str(), value.as_str()]);
+        Vec::from([
+            detect::given("credentials", own.then_some(&[])),
+            detect::given("otherCredentials", other.then_some(&[])),
+            detect::given("guardedSetting", setting.as_ref().map(|it| &it[..])),
+            detect::given("files", folder.as_ref().map(|it| &it[..])),
+        ])
     }
 
     /// What is played behind a host outside, and what its command may be told of it.
@@ -158,7 +208,11 @@ impl Aim {
         let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
         let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         let target = self.url.iter().flat_map(|url| secrets_of_target(url));
-        let own = (!self.is_outside()).then(|| auth::TOKEN.1.to_owned());
-        pushed.chain(self.token.clone()).chain(headers).chain(target).chain(own)
+        let own = [auth::TOKEN.1, door::TOKENS[0], door::TOKENS[1]].map(str::to_owned);
+        let own = own.into_iter().filter(|_| !self.is_outside());
+        let given = self.token.iter().chain(&self.other_token).cloned();
+        let canary = (!self.files.is_empty()).then(|| CANARY.to_owned());
+        let given = given.chain(canary);
+        pushed.chain(given).chain(headers).chain(target).chain(own)
     }
 }

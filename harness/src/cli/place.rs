@@ -6,8 +6,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::host::Host;
+use crate::host::{Host, door};
 use crate::peer::errand::Errand;
+use crate::peer::guise::Guise;
 use crate::run::driver::{self, Backstage};
 use crate::run::play::{Play, Verdict};
 use crate::run::side::Side;
@@ -17,8 +18,8 @@ use crate::transport::http::Stand;
 use crate::transport::link::Endpoint;
 use crate::transport::scratch::Scratch;
 use crate::transport::serve::{Served, serve};
-use crate::transport::websocket;
 
+use super::strangers;
 use super::target::Remote;
 
 /// A host for one scenario.
@@ -40,7 +41,9 @@ impl Place {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
         let (served, task) = serve(listener, host, AgentProcess::default());
-        let endpoint = Endpoint::Socket(websocket::Endpoint { url, headers: Vec::new() });
+        let own = door::headers(&Guise::default());
+        let endpoint = strangers::endpoint(&url, own, Some(door::TOKENS[1]));
+        let endpoint = Endpoint::Socket(endpoint);
         Ok(Place::Own { endpoint, served, task })
     }
 

@@ -227,6 +227,10 @@ impl Said {
                 let protocol = protocol.map(|name| format!(", subprotocol {name}"));
                 format!("connected{}", protocol.unwrap_or_default())
             }
+            What::Event(Event::Refused(handshake)) => {
+                let answer = handshake.response.first().map_or("", String::as_str);
+                format!("refused by the host: {answer}")
+            }
             What::Event(Event::Closed { by, code, reason }) => {
                 let by = if *by == Side::Client { "client" } else { "host" };
                 let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();

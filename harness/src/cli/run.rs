@@ -282,8 +282,10 @@ impl Run {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         header.detected.extend(self.scripted(target, &header).await);
+        let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
         if !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
+            header.detected.extend(self.aim.given(oddities.as_ref()));
         }
         let planned = plan(entries, &self.abilities(target, version, &header));
         if self.dry_run {

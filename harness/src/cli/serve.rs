@@ -43,6 +43,9 @@ pub struct Serve {
     /// Support this protocol version (repeatable; all that are known unless given)
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
+    /// Admit whoever brings this token, and nobody without one (repeatable; the first is the owner's)
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["null", "liar"])]
+    token: Vec<String>,
     /// How many envelopes are kept for clients that reconnect
     #[arg(long, default_value_t = 10_000)]
     replay: usize,
@@ -86,6 +89,7 @@ impl Serve {
             replay_capacity: self.replay,
             acp: self.agent_command.as_ref().map(|_| working_directory()),
             seed: context.seed,
+            tokens: self.token.clone(),
             epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),
             ..Config::default()
         };

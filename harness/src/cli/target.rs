@@ -27,6 +27,7 @@ use crate::wire::version::{Standard, Version};
 
 use super::aim::Target;
 use super::exit::Stop;
+use super::strangers;
 
 /// How long a command may take until it listens.
 const STARTING: Duration = Duration::from_secs(30);
@@ -87,9 +88,10 @@ struct Process {
 
 impl Remote {
     /// A host that listens already.
-    pub fn at(url: String, headers: Vec<(String, String)>, restart: Option<String>) -> Remote {
+    pub fn at(endpoint: websocket::Endpoint, restart: Option<String>) -> Remote {
+        let url = endpoint.url.clone();
         Remote {
-            endpoint: Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers }),
+            endpoint: Endpoint::Socket(endpoint),
             url,
             process: Mutex::new(None),
             command: None,
@@ -104,12 +106,14 @@ impl Remote {
     pub async fn start(
         command: &str,
         headers: Vec<(String, String)>,
+        other: Option<String>,
         restart: Option<String>,
     ) -> Result<Remote, Stop> {
         let (command, url) = with_port(command)?;
         let (process, url) = launch(&command, url).await.map_err(Stop::unreachable)?;
+        let endpoint = strangers::endpoint(&url, headers, other.as_deref());
         Ok(Remote {
-            endpoint: Endpoint::Socket(websocket::Endpoint { url: url.clone(), headers }),
+            endpoint: Endpoint::Socket(endpoint),
             url,
             process: Mutex::new(Some(process)),
             command: Some(command),

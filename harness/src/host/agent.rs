@@ -35,6 +35,8 @@ pub(super) enum Op {
     Input { call: String, text: String },
     /// Publishes the call, for approval where the step asks for it.
     Ready { call: String, step: ToolStep },
+    /// Has the tool's server ask for a token.
+    Challenge { call: String },
     /// Runs the tool, if it was approved.
     Execute { call: String, step: ToolStep },
     /// Asks once more while the tool runs.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use super::challenge;
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Connection, RefHost};
@@ -65,7 +66,9 @@ impl RefHost {
             return Ok(json!({}));
         }
         let (resource, token) = (call.text("resource"), call.text("token"));
-        let known = self.advertised().find(|it| it["resource"] == resource).cloned();
+        let named = |it: &&Value| it["resource"] == resource;
+        let challenged = self.challenged();
+        let known = self.advertised().chain(&challenged).find(named).cloned();
         let Some(known) = known.filter(|_| !self.has(Fault::AdvertisedUnknown)) else {
             let message = match self.has(Fault::TokenLeaked) {
                 true => format!("nothing here asks for `{token}`"),
@@ -82,13 +85,15 @@ impl RefHost {
             }
             return Ok(json!({}));
         }
-        let sound = !is_required(&known) || token == TOKEN.1;
+        let any = !is_required(&known) || resource == challenge::RESOURCE;
+        let sound = any || token == TOKEN.1;
         if !sound && !self.has(Fault::InvalidTokenTaken) {
             return Err(required(vec![known]));
         }
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.tokens.insert(resource.to_owned(), until);
         }
+        self.resolve_challenges(resource);
         Ok(json!({}))
     }
 

@@ -1,10 +1,12 @@
 //! Automations: the catalogue of what clients have defined, and who may change it.
 //!
-//! Nothing begins by itself here: the host announces neither schedules nor kinds of events, so that
-//! a definition with a trigger is refused, and every run is asked for. The rest is [`errands`].
+//! Runs are asked for, or begin when a schedule says so. The host announces no kinds of events, so that a
+//! definition with one of them is refused. The rest is [`errands`].
 //!
 //! Readings taken where the specification is silent:
-//! - `runCount` counts what a schedule has begun, so that it stays 0 here.
+//! - `runCount` counts what a schedule has begun, and an automation that ends after so many runs is turned off with
+//!   the last one.
+//! - What has no next time, such as the 30th of February, is taken: it never begins.
 //! - With an automation its runs go away: those that are not over are cancelled first.
 //!
 //! [`errands`]: super::errands
@@ -14,14 +16,17 @@
 //! Start at [`RefHost::create_automation`].
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
 use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
+use super::cron::{Cron, ZONES};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::rules::{Facts, require};
+use super::timestamp;
 
 /// The channel of the catalogue.
 pub(super) const AUTOMATIONS: &str = "ahp-automations://";
@@ -34,9 +39,18 @@ const MAX_AUTOMATIONS: usize = 200;
 /// The most bytes of one definition.
 const MAX_DEFINITION: usize = 64 << 10;
 
+/// When an automation begins next by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    /// In milliseconds since 1970.
+    at: u64,
+    /// The trigger that says so.
+    trigger: String,
+}
+
 /// What the host says in the handshake that it can do. Source: `InitializeResult.automations`.
 pub(super) fn capabilities() -> Value {
-    json!({"create": {}, "runCancellation": {}, "runHistoryLimit": RUN_HISTORY})
+    json!({"create": {}, "schedules": {}, "runCancellation": {}, "runHistoryLimit": RUN_HISTORY})
 }
 
 /// A catalogue without entries.
@@ -54,12 +68,25 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
     let has = |fault| facts.host.has(fault);
     let own = definition["message"]["origin"]["kind"] == "automation";
     require(own || has(Fault::AnyMessageAutomated), "expected a message of kind `automation`")?;
-    let triggers = definition["triggers"].as_array().map_or(0, Vec::len);
-    require(triggers == 0, "this host has neither schedules nor events")?;
+    let triggers = definition["triggers"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut ids = HashSet::new();
+    for trigger in triggers {
+        require(trigger["kind"] == "schedule", "this host has no events")?;
+        require(ids.insert(trigger["id"].as_str()), "expected triggers with ids of their own")?;
+        let schedule = &trigger["schedule"];
+        let text = schedule["expression"].as_str().unwrap_or("");
+        let named = text.contains(|letter: char| letter.is_ascii_alphabetic());
+        let narrow = named && has(Fault::CronNarrow);
+        let known = Cron::parse(text).is_some() && !narrow;
+        require(known || has(Fault::CronAnything), "expected a cron expression of five fields")?;
+        let zone = schedule["timeZone"].as_str().unwrap_or("");
+        require(ZONES.contains(&zone), "this host knows no time zone but UTC")?;
+    }
     let conditions = definition["disableConditions"].as_array().into_iter().flatten();
     let mut seen = HashSet::new();
     let mut kinds = conditions.map(|condition| condition["kind"].as_str().unwrap_or(""));
-    require(kinds.all(|kind| seen.insert(kind)), "expected one condition of each kind")?;
+    let apart = kinds.all(|kind| seen.insert(kind)) || has(Fault::ConditionsRepeat);
+    require(apart, "expected one condition of each kind")?;
     let session = &definition["session"];
     let provider = session["provider"].as_str().unwrap_or(PROVIDER);
     require(provider == PROVIDER, "no such provider")?;
@@ -148,7 +175,65 @@ impl RefHost {
                 }
             }
         }
+        self.schedule(&mut entry);
         self.publish(AUTOMATIONS, json!({"type": "automation/set", "automation": entry}));
+    }
+
+    /// Notes when an automation begins next, and says so in its entry. Source: `AutomationEntry.nextRunAt`.
+    fn schedule(&mut self, entry: &mut Value) {
+        let now = self.epoch_ms + u64::try_from(self.now.as_millis()).unwrap_or_default();
+        let definition = &entry["definition"];
+        let triggers = definition["triggers"].as_array().into_iter().flatten();
+        let next = |trigger: &Value| {
+            let cron = Cron::parse(trigger["schedule"]["expression"].as_str()?)?;
+            Some((cron.after(now)?, trigger["id"].as_str()?.to_owned()))
+        };
+        let next = triggers.filter_map(next).min().filter(|_| definition["enabled"] == true);
+        let uri = entry["resource"].as_str().unwrap_or("").to_owned();
+        let Some(members) = entry.as_object_mut() else { return };
+        match next {
+            Some((at, trigger)) => {
+                members.insert("nextRunAt", json!(timestamp::iso(at)));
+                self.schedules.insert(uri, Due { at, trigger });
+            }
+            None => {
+                members.remove("nextRunAt");
+                self.schedules.remove(&uri);
+            }
+        }
+    }
+
+    /// When the next automation begins by itself.
+    pub(super) fn next_scheduled(&self) -> Option<Duration> {
+        let next = self.schedules.values().map(|due| due.at).min()?;
+        Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
+    }
+
+    /// Begins the runs whose time has come. One of an automation that has too many is left out.
+    pub(super) fn run_scheduled(&mut self) {
+        let now = self.epoch_ms + u64::try_from(self.now.as_millis()).unwrap_or_default();
+        let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
+        let due: Vec<(String, Due)> = due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
+        for (uri, due) in due {
+            self.schedules.remove(&uri);
+            let origin = json!({
+                "kind": "trigger", "triggerId": due.trigger,
+                "scheduledFor": timestamp::iso(due.at),
+            });
+            let _ = self.begin_run(&uri, origin);
+            let Some(mut entry) = self.automation(&uri).cloned() else { continue };
+            if let Some(count) = entry["runCount"].as_u64() {
+                entry["runCount"] = json!(count + 1);
+                let conditions = entry["definition"]["disableConditions"].as_array();
+                let reached = conditions.into_iter().flatten().any(|one| {
+                    one["kind"] == "afterRuns" && one["max"].as_u64() <= Some(count + 1)
+                });
+                if reached {
+                    entry["definition"]["enabled"] = json!(false);
+                }
+            }
+            self.set_automation(entry);
+        }
     }
 
     fn known_automation(&self, call: &Call) -> Result<String, Failure> {
@@ -172,7 +257,7 @@ impl RefHost {
         if let Some(run) = self.requested.get(&key).filter(|_| !self.has(Fault::RequestIdIgnored)) {
             return Ok(json!({"resource": run}));
         }
-        let run = self.begin_run(&key.0)?;
+        let run = self.begin_run(&key.0, json!({"kind": "manual"}))?;
         self.requested.insert(key, run.clone());
         Ok(json!({"resource": run}))
     }
@@ -194,6 +279,7 @@ impl RefHost {
 
     /// Forgets every automation: a fault.
     pub(super) fn forget_automations(&mut self) {
+        self.schedules.clear();
         if let Some(channel) = self.channels.get_mut(AUTOMATIONS) {
             channel.state = first_state();
         }

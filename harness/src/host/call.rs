@@ -68,7 +68,11 @@ impl RefHost {
         if self.has(Fault::CompleteSkipsRunning) && !step.confirm {
             ops.push(complete);
         } else {
-            ops.extend([ready, execute]);
+            ops.push(ready);
+            if step.auth {
+                ops.push(Op::Challenge { call: call.clone() });
+            }
+            ops.push(execute);
             if step.reconfirm {
                 ops.push(Op::Reconfirm { call: call.clone(), step: step.clone() });
             }

@@ -13,6 +13,7 @@ use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::telemetry::INFO;
 
 /// The most canvases of one chat.
 const MAX_CANVASES: usize = 100;
@@ -25,6 +26,12 @@ impl RefHost {
         if !self.protocol.has(Feature::Canvases) {
             return;
         }
+        let told = match url {
+            Some(url) if self.has(Fault::CanvasUrlLogged) => format!("a canvas is shown at {url}"),
+            Some(_) => "a canvas is shown".to_owned(),
+            None => "a canvas is shown no more".to_owned(),
+        };
+        self.log_of(chat, INFO, &told);
         let known = self.canvases_of(chat);
         let uri = known.iter().find(|uri| self.state(uri)["canvasId"] == name).cloned();
         let Some(uri) = uri else {

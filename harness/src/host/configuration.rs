@@ -77,6 +77,9 @@ fn root_schema() -> Value {
             "enum": ["quiet", "normal", "loud"], "default": "normal",
         },
         "greeting": {"type": "string", "title": "Greeting", "default": ""},
+        "approvals": {
+            "type": "string", "title": "Approvals", "enum": ["ask", "allow"], "default": "ask",
+        },
         "telemetry": {"type": "boolean", "title": "Telemetry", "default": false},
         "hostName": {
             "type": "string", "title": "Host name", "readOnly": true, "default": "reference",

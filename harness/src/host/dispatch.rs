@@ -331,7 +331,10 @@ impl RefHost {
                 self.close_side_channels(uri);
                 self.start_server(uri, action["id"].as_str().unwrap_or(""));
             }
-            "session/mcpServerStopRequested" => self.close_side_channels(uri),
+            "session/mcpServerStopRequested" => {
+                self.close_side_channels(uri);
+                self.abandon_challenges(uri);
+            }
             "annotations/set" | "annotations/entrySet" => self.store_annotation(uri, action),
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             _ => self.wake(uri),

@@ -38,6 +38,7 @@ use super::changesets::Changeset;
 use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
 use super::customizations::Brought;
+use super::door::Visitor;
 use super::errands::Errand;
 use super::fault::{Fault, FaultSet};
 use super::files::Files;
@@ -103,6 +104,8 @@ pub struct Config {
     pub ready_after: Duration,
     /// How long a client that lost its last connection stays active in its sessions.
     pub grace: Duration,
+    /// The tokens of those who may come in, its owner's first; without any everybody may.
+    pub tokens: Vec<String>,
     /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
     /// agent of its own.
     pub acp: Option<String>,
@@ -118,6 +121,7 @@ impl Default for Config {
             epoch_ms: EPOCH_MS,
             ready_after: Duration::ZERO,
             grace: GRACE,
+            tokens: Vec::new(),
             acp: None,
         }
     }
@@ -137,6 +141,8 @@ pub(super) struct Client {
     pub(super) version: String,
     /// Whether it shows MCP apps.
     pub(super) apps: bool,
+    /// Whose it is.
+    pub(super) visitor: Visitor,
     /// When its last connection was lost, and since when it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
     /// The paths of files that it may reach after it asked for them, and what for.
@@ -146,6 +152,8 @@ pub(super) struct Client {
 /// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
+    /// Who stands behind it.
+    pub(super) visitor: Visitor,
     /// The client behind it, once the handshake is done.
     pub(super) client: Option<String>,
     /// The table of the version that was agreed on.
@@ -201,6 +209,9 @@ pub struct RefHost {
     pub(super) late: Vec<(ConnId, Frame)>,
     /// What is held back to be merged, at most one envelope for each connection.
     pub(super) merging: LiteMap<ConnId, Held>,
+    pub(super) tokens: Vec<String>,
+    /// Who has been let in and has no connection yet.
+    pub(super) visitors: LiteMap<ConnId, Visitor>,
     pub(super) connections: LiteMap<ConnId, Connection>,
     pub(super) clients: LiteMap<String, Client>,
     pub(super) channels: LiteMap<String, Channel>,
@@ -215,6 +226,8 @@ pub struct RefHost {
     pub(super) running: Vec<Running>,
     /// Runs of automations that are not over.
     pub(super) errands: LiteMap<String, Errand>,
+    /// When automations begin by themselves.
+    pub(super) schedules: LiteMap<String, automations::Due>,
     /// The runs that were asked for, by automation and request id.
     pub(super) requested: LiteMap<(String, String), String>,
     /// The plugins that clients brought into each session.
@@ -279,6 +292,8 @@ impl RefHost {
             outputs: VecDeque::new(),
             late: Vec::new(),
             merging: LiteMap::new(),
+            tokens: config.tokens,
+            visitors: LiteMap::new(),
             connections: LiteMap::new(),
             clients: LiteMap::new(),
             channels: LiteMap::new(),
@@ -291,6 +306,7 @@ impl RefHost {
             runs: LiteMap::new(),
             running: Vec::new(),
             errands: LiteMap::new(),
+            schedules: LiteMap::new(),
             requested: LiteMap::new(),
             brought: LiteMap::new(),
             starts: LiteMap::new(),
@@ -495,6 +511,9 @@ impl RefHost {
     /// Whether a request may be served at this point of a connection.
     pub(super) fn admits(&self, call: &Call, early: bool) -> Result<(), Failure> {
         let connection = self.connections.get(&call.conn);
+        if connection.is_some_and(|it| it.visitor == Visitor::Stranger) {
+            return Err(Failure::invalid_request("nobody has let you in"));
+        }
         let shaken = connection.is_some_and(|connection| connection.client.is_some());
         if shaken || early || self.has(Fault::ServesBeforeInitialize) {
             return Ok(());
@@ -509,10 +528,21 @@ fn fallback() -> &'static Protocol {
 }
 
 impl Host for RefHost {
+    fn admit(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        headers: &[(String, String)],
+    ) -> Result<(), u16> {
+        self.pass(now);
+        self.let_in(conn, headers)
+    }
+
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
         let open = self.connections.len();
-        self.connections.insert(conn, Connection::default());
+        let visitor = self.visitors.remove(&conn).unwrap_or_default();
+        self.connections.insert(conn, Connection { visitor, ..Connection::default() });
         if open >= MAX_CONNECTIONS {
             self.close(conn, 1013, "too many connections");
         }
@@ -575,6 +605,7 @@ impl Host for RefHost {
 
     fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
+        self.run_scheduled();
         self.begin_errands();
         self.ready_sessions();
         self.ready_servers();
@@ -591,6 +622,7 @@ impl Host for RefHost {
     fn next_timeout(&self) -> Option<Duration> {
         let runs = self.runs.values().filter_map(Run::due);
         let rest = [
+            self.next_scheduled(),
             self.next_errand(),
             self.next_ready(),
             self.next_server(),
@@ -626,6 +658,7 @@ impl Host for RefHost {
     fn restart(&mut self, now: Duration) {
         self.pass(now);
         self.connections.clear();
+        self.visitors.clear();
         self.idle_watches();
         self.merging.clear();
         self.outputs.clear();

@@ -50,14 +50,14 @@ pub(super) fn not_over(facts: &Facts) -> Result<(), String> {
 }
 
 impl RefHost {
-    /// Makes a run of an automation. Source: `automation.run.persist-first`.
-    pub(super) fn begin_run(&mut self, automation: &str) -> Result<String, Failure> {
+    /// Makes a run of an automation, which has begun like this. Source: `automation.run.persist-first`.
+    pub(super) fn begin_run(&mut self, automation: &str, origin: Value) -> Result<String, Failure> {
         if self.errands.len() >= MAX_ERRANDS || self.requested.len() >= MAX_REQUESTED {
             return Err(Failure::invalid_request("too many runs"));
         }
         let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
         let state = json!({
-            "resource": run, "automation": automation, "origin": {"kind": "manual"},
+            "resource": run, "automation": automation, "origin": origin,
             "lifecycle": {"status": "pending", "createdAt": self.timestamp()}, "sessions": [],
         });
         self.add_channel(&run, ChannelKind::AutomationRun, state);
@@ -224,6 +224,7 @@ impl RefHost {
             self.drop_channel(&run);
         }
         self.requested.retain(|(of, _), _| of != automation);
+        self.schedules.remove(automation);
     }
 
     /// A session is gone, and no run has it any more; one that is not over is cancelled.

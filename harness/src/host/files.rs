@@ -1,7 +1,8 @@
 //! The host's files: a small tree in memory, and which part of it clients may reach.
 //!
 //! The tree holds something outside of the area of clients too, so that a host which does not keep
-//! them inside shows it. There are no links in it.
+//! them inside shows it, and a folder of what a disk may have besides files: links that lead outside, a pipe
+//! that nobody writes to, a file that is larger than anything that could be read at once.
 //!
 //! Every change says what came of it, for those who watch.
 //!
@@ -20,7 +21,18 @@ pub(super) const AREA: &str = "/harness";
 pub(super) const KEPT: &str = "/before";
 /// The folder of files that a client may reach when it was granted them.
 pub(super) const ASKED: &str = "/asked";
-/// Files outside of all three, which nobody may reach, and their folders.
+/// The folder of what is odd about a disk, which clients may reach.
+pub(super) const ODD: &str = "/odd";
+/// The same as a URI.
+pub const ODD_URI: &str = "file:///odd";
+/// Links in it, and where they lead.
+const LINKS: [(&str, &str); 2] =
+    [("/odd/link", "/outside"), ("/odd/link.txt", "/outside/canary.txt")];
+/// The size of the large file in it.
+const LARGE: u64 = 1 << 30;
+/// Links that are followed on one way.
+const MAX_LINKS: usize = 8;
+/// Files outside of them all, which nobody may reach, and their folders.
 const OUTSIDE: [(&str, &str, &str); 2] = [
     ("/outside", "/outside/canary.txt", "canary"),
     ("/etc", "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"),
@@ -49,14 +61,21 @@ pub(super) struct File {
 pub(super) enum Node {
     File(File),
     Folder,
+    /// It leads to another path.
+    Link(&'static str),
+    /// What is read from it has no end.
+    Pipe,
+    /// A file of so many zeros, which nobody keeps.
+    Large(u64),
 }
 
 impl Node {
     /// What the protocol calls it.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Node::File(_) => "file",
+            Node::File(_) | Node::Pipe | Node::Large(_) => "file",
             Node::Folder => "directory",
+            Node::Link(_) => "symlink",
         }
     }
 }
@@ -125,7 +144,30 @@ impl Files {
             let file = File { bytes: Vec::new(), etag: 0, at: String::new() };
             nodes.insert(format!("{ASKED}/{name}"), Node::File(file));
         }
+        nodes.insert(ODD.to_owned(), Node::Folder);
+        let inside = File { bytes: "inside".into(), etag: 0, at: String::new() };
+        nodes.insert(format!("{ODD}/inside.txt"), Node::File(inside));
+        nodes.insert(format!("{ODD}/pipe"), Node::Pipe);
+        nodes.insert(format!("{ODD}/large"), Node::Large(LARGE));
+        nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), Node::Link(to))));
         Files { nodes, bytes: 0, written: 0 }
+    }
+
+    /// Where a path leads, by the links on its way.
+    pub(super) fn real(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        for _ in 0..MAX_LINKS {
+            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+            let links = ends.filter_map(|end| match self.nodes.get(&path[..end]) {
+                Some(Node::Link(to)) => Some(format!("{to}{}", &path[end..])),
+                _ => None,
+            });
+            match links.into_iter().next() {
+                Some(next) => path = next,
+                None => break,
+            }
+        }
+        path
     }
 
     /// What stands at a path.
@@ -138,6 +180,9 @@ impl Files {
         match self.get(path)? {
             Node::File(file) => Ok(file),
             Node::Folder => Err(Failure::invalid_request("the path is a folder")),
+            Node::Link(_) => Err(missing()),
+            Node::Pipe => Err(Failure::invalid_request("the path is no file with an end")),
+            Node::Large(_) => Err(Failure::invalid_request("the file is too large to be read")),
         }
     }
 
@@ -150,7 +195,7 @@ impl Files {
 
     /// The names and kinds of what stands in a folder.
     pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, Failure> {
-        if let Node::File(_) = self.get(path)? {
+        if !matches!(self.get(path)?, Node::Folder) {
             return Err(Failure::invalid_request("the path is no folder"));
         }
         let mut direct = Vec::new();
@@ -175,6 +220,7 @@ impl Files {
         let known = match self.nodes.get(path) {
             Some(Node::Folder) => return Err(Failure::invalid_request("the path is a folder")),
             Some(Node::File(file)) => Some(file),
+            Some(_) => return Err(Failure::invalid_request("the path is no plain file")),
             None => None,
         };
         if wanted.nothing && known.is_some() {
@@ -238,8 +284,8 @@ impl Files {
         let folders: Vec<&str> = ends.map(|end| &path[..end]).filter(|it| !it.is_empty()).collect();
         for folder in &folders {
             match self.nodes.get(*folder) {
-                Some(Node::File(_)) => return Err(exists()),
                 Some(Node::Folder) => {}
+                Some(_) => return Err(exists()),
                 None => made.push((*folder).to_owned()),
             }
         }
@@ -323,10 +369,10 @@ impl Files {
         for (rest, node) in below {
             let path = format!("{to}{rest}");
             match node {
-                Node::Folder => {
-                    self.nodes.insert(path.clone(), Node::Folder);
-                }
                 Node::File(file) => self.put(&path, file.bytes, now)?,
+                other => {
+                    self.nodes.insert(path.clone(), other);
+                }
             }
             changes.push((path, "added"));
         }
@@ -338,7 +384,7 @@ impl Node {
     fn size(&self) -> usize {
         match self {
             Node::File(file) => file.bytes.len(),
-            Node::Folder => 0,
+            Node::Folder | Node::Link(_) | Node::Pipe | Node::Large(_) => 0,
         }
     }
 }

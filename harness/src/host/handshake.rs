@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
+use super::door::Visitor;
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
 use super::log::Envelope;
@@ -37,9 +38,10 @@ impl RefHost {
         if client.is_empty() || client.len() > MAX_CLIENT_ID {
             return Err(Failure::invalid_params("expected a name at `params.clientId`"));
         }
+        self.require_own(call, &client, Fault::ClientIdTaken)?;
         let (version, protocol) = self.negotiate(call.params)?;
         let apps = call.params.pointer("/capabilities/mcpApps").is_some_and(Value::is_object);
-        self.remember(&client, &version, apps);
+        self.remember(&client, &version, apps, self.visitor(call.conn));
         let view = self.view_for(protocol);
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.view = view;
@@ -163,14 +165,14 @@ impl RefHost {
         }
     }
 
-    fn remember(&mut self, client: &str, version: &str, apps: bool) {
+    fn remember(&mut self, client: &str, version: &str, apps: bool, visitor: Visitor) {
         if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
             let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
             let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
             oldest.map(|name| self.clients.remove(&name));
         }
         let version = version.to_owned();
-        let known = Client { version, apps, gone_at: None, granted: HashSet::new() };
+        let known = Client { version, apps, visitor, gone_at: None, granted: HashSet::new() };
         self.clients.insert(client.to_owned(), known);
     }
 
@@ -200,6 +202,7 @@ impl RefHost {
         let Some(version) = version else {
             return Err(Failure::invalid_params("unknown client (hint: send `initialize`)"));
         };
+        self.require_own(call, &client, Fault::ClientIdResumed)?;
         if self.has(Fault::ReconnectForgets) {
             self.forget_sessions();
         }

@@ -150,6 +150,17 @@ impl RefHost {
             });
             self.publish(session, action);
             self.close_side_channels(session);
+            self.abandon_challenges(session);
+        }
+    }
+
+    /// Says in which state a server of a session is, if it has such a server.
+    pub(super) fn set_server(&mut self, session: &str, server: &str, state: Value) {
+        if self.server(session, server).is_some() {
+            let action =
+                json!({"type": "session/mcpServerStateChanged", "id": server, "state": state});
+            self.publish(session, action);
+            self.close_side_channels(session);
         }
     }
 
@@ -170,7 +181,7 @@ impl RefHost {
         entries.find(|it| it["type"] == "mcpServer" && it["id"] == server)
     }
 
-    fn server_state(&self, session: &str, server: &str) -> Option<&str> {
+    pub(super) fn server_state(&self, session: &str, server: &str) -> Option<&str> {
         self.server(session, server)?["state"]["kind"].as_str()
     }
 

@@ -19,8 +19,10 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
 pub mod auth;
+pub mod door;
 pub mod engine;
 pub mod fault;
+pub mod files;
 pub mod liar;
 pub mod null;
 pub mod subject;
@@ -33,15 +35,16 @@ mod automations;
 mod background;
 mod call;
 mod canvases;
+mod challenge;
 mod changesets;
 mod chats;
 mod configuration;
 mod connection;
+mod cron;
 mod customizations;
 mod dispatch;
 mod edits;
 mod errands;
-mod files;
 mod given;
 mod handshake;
 mod log;
@@ -74,6 +77,16 @@ mod tests;
 /// A host without a socket. Time is the [`Duration`] since the transcript began; it never goes
 /// back.
 pub trait Host {
+    /// A connection wants to be opened, by an HTTP request with these headers: `Err` refuses it with that status, and
+    /// it is never opened. Hosts that guard nothing admit everybody.
+    fn admit(
+        &mut self,
+        _now: Duration,
+        _conn: ConnId,
+        _headers: &[(String, String)],
+    ) -> Result<(), u16> {
+        Ok(())
+    }
     /// A connection was opened.
     fn handle_open(&mut self, now: Duration, conn: ConnId);
     /// A frame came in on an open connection. Frames on others are ignored.

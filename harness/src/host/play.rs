@@ -88,6 +88,7 @@ impl RefHost {
             Op::Call(step) => self.call_tool(uri, index, turn, step),
             Op::Input { call, text } => self.stream_input(uri, turn, &call, &text),
             Op::Ready { call, step } => self.call_ready(uri, index, turn, call, &step),
+            Op::Challenge { call } => self.challenge(uri, index, turn, call),
             Op::Execute { call, step } => self.execute(uri, index, turn, call, &step),
             Op::Reconfirm { call, step } => self.reconfirm(uri, index, turn, call, &step),
             Op::Complete { call, step } => self.complete(uri, index, turn, call, &step),

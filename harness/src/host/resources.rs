@@ -19,7 +19,7 @@ use crate::wire::json::{Value, json};
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
 use super::fault::Fault;
-use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, Wanted, etag, parent, within};
+use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, ODD, Wanted, etag, parent, within};
 
 /// What a URI of a file begins with.
 const SCHEME: &str = "file://";
@@ -92,10 +92,15 @@ impl RefHost {
     /// The path that a URI names, where every client may look.
     pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
         let path = self.place_of(uri)?;
-        let inside = within(&path, AREA)
-            || within(&path, KEPT)
-            || self.has(Fault::PathsEscape) && uri.contains("..");
-        if inside { Ok(path) } else { Err(denied()) }
+        let inside = |path: &str| [AREA, KEPT, ODD].iter().any(|folder| within(path, folder));
+        let escapes = self.has(Fault::PathsEscape) && uri.contains("..");
+        if !inside(&path) && !escapes {
+            return Err(denied());
+        }
+        // What counts is where it leads, and that is also what is used.
+        let real = self.files.real(&path);
+        let leads = inside(&real) || escapes || self.has(Fault::LinksFollowed);
+        if leads { Ok(real) } else { Err(denied()) }
     }
 
     /// The path that a request names, where its client may look.
@@ -113,7 +118,7 @@ impl RefHost {
             return path;
         }
         let path = self.path_of(call.text(name))?;
-        if path == AREA || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
+        if path == AREA || path == ODD || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
     }
 
     /// The path that a request names, if it was granted to the client; `None` where nothing has to
@@ -166,7 +171,14 @@ impl RefHost {
 
     /// Serves `resourceRead`. Source: root-channel.md; `resource.read.*`.
     pub(super) fn resource_read(&mut self, call: &Call) -> Reply {
-        let file = self.files.file(&self.path(call, "uri")?)?;
+        let path = self.path(call, "uri")?;
+        let hangs = match self.files.get(&path)? {
+            Node::Pipe => self.has(Fault::PipesHang),
+            Node::Large(_) => self.has(Fault::LargeReadsHang),
+            _ => false,
+        };
+        self.stalled |= hangs;
+        let file = self.files.file(&path)?;
         let text = str::from_utf8(&file.bytes).ok();
         // What is no text comes in base64, whatever was asked for.
         Ok(match text.filter(|_| call.text("encoding") != "base64") {
@@ -253,6 +265,9 @@ impl RefHost {
         let path = self.path(call, "uri")?;
         let node = self.files.get(&path)?;
         let mut result = json!({"uri": uri_of(&path), "type": node.kind()});
+        if let Node::Large(size) = node {
+            result["size"] = json!(size);
+        }
         if let Node::File(file) = node {
             result["size"] = json!(file.bytes.len());
             result["mtime"] = json!(file.at);

@@ -58,6 +58,9 @@ const QUIET: &[&str] = &[
     "chat/queuedMessagesReordered",
 ];
 
+/// How the id of an entry ends by which a call waits for a token.
+const AUTH: &str = "/auth";
+
 const ACTIVITY: u64 = 31;
 const IDLE: u64 = 1;
 const ERROR: u64 = 2;
@@ -108,10 +111,16 @@ impl RefHost {
 
     /// Makes the session's `inputNeeded` say what its chat waits for.
     fn roll_up_input(&mut self, session: &str, uri: &str) {
-        let wanted = blocks(uri, &self.state(uri)["activeTurn"]);
+        let mut wanted = blocks(uri, &self.state(uri)["activeTurn"]);
+        if self.has(Fault::ChallengeUnseen) {
+            wanted.retain(|entry| entry["kind"] != "toolAuthentication");
+        }
         let stale = |id: &String| !wanted.iter().any(|entry| entry["id"] == id.as_str());
         let mut gone = self.input_needed_ids(session, uri);
         gone.retain(stale);
+        if self.has(Fault::ChallengeStays) {
+            gone.retain(|id| !id.ends_with(AUTH));
+        }
         if !self.has(Fault::InputNeededStale) {
             for id in gone {
                 self.publish(session, json!({"type": "session/inputNeededRemoved", "id": id}));
@@ -324,7 +333,7 @@ fn tool_block(chat: &str, turn: &Value, call: &Value) -> Option<Value> {
     match call["status"].as_str()? {
         "pending-confirmation" => Some(entry("toolConfirmation", "/confirm")),
         "pending-result-confirmation" => Some(entry("toolConfirmation", "/result")),
-        "auth-required" => Some(entry("toolAuthentication", "/auth")),
+        "auth-required" => Some(entry("toolAuthentication", AUTH)),
         "running" if client.is_string() => {
             let mut entry = entry("toolClientExecution", "/client");
             entry["clientId"] = client.clone();

@@ -15,6 +15,7 @@ use super::automations::{new_automation, sound_update};
 use super::changesets;
 use super::configuration::{self, Frozen};
 use super::customizations::{entries, is_on};
+use super::door;
 use super::engine::{MAX_STORED_BYTES, RefHost};
 use super::errands::not_over;
 use super::fault::Fault;
@@ -119,7 +120,9 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("session/activeClientSet", plugin_room, "security.bounds"),
     rule("session/mcpServerStartRequested", turned_on, "session.customizations.toggle"),
+    rule("session/isArchivedChanged", extended, "version.x-prefix.not-required"),
     rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
+    rule("root/configChanged", door::guarded_setting, "dispatch.root.config-privilege"),
     rule("automation/createRequested", new_automation, "automation.create.scheme"),
     rule("automation/updateRequested", sound_update, "automation.update.unknown"),
     rule("automationRun/cancelRequested", not_over, "automation.run.cancel"),
@@ -447,6 +450,12 @@ fn turned_on(facts: &Facts) -> Result<(), String> {
     let meant = all.find(|(_, it)| it["id"] == facts.action["id"]);
     let on = meant.is_none_or(|(container, it)| is_on(container, it));
     require(on || facts.host.has(Fault::OffServersRun), "the server is turned off")
+}
+
+/// A host has nothing to say about this one, but a fault does.
+fn extended(facts: &Facts) -> Result<(), String> {
+    let extended = !facts.action["_meta"].is_null() || !facts.host.has(Fault::ExtensionsNeeded);
+    require(extended, "expected an extension of this host's in `_meta`")
 }
 
 fn session_config(facts: &Facts) -> Result<(), String> {

@@ -28,6 +28,9 @@ const NOT_STORED: &[(Fault, &[&str])] = &[
     (Fault::ToggleNotStored, &["session/customizationToggled"]),
 ];
 
+/// The kinds of attachments that have a type. Source: MessageAttachment.
+const KINDS: &[&str] = &["simple", "embeddedResource", "resource", "annotations", "chat"];
+
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
@@ -81,6 +84,12 @@ pub(super) fn reduce(
             let annotations = state.get_mut("annotations").and_then(Value::as_array_mut);
             for members in annotations.into_iter().flatten().filter_map(Value::as_object_mut) {
                 members.remove("range");
+            }
+        }
+        "chat/draftChanged" if faults.has(Fault::UnknownKindsDropped) => {
+            let attachments = state.pointer_mut("/draft/attachments").and_then(Value::as_array_mut);
+            if let Some(attachments) = attachments {
+                attachments.retain(|it| KINDS.iter().any(|kind| it["type"] == *kind));
             }
         }
         "chat/truncated" if faults.has(Fault::TruncationDropsOneMore) => {

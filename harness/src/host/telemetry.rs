@@ -27,6 +27,9 @@ pub(super) fn capabilities() -> Value {
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
+/// The severity of what is worth knowing.
+pub(super) const INFO: u64 = 9;
+
 /// Actions that are logged: the severity, and what is said.
 const LOGGED: &[(&str, u64, &str)] = &[
     ("session/ready", 9, "a session is ready"),
@@ -84,6 +87,14 @@ impl RefHost {
         if ENDS.contains(&action_type) {
             self.span(&about, *severity >= 17);
             self.measurement(&about);
+        }
+    }
+
+    /// Logs something that is no action, about a channel.
+    pub(super) fn log_of(&mut self, uri: &str, severity: u64, text: &str) {
+        if self.telemetered {
+            let about = self.about(uri);
+            self.log_record(severity, text, &about);
         }
     }
 

@@ -12,5 +12,6 @@
 
 pub mod client;
 pub mod errand;
+pub mod guise;
 pub mod mirror;
 pub mod serving;

@@ -72,7 +72,11 @@ impl Journal {
             }
             Event::Received(_) => self.counts.received += 1,
             Event::Fault { .. } => self.counts.faults += 1,
-            Event::Closed { .. } | Event::Cut { .. } | Event::Below { .. } | Event::Restarted => {}
+            Event::Refused(_)
+            | Event::Closed { .. }
+            | Event::Cut { .. }
+            | Event::Below { .. }
+            | Event::Restarted => {}
         }
         let line = self.recorder.record(at, &name, &event);
         let findings = self.oracle.observe(&Entry { line, at, conn: note.conn, event });

@@ -164,17 +164,16 @@ impl Proxy {
     async fn connection(&self, conn: ConnId, mut client: TcpStream) {
         let _ = client.set_nodelay(true);
         let shaken = timeout(SHAKING, self.shake(&mut client)).await;
-        let refused = |reason: String| self.act(|relay, _| relay.refused(conn, reason));
+        let failed = |reason: String| self.act(|relay, _| relay.failed(conn, reason));
         match shaken {
             Ok(Ok(Shaken { request, response, head, rest, mut host, early })) => {
+                let handshake = Handshake { request: request.lines, response: response.lines };
                 if response.status != 101 {
-                    let answer = response.lines.first().map_or("", String::as_str);
-                    refused(format!("expected HTTP 101 (WebSocket), the host answered `{answer}`"));
+                    self.act(|relay, _| relay.refused(conn, handshake));
                     let _ = client.write_all(&[head, rest].concat()).await;
                     refusal(&mut host, &mut client).await;
                     return;
                 }
-                let handshake = Handshake { request: request.lines, response: response.lines };
                 self.act(|relay, now| {
                     relay.open(conn, handshake);
                     relay.bytes(now, conn, Side::Host, &rest);
@@ -187,7 +186,7 @@ impl Proxy {
             }
             Ok(Err(Refusal { status, reason })) => {
                 if status == 502 {
-                    refused(reason.clone());
+                    failed(reason.clone());
                 }
                 let text = format!(
                     "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{reason}",
@@ -195,7 +194,7 @@ impl Proxy {
                 );
                 let _ = client.write_all(text.as_bytes()).await;
             }
-            Err(_) => refused(format!("no handshake within {SHAKING:?}")),
+            Err(_) => failed(format!("no handshake within {SHAKING:?}")),
         }
     }
 

@@ -232,8 +232,14 @@ impl Relay {
     }
 
     /// A connection could not be opened.
-    pub fn refused(&mut self, conn: ConnId, reason: String) {
+    pub fn failed(&mut self, conn: ConnId, reason: String) {
         let event = Event::Closed { by: Side::Host, code: None, reason };
+        self.notes.push(Note { conn, what: What::Event(event) });
+    }
+
+    /// The host has answered the handshake of a connection with something else.
+    pub fn refused(&mut self, conn: ConnId, handshake: Handshake) {
+        let event = Event::Refused(Box::new(handshake));
         self.notes.push(Note { conn, what: What::Event(event) });
     }
 

@@ -510,6 +510,7 @@ fn profiles(rows: &[Row], checks: &[Checked]) -> Vec<Profile> {
 fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
     let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
     let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let mut lighter = 0_u64;
     for row in rows.iter().filter(|row| row.profile == name) {
         *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
         if row.weight >= Weight::Essential {
@@ -520,6 +521,8 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
                 Outcome::Unchecked => unchecked += 1,
                 _ => {}
             }
+        } else if row.observations > 0 {
+            lighter += 1;
         }
     }
     let applicable = broken + untested + held;
@@ -543,6 +546,10 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
             (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
         }
         (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
+        (0, 0, 0) if lighter > 0 => (
+            Conformity::NotApplicable,
+            format!("{lighter} rules were tried, none of them a MUST or essential"),
+        ),
         (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
     };
     if unchecked > 0 {

@@ -246,6 +246,10 @@ impl Row {
         let line = line::read(text).ok()?;
         let (way, what, frame) = match &line.event {
             Event::Open { .. } => (Way::Across, "connection opened".to_owned(), None),
+            Event::Refused(handshake) => {
+                let answer = handshake.response.first().map_or("", String::as_str);
+                (Way::Across, format!("connection refused: {answer}"), None)
+            }
             Event::Sent(seen) => (Way::Out, what(seen.message()), Some(&*seen.frame)),
             Event::Received(seen) => (Way::In, what(seen.message()), Some(&*seen.frame)),
             Event::Below { way, seen } => {

@@ -54,8 +54,13 @@ pub fn secrets_of_target(target: &str) -> Vec<String> {
     let query = target.split_once('?').map_or("", |(_, query)| query);
     let query = query.split(['#', ' ']).next().unwrap_or_default();
     let members = query.split('&').filter_map(|member| member.split_once('='));
-    let secret = |name: &str| SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name));
-    members.filter(|(name, _)| secret(name)).map(|(_, value)| value.to_owned()).collect()
+    let secret = members.filter(|(name, _)| is_secret_parameter(name));
+    secret.map(|(_, value)| value.to_owned()).collect()
+}
+
+/// Whether the value of a member of a query is secret.
+pub fn is_secret_parameter(name: &str) -> bool {
+    SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
 /// What is secret. Clones know the same.

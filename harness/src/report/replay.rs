@@ -395,6 +395,7 @@ impl Replayed {
         match event {
             Event::Open { .. } => self.play.opened(at, conn),
             Event::Received(seen) => self.play.seen(at, conn, seen),
+            Event::Refused(handshake) => self.play.refused(at, conn, *handshake),
             Event::Closed { code, reason, .. } => self.play.closed(at, conn, code, &reason),
             Event::Sent(_)
             | Event::Below { .. }
@@ -408,7 +409,7 @@ impl Replayed {
     fn next_sent(&mut self, at: Duration) -> Option<Output> {
         loop {
             match self.play.poll_output(at)? {
-                Output::Open { conn, client } => {
+                Output::Open { conn, client, .. } => {
                     self.conns.insert(client, conn);
                 }
                 Output::Flood { .. }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::json::{Value, json};
 
+use crate::peer::guise::Guise;
 use crate::scenario::bind::Template;
 use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
@@ -12,7 +13,7 @@ use crate::wire::message::Message;
 use super::case::{Case, Output, Peer, Progress, Wait, Watch};
 use super::mailbox::{Item, Mailbox};
 use super::mangle;
-use super::task::{Act, PeerId, RawFrame, Settle, Task};
+use super::task::{Act, Entry, PeerId, RawFrame, Settle, Task};
 
 /// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
 const ACP_PING: &str = "_ahp-harness/ping";
@@ -60,7 +61,14 @@ impl Case {
             self.peers.iter_mut().for_each(|peer| peer.mailbox.arrive());
         }
         match task.act {
-            Act::Connect(peer) => self.connect(peer),
+            Act::Connect(peer) => self.connect(peer, Entry::Stands),
+            Act::Come { peer, credentials, origin, want } => {
+                let origin = origin.map(|origin| text_of(&self.fill(&origin)));
+                if let Some(peer) = self.peers.get_mut(peer) {
+                    peer.guise = Guise { credentials, origin };
+                }
+                self.connect(peer, want)
+            }
             Act::Request { peer, method, params, want, exact, keep } => {
                 let params = self.fill(&params);
                 self.created.asked(&method, &params);
@@ -195,16 +203,18 @@ impl Case {
         }
     }
 
-    pub(super) fn connect(&mut self, id: PeerId) -> Progress {
+    pub(super) fn connect(&mut self, id: PeerId, want: Entry) -> Progress {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
         if let Some(peer) = self.peers.get_mut(id) {
             peer.conn = Some(conn);
             peer.ended = None;
+            peer.refused = None;
             peer.answers.clear();
-            self.outputs.push_back(Output::Open { conn, client: peer.name.clone() });
+            let (client, guise) = (peer.name.clone(), peer.guise.clone());
+            self.outputs.push_back(Output::Open { conn, client, guise });
         }
-        Progress::Wait(Wait::Connected(id))
+        Progress::Wait(Wait::Connected(id, want))
     }
 
     pub(super) fn dispatch(

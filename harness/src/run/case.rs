@@ -8,6 +8,7 @@ use crate::wire::json::{Value, json};
 
 use crate::agent;
 use crate::peer::client::ClientEngine;
+use crate::peer::guise::Guise;
 use crate::scenario::bind::Bindings;
 use crate::scenario::parse::{Scenario, WORK};
 use crate::scenario::pattern::{Mismatch, Pattern, brief};
@@ -26,7 +27,7 @@ use super::observer::Observers;
 pub use super::output::Output;
 use super::serve::{Served, Witness};
 use super::side::Side;
-use super::task::{Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
+use super::task::{Entry, Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
 
 /// What a case needs to know before it begins.
 #[derive(Clone, Debug)]
@@ -114,6 +115,10 @@ pub(super) struct Peer {
     pub(super) asked: Option<VecDeque<(u64, Arc<Seen>)>>,
     /// How its connection ended, with the line.
     pub(super) ended: Option<(u64, String)>,
+    /// The HTTP status by which the host has refused its connection.
+    pub(super) refused: Option<u16>,
+    /// How it comes.
+    pub(super) guise: Guise,
     /// What it does for an agent.
     pub(super) served: Served,
 }
@@ -121,7 +126,7 @@ pub(super) struct Peer {
 /// What the current task waits for. What stands in the mailbox up to the line `looked` is not it.
 #[derive(Debug)]
 pub(super) enum Wait {
-    Connected(PeerId),
+    Connected(PeerId, Entry),
     Response { peer: PeerId, id: u64, want: Want, exact: bool, keep: Keep },
     Settled { peer: PeerId, seq: u64, settle: Settle, looked: u64 },
     Message { peer: PeerId, filter: Filter, mode: Mode, looked: u64 },
@@ -350,6 +355,21 @@ impl Case {
         self.advance(now);
     }
 
+    /// The host has refused the connection.
+    pub fn handle_refused(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        line: u64,
+        status: Option<u16>,
+        reason: &str,
+    ) {
+        if let Some(peer) = self.peer_of(conn) {
+            peer.refused = status;
+        }
+        self.handle_closed(now, conn, line, reason);
+    }
+
     /// The host is back, or could not be restarted.
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
@@ -400,6 +420,8 @@ impl Case {
             answers: VecDeque::new(),
             asked: serves.then(VecDeque::new),
             ended: None,
+            refused: None,
+            guise: Guise::default(),
             served: Served::of(&self.setup.side, self.peers.len()),
         });
         self.peers.len() - 1

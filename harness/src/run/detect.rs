@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Edge;
 use crate::scenario::capability::{
-    CAPABILITIES, Capability, EXTRAS, PROTECTED, SCRIPTS, Shown, TOKEN, agents, declares,
+    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, SCRIPTS, Shown, TOKEN, agents, declares,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
@@ -75,6 +75,22 @@ pub fn tokened(token: Option<&str>) -> Detected {
         None => "nobody named one for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
     };
     Detected::new(TOKEN, token.is_some(), how)
+}
+
+/// What nobody but the run can know: whether it was given, and with which members.
+pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
+    let row = capability::named(name).map(|row| row.shown);
+    let (names, option) = match row {
+        Some(Shown::Given(names, option)) => (names, option),
+        _ => (&[][..], ""),
+    };
+    let how = match members {
+        Some(_) => format!("the run was given it: {option}"),
+        None => format!("the run was not given it (hint: {option})"),
+    };
+    let pairs = names.iter().zip(members.unwrap_or_default());
+    let facts = pairs.map(|(member, value)| (format!("{name}.{member}"), (*value).to_owned()));
+    Detected { facts: facts.collect(), ..Detected::new(name, members.is_some(), how) }
 }
 
 /// What the first look found.
@@ -247,7 +263,8 @@ impl Detection {
             Shown::Handshake(member) => protocol.has_member(Of::Result("initialize"), member),
             Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
             Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
-            Shown::Thing(..) | Shown::Extra(_) | Shown::Token | Shown::Script => true,
+            Shown::Thing(..) | Shown::Extra(_) | Shown::Given(..) => true,
+            Shown::Token | Shown::Script => true,
         };
         for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
@@ -260,7 +277,7 @@ impl Detection {
                     detected.push(of_thing(row, members, find(result)));
                 }
                 // The run knows it, and not the host.
-                Shown::Token => {}
+                Shown::Token | Shown::Given(..) => {}
                 Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
                 Shown::Extra(name) => {
                     let listed = result["_meta"][EXTRAS].as_array();
@@ -370,7 +387,7 @@ mod tests {
             "agentWithoutFork",
             "multipleWorkingDirectories",
         ];
-        let things = ["telemetry.", "protected", "optional", "roaming", "script."];
+        let things = ["automations.", "telemetry.", "protected", "optional", "roaming", "script."];
         let declares = |provider| {
             let missing = missing(&result, provider, Some(-32602));
             let other = |name: &String| things.iter().all(|thing| !name.starts_with(thing));
@@ -385,7 +402,7 @@ mod tests {
         extended["_meta"] = json!({"ahp-script": ["canvas", "oven"]});
         let lacking = missing(&extended, None, None);
         let extra = |name: &&String| name.starts_with("script.");
-        assert_eq!(lacking.iter().filter(extra).count(), 6);
+        assert_eq!(lacking.iter().filter(extra).count(), 7);
         assert!(!lacking.contains(&"script.canvas".to_owned()));
 
         let agent = |name: &str, required: Value| {

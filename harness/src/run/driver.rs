@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::peer::errand::Errand;
-use crate::transcript::ConnId;
+use crate::transcript::{ConnId, Handshake};
 use crate::transport::below::Heard;
 use crate::transport::link::{Endpoint, Link, LinkEvent};
 
@@ -58,8 +58,8 @@ pub async fn play(
     loop {
         while let Some(output) = play.poll_output(now) {
             match output {
-                Output::Open { conn, .. } => {
-                    links.open.insert(conn, Link::connect(endpoint));
+                Output::Open { conn, guise, .. } => {
+                    links.open.insert(conn, Link::connect(endpoint, &guise));
                 }
                 Output::Send { conn, seen } => {
                     if let Some(link) = links.open.get_mut(&conn) {
@@ -130,6 +130,10 @@ pub async fn play(
         now = began.elapsed();
         match event {
             Some((conn, LinkEvent::Opened)) => play.opened(now, conn),
+            Some((conn, LinkEvent::Refused(response))) => {
+                links.open.remove(&conn);
+                play.refused(now, conn, Handshake { response, ..Handshake::default() });
+            }
             Some((conn, LinkEvent::Frame(frame))) => play.frame(now, conn, frame),
             Some((conn, LinkEvent::Ended { code, reason })) => {
                 links.open.remove(&conn);

@@ -5,6 +5,7 @@ use crate::agent::mode::Mode as AgentMode;
 use crate::agent::script::{CASE, HEADER, RELEASE};
 use crate::wire::json::{Value, json};
 
+use crate::peer::guise::Credentials;
 use crate::scenario::bind::{Mint, Template};
 use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::pattern::Pattern;
@@ -14,7 +15,7 @@ use crate::wire::channel::ROOT;
 
 use super::agent_steps;
 use super::case::Case;
-use super::task::{Act, Filter, Keep, Mode, PeerId, RawFrame, Settle, Task, Want};
+use super::task::{Act, Entry, Filter, Keep, Mode, PeerId, RawFrame, Settle, Task, Want};
 
 /// The tasks of one step.
 pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
@@ -25,7 +26,10 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Permit => agent_steps::permit(case, step),
         Verb::Disk => agent_steps::disk(case, step),
         Verb::Called => vec![Act::Called(step.count("times").unwrap_or_default())],
-        Verb::Connect => peers(case, step, "by").into_iter().map(Act::Connect).collect(),
+        Verb::Connect => {
+            let by = peers(case, step, "by").into_iter();
+            by.map(|peer| come(step, peer)).collect()
+        }
         Verb::Initialize => {
             let by = peers(case, step, "by");
             by.into_iter().flat_map(|peer| initialize(case, step, peer)).collect()
@@ -143,6 +147,16 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Include => Vec::new(),
     };
     acts.into_iter().map(|act| Task { step: Some(index), within, act }).collect()
+}
+
+fn come(step: &Step, peer: PeerId) -> Act {
+    let want = match (step.pattern("refused"), step.flag("perhaps")) {
+        (Some(status), _) => Entry::Refused(status.clone()),
+        (None, true) => Entry::Either,
+        (None, false) => Entry::Stands,
+    };
+    let credentials = step.text("credentials").and_then(Credentials::named).unwrap_or_default();
+    Act::Come { peer, credentials, origin: step.template("origin").cloned(), want }
 }
 
 pub(super) fn peers(case: &Case, step: &Step, member: &str) -> Vec<PeerId> {

@@ -7,7 +7,7 @@ use crate::scenario::pattern::{Mismatch, Pattern};
 use crate::scenario::source::Span;
 
 use super::case::{Case, Progress, Wait};
-use super::task::{PeerId, Settle, Want};
+use super::task::{Entry, PeerId, Settle, Want};
 
 /// One expectation that was not met, or a step before it that could not be taken.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,7 +33,10 @@ impl Case {
     pub(super) fn expired(&mut self, step: Option<usize>, wait: Wait) -> Progress {
         let limit = self.limit(step);
         let (peer, missing) = match &wait {
-            Wait::Connected(peer) => (*peer, "a connection".to_owned()),
+            Wait::Connected(peer, Entry::Refused(_)) => {
+                (*peer, "the connection to be refused".to_owned())
+            }
+            Wait::Connected(peer, _) => (*peer, "a connection".to_owned()),
             Wait::Response { want: Want::Anything, .. }
             | Wait::Answer { want: Want::Anything, .. }
             | Wait::Observers => return Progress::Done,

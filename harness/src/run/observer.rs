@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::peer::client::ClientEngine;
+use crate::peer::guise::Guise;
 use crate::transcript::{ConnId, Seen};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
@@ -122,7 +123,7 @@ impl Case {
         let engine = engine.speaking(edge);
         let observer = Observer { conn, engine, open: 0, asked: HashSet::new() };
         observers.here.push(observer);
-        self.outputs.push_back(Output::Open { conn, client: name });
+        self.outputs.push_back(Output::Open { conn, client: name, guise: Guise::default() });
     }
 
     /// The connection of an observer stands. Says whether it was one's.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::peer::errand::Errand;
+use crate::peer::guise::Guise;
 use crate::transcript::{ConnId, Seen};
 
 /// Something for the driver to do.
@@ -14,6 +15,8 @@ pub enum Output {
         conn: ConnId,
         /// The client's name.
         client: String,
+        /// How it comes.
+        guise: Guise,
     },
     /// Send a frame.
     Send {

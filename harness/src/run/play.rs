@@ -12,7 +12,7 @@ use litemap::LiteMap;
 use crate::ledger::Ledger;
 use crate::oracle::{Options, Oracle};
 use crate::scenario::parse::Step;
-use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{Below, ConnId, Entry, Event, Handshake, Seen, Side};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -139,7 +139,7 @@ impl Play {
         let at = self.at(now);
         let output = self.case.poll_output()?;
         match &output {
-            Output::Open { conn, client } => {
+            Output::Open { conn, client, .. } => {
                 self.clients.insert(*conn, client.clone());
             }
             Output::Send { conn, seen } => {
@@ -176,6 +176,16 @@ impl Play {
         self.live.insert(conn);
         self.record(at, conn, Event::open(client));
         self.case.handle_opened(at, conn);
+    }
+
+    /// The host has answered the handshake of a connection with something else.
+    pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: Handshake) {
+        let at = self.at(now);
+        let answer = handshake.response.first().map_or("nothing", String::as_str);
+        let reason = format!("expected HTTP 101 (WebSocket), the host answered {answer}");
+        let status = handshake.status();
+        let line = self.record(at, conn, Event::Refused(Box::new(handshake)));
+        self.case.handle_refused(at, conn, line, status, &reason);
     }
 
     /// A frame came.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
+use crate::peer::guise::Guise;
 use crate::transport::link::{Endpoint, Link, LinkEvent};
 use crate::wire::message::{Decoded, Message, decode};
 use crate::wire::version::Version;
@@ -113,11 +114,12 @@ async fn held(
     look: &mut Detection,
     limit: Duration,
 ) -> Result<Look, ProbeError> {
-    let mut link = Link::connect(endpoint);
+    let mut link = Link::connect(endpoint, &Guise::default());
     let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
     match timeout(limit.max(Duration::from_secs(5)), next(&mut link)).await {
         Ok(LinkEvent::Opened) => {}
         Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
+        Ok(LinkEvent::Refused(head)) => return unreachable(refused(&head)),
         Ok(LinkEvent::Frame(_)) | Err(_) => {
             return unreachable("no WebSocket handshake in time".to_owned());
         }
@@ -130,7 +132,7 @@ async fn held(
             match next(&mut link).await {
                 LinkEvent::Frame(frame) => look.handle_frame(&frame),
                 LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
-                LinkEvent::Opened => {}
+                LinkEvent::Opened | LinkEvent::Refused(_) => {}
             }
         }
         Look::Over
@@ -138,6 +140,11 @@ async fn held(
     let ended = timeout(limit, conversation).await.unwrap_or(Look::Over);
     link.close(limit).await;
     Ok(ended)
+}
+
+fn refused(head: &[String]) -> String {
+    let answer = head.first().map_or("nothing", String::as_str);
+    format!("expected HTTP 101 (WebSocket), the host answered {answer}")
 }
 
 async fn next(link: &mut Link) -> LinkEvent {
@@ -153,11 +160,12 @@ pub async fn probe_agent(
     shown: &str,
     limit: Duration,
 ) -> Result<Found, ProbeError> {
-    let mut link = Link::connect(endpoint);
+    let mut link = Link::connect(endpoint, &Guise::default());
     let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
     match timeout(limit, next(&mut link)).await {
         Ok(LinkEvent::Opened) => {}
         Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
+        Ok(LinkEvent::Refused(head)) => return unreachable(refused(&head)),
         Ok(LinkEvent::Frame(_)) | Err(_) => return unreachable("no connection in time".to_owned()),
     }
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
@@ -174,7 +182,7 @@ pub async fn probe_agent(
                     }
                 }
                 LinkEvent::Ended { reason, .. } => return Err(reason),
-                LinkEvent::Opened => {}
+                LinkEvent::Opened | LinkEvent::Refused(_) => {}
             }
         }
     };

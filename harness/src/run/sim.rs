@@ -9,10 +9,12 @@ use crate::agent::acp::{self, Agent, Output as Said};
 use crate::agent::mcp::TOOL;
 use crate::agent::mode::Mode;
 use crate::host::auth;
+use crate::host::door;
 use crate::host::engine::{Config, RefHost};
+use crate::host::files;
 use crate::host::{Host, Output as HostOutput};
 use crate::scenario::parse::Scenario;
-use crate::transcript::{Below, ConnId, Seen};
+use crate::transcript::{Below, ConnId, Handshake, Seen};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -20,7 +22,7 @@ use crate::wire::version::Version;
 
 use super::act::padded;
 use super::case::Output;
-use super::detect::{self, Detection, Found};
+use super::detect::{self, Detected, Detection, Found};
 use super::play::{Play, Verdict};
 use super::side::Side;
 
@@ -44,6 +46,7 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
     let mut config = Config {
         seed,
         epoch_ms: u64::try_from(epoch.as_millis()).unwrap_or_default(),
+        tokens: door::TOKENS.iter().map(|token| (*token).to_owned()).collect(),
         ..Config::default()
     };
     for (name, value) in &scenario.host {
@@ -79,7 +82,20 @@ pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
     }
     let mut host = RefHost::new(speaking(Config::default(), version));
     let found = look(&mut host, &[version.to_string()], None);
-    detect::facts(&found.detected.unwrap_or_default(), Some(auth::TOKEN.1))
+    let mut detected = found.detected.unwrap_or_default();
+    detected.extend(given());
+    detect::facts(&detected, Some(auth::TOKEN.1))
+}
+
+/// What a run on reference hosts is given.
+pub fn given() -> Vec<Detected> {
+    let (key, value) = door::GUARDED;
+    Vec::from([
+        detect::given("credentials", Some(&[])),
+        detect::given("otherCredentials", Some(&[])),
+        detect::given("guardedSetting", Some(&[key, value])),
+        detect::given("files", Some(&[files::ODD_URI])),
+    ])
 }
 
 /// What a scenario knows of the reference agent in memory; nothing in AHP.
@@ -258,9 +274,17 @@ fn to_host(
     while let Some(output) = play.poll_output(now) {
         moved = true;
         match output {
-            Output::Open { conn, .. } => {
-                host.handle_open(now, conn);
-                play.opened(now, conn);
+            Output::Open { conn, guise, .. } => {
+                match host.admit(now, conn, &door::headers(&guise)) {
+                    Ok(()) => {
+                        host.handle_open(now, conn);
+                        play.opened(now, conn);
+                    }
+                    Err(status) => {
+                        let response = vec![door::refusal(status)];
+                        play.refused(now, conn, Handshake { response, ..Handshake::default() });
+                    }
+                }
             }
             Output::Send { conn, seen } => host.handle_frame(now, conn, &seen.frame),
             Output::Flood { conn, bytes } => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::peer::guise::Credentials;
 use crate::peer::serving::Offers;
 use crate::wire::json::Value;
 
@@ -31,6 +32,17 @@ pub enum Want {
     Closed,
     /// Any answer at all: cleaning up judges nothing.
     Anything,
+}
+
+/// What opening a connection has to lead to.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// That it stands.
+    Stands,
+    /// That it stands or is refused.
+    Either,
+    /// That it is refused with a status that looks like this.
+    Refused(Pattern),
 }
 
 /// What becomes of a result besides being matched.
@@ -145,6 +157,17 @@ pub(super) const PATIENCE: u32 = 5;
 pub enum Act {
     /// Opens a connection and waits until it stands.
     Connect(PeerId),
+    /// The same in a guise, which the client keeps.
+    Come {
+        /// Who comes.
+        peer: PeerId,
+        /// By which credentials.
+        credentials: Credentials,
+        /// From which page.
+        origin: Option<Template>,
+        /// What has to come of it.
+        want: Entry,
+    },
     /// Sends a request and waits for its answer.
     Request {
         /// Who sends it.

@@ -8,25 +8,13 @@ use crate::scenario::pattern::{Pattern, brief};
 use crate::transcript::Seen;
 use crate::wire::message::{Kind, Message};
 
-use super::case::{Case, Peer, Progress, Wait, params};
-use super::task::{Filter, Keep, Mode, PeerId, Settle, Want};
+use super::case::{Case, Progress, Wait, params};
+use super::task::{Entry, Filter, Keep, Mode, PeerId, Settle, Want};
 
 impl Case {
     pub(super) fn check(&mut self, step: Option<usize>, wait: Wait) -> Progress {
         match wait {
-            Wait::Connected(peer) => match self.peers.get(peer) {
-                Some(found) if found.connected => Progress::Done,
-                Some(Peer { ended: Some((line, reason)), .. }) => {
-                    let (line, reason) = (*line, reason.clone());
-                    let mut failure = self.failure_at(
-                        step,
-                        format!("client `{}`: could not connect: {reason}", self.name(peer)),
-                    );
-                    failure.lines.push(line);
-                    Progress::Failed(failure)
-                }
-                _ => Progress::Wait(wait),
-            },
+            Wait::Connected(peer, want) => self.check_connected(step, peer, want),
             Wait::Response { peer, id, want, exact, keep } => {
                 let found = self.peers.get_mut(peer).and_then(|peer| peer.take_answer(id));
                 match found {
@@ -85,6 +73,44 @@ impl Case {
             Wait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             Wait::Looked { token, text } => self.check_looked(step, token, text),
             Wait::Called(times) => self.check_called(step, times),
+        }
+    }
+
+    fn check_connected(&mut self, step: Option<usize>, id: PeerId, want: Entry) -> Progress {
+        let name = self.name(id);
+        let Some(peer) = self.peers.get(id) else { return Progress::Done };
+        let (connected, refused) = (peer.connected, peer.refused);
+        let ended = peer.ended.clone();
+        match (want, ended) {
+            (Entry::Stands | Entry::Either, _) if connected => Progress::Done,
+            (Entry::Refused(status), _) if connected => {
+                let wrong = "expected the host to refuse the connection, it stands";
+                let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
+                failure.span = status.span;
+                failure.lines.push(self.last_line);
+                Progress::Failed(failure)
+            }
+            (want, None) => Progress::Wait(Wait::Connected(id, want)),
+            (Entry::Stands, Some((line, reason))) => {
+                let wrong = format!("client `{name}`: could not connect: {reason}");
+                let mut failure = self.failure_at(step, wrong);
+                failure.lines.push(line);
+                Progress::Failed(failure)
+            }
+            (Entry::Either, Some(_)) => Progress::Done,
+            (Entry::Refused(pattern), Some((line, _))) => {
+                let status = refused.map_or(Value::from("closed"), Value::from);
+                match pattern.matches(Some(&status), &self.bindings, false) {
+                    Ok(bound) => {
+                        self.bind(&pattern, bound);
+                        self.observed(step);
+                        Progress::Done
+                    }
+                    Err(miss) => {
+                        Progress::Failed(self.mismatch(step, &name, "status", line, &miss))
+                    }
+                }
+            }
         }
     }
 

@@ -42,6 +42,8 @@ pub enum Shown {
     Thing(&'static [&'static str], fn(&Value) -> Option<Value>),
     /// Nobody declares it: a turn that a script fails on purpose fails as the script says.
     Script,
+    /// Nobody declares it: the run was given it, by an option that is named, with members that a scenario can use.
+    Given(&'static [&'static str], &'static str),
     /// Nobody declares it: the run was given a token for the resource of the protected agent.
     Token,
 }
@@ -85,6 +87,10 @@ impl fmt::Display for Shown {
                 "the answer to `initialize`, or the root's state, has it; bound are {}",
                 members.join(", ")
             ),
+            Shown::Given([], option) => write!(f, "the run is given it by {option}"),
+            Shown::Given(members, option) => {
+                write!(f, "the run is given it by {option}; bound are {}", members.join(", "))
+            }
             Shown::Token => write!(
                 f,
                 "`--authenticate` names a token for `${{{PROTECTED}.resource}}`; bound to `${{{TOKEN}}}`"
@@ -103,6 +109,17 @@ pub const ABILITIES: &[&str] = &["shell", "read", "write", "edit", "mcp", "ask",
 /// Every capability that a scenario may need.
 pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "automations", shown: Shown::Handshake("automations") },
+    Capability {
+        name: "automations.schedules",
+        shown: Shown::Thing(&[], |result| schedules(result).cloned()),
+    },
+    Capability {
+        name: "automations.everyMinute",
+        shown: Shown::Thing(&[], |result| {
+            let least = |it: &&Value| it["minIntervalMinutes"].as_u64().unwrap_or(0);
+            schedules(result).filter(|it| least(it) <= 1).cloned()
+        }),
+    },
     Capability { name: "telemetry", shown: Shown::Handshake("telemetry") },
     Capability { name: "multipleChats", shown: Shown::Agent(&["multipleChats"]) },
     Capability { name: "multipleChats.fork", shown: Shown::Agent(&["multipleChats", "fork"]) },
@@ -230,6 +247,28 @@ pub const CAPABILITIES: &[Capability] = &[
         }),
     },
     Capability { name: TOKEN, shown: Shown::Token },
+    Capability {
+        name: "credentials",
+        shown: Shown::Given(&[], "`--token`, or credentials in `--header` or `--url`"),
+    },
+    Capability {
+        name: "otherCredentials",
+        shown: Shown::Given(&[], "`--other-token`, of somebody else who may come in"),
+    },
+    Capability {
+        name: "files",
+        shown: Shown::Given(
+            &["folder"],
+            "`--files INSIDE OUTSIDE`, where on the host's disk odd files can be put",
+        ),
+    },
+    Capability {
+        name: "guardedSetting",
+        shown: Shown::Given(
+            &["key", "value"],
+            "`--guarded-setting KEY=VALUE`, what the other token may not set so",
+        ),
+    },
     Capability { name: "script.recall", shown: Shown::Extra("recall") },
     Capability { name: "script.activity", shown: Shown::Extra("activity") },
     Capability { name: "script.background", shown: Shown::Extra("background") },
@@ -237,7 +276,13 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "script.crash", shown: Shown::Extra("crash") },
     Capability { name: "script.worker", shown: Shown::Extra("worker") },
     Capability { name: "script.by-reference", shown: Shown::Extra("by-reference") },
+    Capability { name: "script.auth", shown: Shown::Extra("auth") },
 ];
+
+/// What is said of schedules, where there are any.
+fn schedules(result: &Value) -> Option<&Value> {
+    Some(&result["automations"]["schedules"]).filter(|it| it.is_object())
+}
 
 /// A signal's channel, or a template of it.
 fn signal(result: &Value, name: &str) -> Option<Value> {
@@ -284,7 +329,7 @@ fn guarded(result: &Value, pick: fn(&[Value]) -> Option<&Value>) -> Option<Value
 /// The names that a scenario can use which needs a capability.
 pub fn bound(name: &str) -> Vec<String> {
     match named(name).map(|row| row.shown) {
-        Some(Shown::Thing(members, _)) => {
+        Some(Shown::Thing(members, _) | Shown::Given(members, _)) => {
             members.iter().map(|member| format!("{name}.{member}")).collect()
         }
         Some(Shown::Token) => vec![TOKEN.to_owned()],

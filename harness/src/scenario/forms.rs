@@ -13,6 +13,8 @@ pub enum Form {
     Binds,
     /// A text without holes.
     Text,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
     /// A list of texts, or one.
     Texts,
     /// `true` or `false`.

@@ -11,6 +11,7 @@
 
 pub mod bind;
 pub mod capability;
+mod common;
 pub mod forms;
 mod given;
 pub mod listing;

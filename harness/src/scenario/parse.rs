@@ -490,6 +490,14 @@ impl Parser<'_> {
                 fits.then_some(Given::Names(names))
             }
             Form::Binds | Form::Text => node.as_str().map(|text| Given::Text(text.to_owned())),
+            Form::OneOf(words) => {
+                let word = node.as_str().filter(|word| words.contains(word));
+                if word.is_none() {
+                    wrong_form(self.errors, node, &format!("one of {}", words.join(", ")));
+                    return None;
+                }
+                word.map(|word| Given::Text(word.to_owned()))
+            }
             Form::Texts => Some(Given::Names(texts(node))),
             Form::Flag => node.to_value().as_bool().map(Given::Flag),
             Form::Duration => return self.duration(node).map(Given::Duration),
@@ -577,7 +585,7 @@ fn expected(form: Form) -> &'static str {
         Form::Client => "the name of one client",
         Form::Clients => "a client or a list of them, such as `[A, B]`",
         Form::Binds => "a name",
-        Form::Text => "a text",
+        Form::Text | Form::OneOf(_) => "a text",
         Form::Texts => "a text or a list of texts",
         Form::Flag => "`true` or `false`",
         Form::Duration => "a duration such as `250ms`, `2s` or `1m`",

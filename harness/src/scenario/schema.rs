@@ -82,6 +82,7 @@ fn form(field: &Field) -> Value {
             json!({"oneOf": [text, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
         }
         Form::Flag => json!({"type": "boolean"}),
+        Form::OneOf(words) => json!({"enum": words}),
         Form::Duration => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
         Form::Count => json!({"type": "integer", "minimum": 0}),
         Form::Template => json!({}),

@@ -4,9 +4,14 @@
 
 use crate::wire::version::Standard;
 
+use super::common::{
+    AS, AT, BY, CHANNEL, CLOSED, ERROR, EXACT, METHOD, OFFERS, ON, RESULT, RULE, SPEC, TOKENS,
+    TYPE, WHERE, WITHIN,
+};
 pub use super::forms::{Field, Form};
 use super::forms::{field, needed, wanted};
 pub use super::members::{FRAGMENT, SCENARIO, SETTINGS};
+use crate::peer::guise::Credentials;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -94,51 +99,16 @@ pub struct VerbRow {
     pub doc: &'static str,
 }
 
-const RULE: Field = field("rule", Form::Text, "the requirement that this step alone proves");
-const SPEC: Field = field(
-    "spec",
-    Form::Text,
-    "the versions at which the step is taken, such as `>=0.5.1`; it is left out at others",
-);
-const WITHIN: Field =
-    field("within", Form::Duration, "how long to wait, instead of the run's limit");
-const BY: Field = needed("by", Form::Client, "the client that acts");
-const AT: Field = needed("at", Form::Clients, "the clients that have to see it, each for itself");
-const CHANNEL: Field = needed("channel", Form::Template, "the channel's URI");
-const RESULT: Field = wanted(
-    "result",
-    Form::Pattern,
-    "what the result has to look like; beside `error`, if there is one",
-);
-const ERROR: Field =
-    wanted("error", Form::Pattern, "that it fails, and what the error has to look like");
-const CLOSED: Field = wanted(
-    "closed",
-    Form::Flag,
-    "that the host closes the connection instead; beside `error`, either of the two",
-);
-const TOKENS: Field = field(
-    "tokens",
-    Form::Flag,
-    "`false`: the tokens of the run are not pushed after the handshake, as they are otherwise",
-);
-const AS: Field = field("as", Form::Binds, "the name to bind the result to");
-const TYPE: Field = field("type", Form::Text, "the type of an action, such as `chat/delta`");
-const METHOD: Field =
-    field("method", Form::Text, "the method of a notification, such as `root/sessionAdded`");
-const ON: Field = field("channel", Form::Template, "the channel it has to be on");
-const WHERE: Field = field(
-    "where",
-    Form::Pattern,
-    "what the message's params have to look like: for an action the envelope, so `{ action: … }`",
-);
-const EXACT: Field = field("exact", Form::Flag, "objects may have no other members");
-
-const OFFERS: Field = field(
-    "offers",
-    Form::Text,
-    "what the client offers an agent: `nothing` (unless given), `fs`, `fs-terminal` or `all`",
-);
+/// What an agent that asks for permission may be answered.
+const ANSWERS: &[&str] = &[
+    "allow-once",
+    "allow-always",
+    "reject-once",
+    "reject-always",
+    "cancelled",
+    "unknown",
+    "error",
+];
 
 /// Every verb.
 pub const VERBS: &[VerbRow] = &[
@@ -147,7 +117,32 @@ pub const VERBS: &[VerbRow] = &[
         name: "connect",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that connect"), RULE, SPEC],
+        fields: &[
+            needed("by", Form::Clients, "the clients that connect"),
+            field(
+                "credentials",
+                Form::OneOf(Credentials::WORDS),
+                "whose they come with, from here on: `own` (unless given), `other`, `wrong` or `none`",
+            ),
+            field(
+                "origin",
+                Form::Template,
+                "the page that they say they come from, as browsers do",
+            ),
+            wanted(
+                "refused",
+                Form::Pattern,
+                "that the host refuses the WebSocket handshake, and with which HTTP status; `closed` where it gives none",
+            ),
+            field(
+                "perhaps",
+                Form::Flag,
+                "the host may refuse it here already; what follows then finds the connection closed",
+            ),
+            WITHIN,
+            RULE,
+            SPEC,
+        ],
         doc: "opens connections and sends nothing on them",
     },
     VerbRow {
@@ -615,8 +610,8 @@ pub const VERBS: &[VerbRow] = &[
             BY,
             needed(
                 "answer",
-                Form::Text,
-                "allow-once, allow-always, reject-once, reject-always, cancelled, unknown or error",
+                Form::OneOf(ANSWERS),
+                "which; `unknown` names an option that is not there",
             ),
             WITHIN,
             RULE,

@@ -5,6 +5,7 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::peer::guise::Guise;
 use crate::wire::frame::Frame;
 
 use super::process::{self, Start};
@@ -29,11 +30,11 @@ pub enum Link {
 }
 
 impl Link {
-    /// Begins to connect.
-    pub fn connect(endpoint: &Endpoint) -> Link {
+    /// Begins to connect, in this guise; a process that is started knows none.
+    pub fn connect(endpoint: &Endpoint, guise: &Guise) -> Link {
         match endpoint {
             Endpoint::Socket(endpoint) => {
-                Link::Socket(Box::new(websocket::Link::connect(endpoint)))
+                Link::Socket(Box::new(websocket::Link::connect(endpoint, guise)))
             }
             Endpoint::Process(start) => Link::Process(Box::new(process::Link::start(start))),
         }

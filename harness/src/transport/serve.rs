@@ -1,17 +1,20 @@
 //! A host engine on a port: every connection is a task, the engine is one more.
 
+use std::io::Cursor;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use litemap::LiteMap;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, frame::coding::CloseCode};
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
-use crate::host::{Host, Output};
+use crate::host::{Host, Output, door};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
@@ -25,8 +28,18 @@ const OUTBOX: usize = 100_000;
 /// A wait that never ends, for an engine that waits for nothing.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Longest head of a request that opens a connection.
+const MAX_HEAD: usize = 64 << 10;
+/// How long a handshake may take.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// A connection whose beginning has been read before.
+type Socket = tokio::io::Join<tokio::io::Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf>;
+
 /// What reaches the engine.
 enum Inward {
+    /// With these headers; the answer is the HTTP status that refuses it.
+    Admit(ConnId, Vec<(String, String)>, oneshot::Sender<Result<(), u16>>),
     Open(ConnId, mpsc::Sender<Outward>),
     Frame(ConnId, Frame),
     Closed(ConnId),
@@ -91,7 +104,8 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<Inward>) {
 
 async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward>) {
     let _ = stream.set_nodelay(true);
-    let Ok(mut socket) = accept_async_with_config(stream, Some(config())).await else {
+    let Some(mut socket) = timeout(HEAD, admitted(conn, stream, &inward)).await.ok().flatten()
+    else {
         return;
     };
     let (outward, mut outbox) = mpsc::channel(OUTBOX);
@@ -127,9 +141,45 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
     let _ = inward.send(Inward::Closed(conn)).await;
 }
 
+/// Shakes hands, where the engine lets the client in. It is asked before anything is answered, so that the head of the
+/// request is read here and read again by those who upgrade the connection.
+async fn admitted(
+    conn: ConnId,
+    stream: TcpStream,
+    inward: &mpsc::Sender<Inward>,
+) -> Option<WebSocketStream<Socket>> {
+    let (mut from, mut to) = stream.into_split();
+    let mut begun = Vec::new();
+    let end = loop {
+        if let Some(end) = memchr::memmem::find(&begun, b"\r\n\r\n") {
+            break end;
+        }
+        if begun.len() > MAX_HEAD || from.read_buf(&mut begun).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8_lossy(begun.get(..end)?).into_owned();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let headers = head.lines().skip(1).filter_map(header).collect();
+    let (answer, said) = oneshot::channel();
+    inward.send(Inward::Admit(conn, headers, answer)).await.ok()?;
+    if let Err(status) = said.await.ok()? {
+        let line = door::refusal(status);
+        let answer = format!("{line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        let _ = to.write_all(answer.as_bytes()).await;
+        let _ = to.shutdown().await;
+        return None;
+    }
+    let socket = tokio::io::join(Cursor::new(begun).chain(from), to);
+    accept_async_with_config(socket, Some(config())).await.ok()
+}
+
 /// Writes what waits, in one go; false where the connection is over.
 async fn write(
-    socket: &mut WebSocketStream<TcpStream>,
+    socket: &mut WebSocketStream<Socket>,
     first: Outward,
     outbox: &mut mpsc::Receiver<Outward>,
 ) -> bool {
@@ -169,6 +219,9 @@ async fn engine(
         let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
             inward = inbox.recv() => match inward {
+                Some(Inward::Admit(conn, headers, answer)) => {
+                    let _ = answer.send(host.admit(began.elapsed(), conn, &headers));
+                }
                 Some(Inward::Open(conn, client)) => {
                     clients.insert(conn, client);
                     host.handle_open(began.elapsed(), conn);

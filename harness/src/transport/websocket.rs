@@ -11,12 +11,16 @@ use futures_util::{Sink, Stream};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 pub use tokio_tungstenite::tungstenite::http::Uri;
-use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Response};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
+use crate::peer::guise::{Credentials, Guise};
 use crate::wire::frame::Frame;
+
+/// Headers of a handshake, names and values.
+pub type Headers = Vec<(String, String)>;
 
 /// Where a host listens, and what is said to it before the first frame.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +28,20 @@ pub struct Endpoint {
     /// `ws://` or `wss://`, with path and query as given.
     pub url: String,
     /// Further headers of the handshake.
-    pub headers: Vec<(String, String)>,
+    pub headers: Headers,
+    /// URL and headers of clients that come with other credentials.
+    pub others: Vec<(Credentials, String, Headers)>,
+}
+
+impl Endpoint {
+    /// URL and headers of a client that comes like this.
+    fn door(&self, guise: &Guise) -> (String, Headers) {
+        let other = self.others.iter().find(|(known, ..)| *known == guise.credentials);
+        let (url, headers) =
+            other.map_or((&self.url, &self.headers), |(_, url, headers)| (url, headers));
+        let origin = guise.origin.iter().map(|origin| ("Origin".to_owned(), origin.clone()));
+        (url.clone(), headers.iter().cloned().chain(origin).collect())
+    }
 }
 
 /// Largest message taken from a host.
@@ -39,6 +56,8 @@ const WRITE_BUFFER: usize = 0;
 pub enum LinkEvent {
     /// It stands.
     Opened,
+    /// The host answered the handshake with something else: the lines of the answer's head.
+    Refused(Vec<String>),
     /// A frame came.
     Frame(Frame),
     /// It ended, or could not be opened.
@@ -80,11 +99,11 @@ pub fn config() -> WebSocketConfig {
 
 impl Link {
     /// Begins to connect.
-    pub fn connect(endpoint: &Endpoint) -> Link {
-        let endpoint = endpoint.clone();
+    pub fn connect(endpoint: &Endpoint, guise: &Guise) -> Link {
+        let (url, headers) = endpoint.door(guise);
         let future = async move {
-            let mut request = endpoint.url.as_str().into_client_request()?;
-            for (name, value) in &endpoint.headers {
+            let mut request = url.as_str().into_client_request()?;
+            for (name, value) in &headers {
                 let name: HeaderName = name.parse().map_err(tungstenite_http)?;
                 let value: HeaderValue = value.parse().map_err(tungstenite_http)?;
                 request.headers_mut().append(name, value);
@@ -132,7 +151,10 @@ impl Link {
                 }
                 Poll::Ready(Err(error)) => {
                     self.state = State::Ended;
-                    Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
+                    Poll::Ready(match error {
+                        Error::Http(response) => LinkEvent::Refused(head(&response)),
+                        error => LinkEvent::Ended { code: None, reason: explain(&error) },
+                    })
                 }
             },
             State::Open(_) => match self.poll_open(cx) {
@@ -197,12 +219,19 @@ fn tungstenite_http(error: impl Into<tokio_tungstenite::tungstenite::http::Error
     Error::HttpFormat(error.into())
 }
 
+/// The head of an answer, a line each. What it wants a browser to keep is nobody's business.
+fn head<T>(response: &Response<T>) -> Vec<String> {
+    let mut lines = vec![format!("{:?} {}", response.version(), response.status())];
+    lines.extend(response.headers().iter().map(|(name, value)| match name.as_str() {
+        "set-cookie" => format!("{name}: (left out)"),
+        _ => format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())),
+    }));
+    lines
+}
+
 /// An error of the transport, in the words of somebody who only knows the URL.
 fn explain(error: &Error) -> String {
     match error {
-        Error::Http(response) => {
-            format!("expected HTTP 101 (WebSocket), the host answered {}", response.status())
-        }
         Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             "connection refused: nothing listens there".to_owned()
         }

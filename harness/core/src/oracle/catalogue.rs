@@ -584,6 +584,10 @@ catalogue! {
         ["telemetry.payload", "telemetry.scheme"]
         "Each signal has a payload of its kind, on a channel whose URI begins with `ahp-otlp:`. \
          Implied by the types, so only noted. Source: telemetry-channel.md, wire format.";
+    TelemetryAddresses "telemetry.no-canvas-address" Must "L10"
+        ["chat.canvas.url-redacted"]
+        "No log record holds the address that a canvas is shown at, which may let whoever has it in. \
+         Source: CanvasState.url.";
     SideChannel "mcp.side-channel" Essential "L11"
         ["session.customizations.mcp.channel-cleared"]
         "An MCP server has a side channel only with a capability that may be used on it, and loses it \

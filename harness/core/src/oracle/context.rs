@@ -109,7 +109,7 @@ impl Context {
             Event::Closed { .. } => self.closed(emit),
             Event::Restarted => self.restarted(emit),
             Event::Below { way, seen } => emit(self, &Step::Below { way: *way, seen }),
-            Event::Cut { .. } | Event::Fault { .. } => {}
+            Event::Refused(_) | Event::Cut { .. } | Event::Fault { .. } => {}
         }
     }
 

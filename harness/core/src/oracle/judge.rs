@@ -171,7 +171,7 @@ impl Families {
                 (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),
                 (ENVELOPE, Box::new(internals::Internals)),
                 (FRAME, Box::new(published::Published::default())),
-                (RARE, Box::new(telemetry::Telemetry::default())),
+                (ENVELOPE, Box::new(telemetry::Telemetry::default())),
                 (ENVELOPE, Box::new(reconnect::Reconnect::default())),
                 (FOLDING, Box::new(translation::Translation::default())),
             ],

@@ -1,14 +1,18 @@
 //! Telemetry as it was subscribed to: the payload of each signal, log records from their level on.
 //!
-//! A level is known by the URI that it expands to: the host's template with each name of a level.
+//! A level is known by the URI that it expands to: the host's template with each name of a level. Addresses of canvases are known
+//! from their states, and in no log record, whichever of the two comes first.
 //!
 //! Knows: templates, severities. Never knows: what is logged, or who listens.
 //!
 //! Start at [`Telemetry`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
-use crate::transcript::ConnId;
+use crate::transcript::{ConnId, Seen};
+use crate::wire::channel::ChannelKind;
+use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::template::{expand, uses};
@@ -23,9 +27,12 @@ use super::step::Step;
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
+/// The notification of log records.
+const LOGS: &str = "otlp/exportLogs";
+
 /// What the notifications of a signal carry. Source: OTLP/JSON, the export requests.
 const PAYLOADS: &[(&str, &str)] = &[
-    ("otlp/exportLogs", "resourceLogs"),
+    (LOGS, "resourceLogs"),
     ("otlp/exportTraces", "resourceSpans"),
     ("otlp/exportMetrics", "resourceMetrics"),
 ];
@@ -35,10 +42,20 @@ const SCHEME: &str = "ahp-otlp:";
 /// Channels of levels that are remembered of one connection: every level, in either case.
 const CASES: usize = 2;
 
-/// The least severity of each channel that a level expands to, by connection.
+/// Addresses that are looked for, and log records that are looked through once more for a new one.
+const MAX_KEPT: usize = 200;
+/// A shorter address may stand anywhere.
+const MIN_ADDRESS: usize = 10;
+
+/// What is known of telemetry, and what must not be in it.
 #[derive(Default)]
 pub(super) struct Telemetry {
+    /// The least severity of each channel that a level expands to, by connection.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
+    /// Where canvases are shown, with the line that tells it.
+    addresses: Vec<(String, u64)>,
+    /// The latest log records.
+    logs: VecDeque<(u64, Arc<Frame>)>,
 }
 
 impl Check for Telemetry {
@@ -54,6 +71,18 @@ impl Check for Telemetry {
                     payload(cx, method, params, out);
                     self.records(cx, params, out);
                 }
+                if *method == LOGS {
+                    self.logged(cx, seen, out);
+                }
+            }
+            Step::Envelope(delivery) => {
+                let action = &delivery.value["action"];
+                if action["type"] == "canvas/stateChanged" {
+                    self.shown(cx, &action["canvas"], out);
+                }
+            }
+            Step::Snapshot { kind: Some(ChannelKind::Canvas), state, .. } => {
+                self.shown(cx, state, out);
             }
             Step::Closed => drop(self.levels.remove(&cx.now.conn)),
             _ => {}
@@ -62,6 +91,33 @@ impl Check for Telemetry {
 }
 
 impl Telemetry {
+    /// A canvas is shown somewhere.
+    fn shown(&mut self, cx: &Context, canvas: &Value, out: &mut Sink) {
+        let Some(url) = canvas["url"].as_str().filter(|url| url.len() >= MIN_ADDRESS) else {
+            return;
+        };
+        let known = self.addresses.iter().any(|(known, _)| known == url);
+        if known || self.addresses.len() >= MAX_KEPT {
+            return;
+        }
+        let address = (url.to_owned(), cx.now.line);
+        for (line, frame) in &self.logs {
+            unaddressed(&address, *line, frame, out);
+        }
+        self.addresses.push(address);
+    }
+
+    /// Log records came.
+    fn logged(&mut self, cx: &Context, seen: &Seen, out: &mut Sink) {
+        for address in &self.addresses {
+            unaddressed(address, cx.now.line, &seen.frame, out);
+        }
+        if self.logs.len() >= MAX_KEPT {
+            self.logs.pop_front();
+        }
+        self.logs.push_back((cx.now.line, Arc::clone(&seen.frame)));
+    }
+
     fn declared(&mut self, cx: &Context, result: &Value, out: &mut Sink) {
         let Some(members) = result.get("telemetry").and_then(Value::as_object) else {
             return;
@@ -110,6 +166,17 @@ impl Telemetry {
                 out.broken(Rule::TelemetryLevel, message, &[cx.now.line]);
             }
         }
+    }
+}
+
+/// Holds log records against the address of a canvas, which JSON may write in two ways.
+fn unaddressed(address: &(String, u64), line: u64, frame: &Frame, out: &mut Sink) {
+    let Frame::Text(text) = frame else { return };
+    let (url, told) = address;
+    out.seen(Rule::TelemetryAddresses);
+    if text.contains(url.as_str()) || text.contains(&url.replace('/', "\\/")) {
+        let message = format!("expected no address of a canvas in log records, found `{url}`");
+        out.broken(Rule::TelemetryAddresses, message, &[*told, line]);
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Event {
         /// What was said before the first frame, where that was seen.
         handshake: Option<Box<Handshake>>,
     },
+    /// It was not opened: the host answered the WebSocket handshake with something else.
+    Refused(Box<Handshake>),
     /// The client sent a frame.
     Sent(Arc<Seen>),
     /// The host sent a frame.
@@ -171,6 +173,11 @@ pub struct Handshake {
 }
 
 impl Handshake {
+    /// The HTTP status of the host's answer, where there is one.
+    pub fn status(&self) -> Option<u16> {
+        self.response.first()?.split(' ').nth(1)?.parse().ok()
+    }
+
     /// The subprotocol that the host chose (RFC 6455, 4.2.2), if it chose one.
     pub fn subprotocol(&self) -> Option<&str> {
         self.response.iter().find_map(|line| {

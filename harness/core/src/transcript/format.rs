@@ -86,25 +86,29 @@ const FRAME: &[Member] = &[
     ),
 ];
 
+/// The members of a handshake.
+const HANDSHAKE: &[Member] = &[
+    member(
+        "request",
+        Form::Texts,
+        "the request line and the headers of the WebSocket handshake, secrets replaced",
+    ),
+    member(
+        "response",
+        Form::Texts,
+        "the status line and the headers of its answer, with the subprotocol",
+    ),
+];
+
 /// Every kind of line.
 pub const KINDS: &[Kind] = &[
+    Kind { dir: "open", conn: true, members: HANDSHAKE, frame: false, doc: "a connection stands" },
     Kind {
-        dir: "open",
+        dir: "refused",
         conn: true,
-        members: &[
-            member(
-                "request",
-                Form::Texts,
-                "the request line and the headers of the WebSocket handshake, secrets replaced",
-            ),
-            member(
-                "response",
-                Form::Texts,
-                "the status line and the headers of its answer, with the subprotocol",
-            ),
-        ],
+        members: HANDSHAKE,
         frame: false,
-        doc: "a connection stands",
+        doc: "the host answered the WebSocket handshake with something else: there is no connection",
     },
     Kind { dir: "c2s", conn: true, members: FRAME, frame: true, doc: "the client sent a message" },
     Kind { dir: "s2c", conn: true, members: FRAME, frame: true, doc: "the host sent a message" },

@@ -37,10 +37,11 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
     match event {
         Event::Open { handshake, .. } => {
             out.push_str(",\"dir\":\"open\"");
-            if let Some(handshake) = handshake {
-                lines(out, ",\"request\":", &handshake.request);
-                lines(out, ",\"response\":", &handshake.response);
-            }
+            handshake.iter().for_each(|handshake| shaken(out, handshake));
+        }
+        Event::Refused(handshake) => {
+            out.push_str(",\"dir\":\"refused\"");
+            shaken(out, handshake);
         }
         Event::Sent(seen) => frame(out, "c2s", &seen.frame, is_json(&seen.decoded)),
         Event::Received(seen) => frame(out, "s2c", &seen.frame, is_json(&seen.decoded)),
@@ -75,6 +76,11 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
 #[inline]
 fn is_json(decoded: &Decoded) -> bool {
     !matches!(decoded, Decoded::Odd(_))
+}
+
+fn shaken(out: &mut String, handshake: &Handshake) {
+    lines(out, ",\"request\":", &handshake.request);
+    lines(out, ",\"response\":", &handshake.response);
 }
 
 fn lines(out: &mut String, member: &str, lines: &[String]) {
@@ -175,7 +181,7 @@ pub enum LineError {
     Malformed(String),
     /// It has no `dir`, or one that is not known.
     #[error(
-        "expected `dir` to be `open`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `tool`, \
+        "expected `dir` to be `open`, `refused`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `tool`, \
          `err`, `local`, `fault` or `restart`, found `{0}`"
     )]
     Direction(String),
@@ -239,6 +245,9 @@ pub fn read(line: &str) -> Result<Line, LineError> {
             let known = !(raw.request.is_empty() && raw.response.is_empty());
             let handshake = Handshake { request: raw.request, response: raw.response };
             Event::Open { client: raw.conn.clone(), handshake: known.then(|| Box::new(handshake)) }
+        }
+        "refused" => {
+            Event::Refused(Box::new(Handshake { request: raw.request, response: raw.response }))
         }
         "c2s" if raw.cut => Event::Cut { by: Side::Client, frame: content(&raw)? },
         "s2c" if raw.cut => Event::Cut { by: Side::Host, frame: content(&raw)? },
@@ -326,6 +335,12 @@ mod tests {
         check(
             Event::Open { client: "A".into(), handshake: Some(Box::new(handshake)) },
             r#"{"t":1.000152,"conn":"A","dir":"open","request":["GET / HTTP/1.1","Host: h"],"response":["HTTP/1.1 101 Switching Protocols"]}"#,
+        );
+        let refused = Handshake { request: Vec::new(), response: vec!["HTTP/1.1 401".to_owned()] };
+        assert_eq!(refused.status(), Some(401));
+        check(
+            Event::Refused(Box::new(refused)),
+            r#"{"t":1.000152,"conn":"A","dir":"refused","response":["HTTP/1.1 401"]}"#,
         );
         check(
             Event::Fault { what: "drop".into() },

@@ -29,7 +29,7 @@
 //! | `crash` | ends at once, as a process does that is killed |
 //!
 //! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`, `worker`. Options: `confirm`,
-//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `fails`, `deny-means-continue` (the
+//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `deny-means-continue` (the
 //! default) and `deny-ends-turn`. A `worker` works in a chat of its own, on its input; on the message
 //! that it is called in where the input is empty.
 //!
@@ -201,6 +201,8 @@ pub struct ToolStep {
     pub confirm_result: bool,
     /// The user is asked once more while the tool runs.
     pub reconfirm: bool,
+    /// The tool's server asks for a token before it runs.
+    pub auth: bool,
     /// The tool ends without success.
     pub fails: bool,
     /// A denial ends the turn; otherwise the agent goes on with the next step.
@@ -269,7 +271,7 @@ pub enum ScriptErrorKind {
     /// A tool option of no known name.
     #[error(
         "expected an option of `tool`, found `{found}`\n\
-         (hint: confirm editable by-reference confirm-result reconfirm fails deny-means-continue deny-ends-turn; \
+         (hint: confirm editable by-reference confirm-result reconfirm auth fails deny-means-continue deny-ends-turn; \
          an input of several words needs quotes)"
     )]
     UnknownOption {
@@ -334,6 +336,7 @@ pub const EXTRAS: &[Extra] = &[
         needs: |step| step.calls().iter().any(|call| call.class == ToolClass::Worker),
     },
     Extra { name: "by-reference", needs: |step| step.calls().iter().any(|call| call.by_reference) },
+    Extra { name: "auth", needs: |step| step.calls().iter().any(|call| call.auth) },
 ];
 
 /// Something that not every agent can do.

@@ -125,6 +125,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         by_reference: false,
         confirm_result: false,
         reconfirm: false,
+        auth: false,
         fails: false,
         deny_ends_turn: false,
     };
@@ -135,6 +136,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
             "by-reference" => step.by_reference = true,
             "confirm-result" => step.confirm_result = true,
             "reconfirm" => step.reconfirm = true,
+            "auth" => step.auth = true,
             "fails" => step.fails = true,
             "deny-means-continue" => step.deny_ends_turn = false,
             "deny-ends-turn" => step.deny_ends_turn = true,

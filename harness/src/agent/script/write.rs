@@ -48,6 +48,7 @@ impl fmt::Display for ToolStep {
             (self.editable, "editable"),
             (self.by_reference, "by-reference"),
             (self.reconfirm, "reconfirm"),
+            (self.auth, "auth"),
             (self.fails, "fails"),
             (self.deny_ends_turn, "deny-ends-turn"),
         ];

@@ -661,4 +661,22 @@ faults! {
         "A directory can be replaced by one that is not there.";
     OddFramesEndAll = "odd-frames-end-all",
         "Every connection ends with a frame that cannot be read.";
+    DoorOpen = "door-open", "Whoever comes is let in, whatever credentials it brings.";
+    DoorLate = "door-late", "Whoever comes is let in; who had no credentials is then answered nothing.";
+    ClientIdTaken = "client-id-taken", "The client id of somebody else can be shaken hands with.";
+    ClientIdResumed = "client-id-resumed", "The connection of somebody else's client can be resumed.";
+    OriginIgnored = "origin-ignored", "Every web page may open a connection.";
+    SettingsUnguarded = "settings-unguarded", "Anybody may change what guards everybody.";
+    ChallengeUnseen = "challenge-unseen", "That a call waits for a token shows nowhere but in its chat.";
+    ChallengeStays = "challenge-stays", "A session still waits for a token that has come.";
+    StopKeepsInput = "stop-keeps-input", "A call waits on for the token of a server that was stopped.";
+    LinksFollowed = "links-followed", "A link in the area of clients is a way out of it.";
+    PipesHang = "pipes-hang", "Nothing is read any more after a file without an end.";
+    LargeReadsHang = "large-reads-hang", "Nothing is read any more after a file that is too large.";
+    CanvasUrlLogged = "canvas-url-logged", "Log records say where a canvas is shown.";
+    CronNarrow = "cron-narrow", "A schedule with names of months or days is refused.";
+    CronAnything = "cron-anything", "A schedule with any expression is taken.";
+    UnknownKindsDropped = "unknown-kinds-dropped", "Attachments of kinds that are not known are left out.";
+    ExtensionsNeeded = "extensions-needed", "A session is archived for clients with an extension of the host's own alone.";
+    ConditionsRepeat = "conditions-repeat", "An automation may end twice for the same reason.";
 }

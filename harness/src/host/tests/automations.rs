@@ -63,9 +63,9 @@ fn definitions_are_checked() {
     check(GREET, "title", json!("T"), "in use");
     let user = json!({"text": "hello", "origin": {"kind": "user"}});
     check(new, "message", user, "kind `automation`");
-    let schedule = json!({"expression": "0 9 * * *", "timeZone": "UTC"});
+    let schedule = json!({"expression": "0 9 * * *", "timeZone": "Mars/Base"});
     let schedule = json!([{"kind": "schedule", "id": "s", "schedule": schedule}]);
-    check(new, "triggers", schedule, "neither schedules nor events");
+    check(new, "triggers", schedule, "no time zone but UTC");
     let after = json!({"kind": "afterRuns", "max": 1});
     check(new, "disableConditions", json!([after, after]), "one condition of each kind");
     check(new, "session", json!({"provider": "nobody"}), "no such provider");

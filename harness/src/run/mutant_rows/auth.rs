@@ -1,4 +1,5 @@
-//! Rows of faults in authentication, in telemetry, in what errors say and in what bounds a client.
+//! Rows of faults in authentication and challenges, at the door, in telemetry, in what errors say, in what bounds a client, in what
+//! is odd about a disk, in schedules, and in what a host has to leave alone.
 
 use crate::host::fault::Fault;
 use crate::run::mutants::Row;
@@ -103,5 +104,59 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::OddFramesEndAll,
         &["jsonrpc/*", "security/deep-frames-are-refused", "security/odd-frames-end-nothing"],
+    ),
+    row(Fault::DoorOpen, &["security/strangers-are-not-served", "security/strangers-stay-outside"]),
+    row(Fault::DoorLate, &["security/strangers-stay-outside"]),
+    row(Fault::ClientIdTaken, &["security/a-client-id-has-one-owner"]),
+    row(Fault::ClientIdResumed, &["security/nobody-comes-back-as-another"]),
+    row(Fault::OriginIgnored, &["security/pages-of-others-stay-outside"]),
+    row(Fault::SettingsUnguarded, &["security/what-guards-everybody-is-the-owners"]),
+    row(
+        Fault::ChallengeUnseen,
+        &[
+            "input.rollup-complete",
+            "mcp/a-challenge-waits-for-a-token",
+            "mcp/a-stopped-server-asks-for-nothing",
+        ],
+    ),
+    row(
+        Fault::ChallengeStays,
+        &[
+            "input.rollup-stale",
+            "mcp/a-challenge-waits-for-a-token",
+            "mcp/a-stopped-server-asks-for-nothing",
+        ],
+    ),
+    row(Fault::StopKeepsInput, &["mcp/a-stopped-server-asks-for-nothing"]),
+    row(Fault::LinksFollowed, &["resources/links-lead-nowhere"]),
+    row(Fault::PipesHang, &["jsonrpc.alive", "resources/what-never-ends-holds-up-nobody"]),
+    row(Fault::LargeReadsHang, &["resources/what-is-large-holds-up-nobody"]),
+    row(
+        Fault::CanvasUrlLogged,
+        &["telemetry.no-canvas-address", "canvases/its-address-is-not-logged"],
+    ),
+    row(
+        Fault::CronNarrow,
+        &[
+            "automations/every-schedule-of-the-grammar-is-taken",
+            "automations/frequent-schedules-are-taken-too",
+        ],
+    ),
+    row(Fault::CronAnything, &["automations/what-is-no-schedule-is-refused"]),
+    row(Fault::UnknownKindsDropped, &["state.snapshot-agrees", "metadata/kinds-of-later-are-kept"]),
+    row(
+        Fault::ExtensionsNeeded,
+        &[
+            "metadata/extensions-are-not-needed",
+            "metadata/flags-of-a-session-are-independent",
+            "sessions/the-list-agrees-at-rest",
+        ],
+    ),
+    row(
+        Fault::ConditionsRepeat,
+        &[
+            "automations/conditions-differ-in-kind",
+            "automations/runs-that-are-asked-for-do-not-count",
+        ],
     ),
 ];

@@ -12,7 +12,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::AuthForOwnTools, &["state.dead-host-action", "tools.auth-for-mcp"]),
     row(
         Fault::CallsTheAbsent,
-        &["tools.owner-active", "tools/client-tool-is-completed-by-its-owner"],
+        &[
+            "tools.owner-active",
+            "tools/client-tool-is-completed-by-its-owner",
+            "tools/two-clients-offer-one-name",
+        ],
     ),
     row(Fault::HistoryUnfinished, &["state.snapshot-agrees", "tools.history-final"]),
     row(

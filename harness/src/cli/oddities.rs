@@ -1,0 +1,90 @@
+//! What is odd about a disk, put on that of a host outside for the time of a run: links that lead out of the area of
+//! clients, a pipe that nobody writes to, a file of a gibibyte that takes no room.
+//!
+//! Everything stands in a folder of its own, which is taken away at the end.
+//!
+//! Start at [`Oddities::put`].
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+/// What stands in the file outside, and in no frame of the host.
+pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
+/// The size of the large file.
+const LARGE: u64 = 1 << 30;
+
+/// The folders of a run; they go with this.
+pub(super) struct Oddities {
+    inside: PathBuf,
+    outside: PathBuf,
+}
+
+impl Oddities {
+    /// Puts them into a folder that clients may reach, and one that they may not.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn put(inside: &Path, outside: &Path, tag: u64) -> io::Result<Oddities> {
+        let own = format!("ahp-harness-{tag:016x}");
+        let [inside, outside] = [inside, outside].map(|folder| folder.join(&own));
+        fs::create_dir(&outside)?;
+        let put = Oddities { inside, outside };
+        fs::create_dir(&put.inside)?;
+        let canary = put.outside.join("canary.txt");
+        fs::write(&canary, CANARY)?;
+        fs::write(put.inside.join("inside.txt"), "inside")?;
+        symlink(fs::canonicalize(&put.outside)?, put.inside.join("link"))?;
+        symlink(fs::canonicalize(canary)?, put.inside.join("link.txt"))?;
+        let pipe = put.inside.join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        fs::File::create(put.inside.join("large"))?.set_len(LARGE)?;
+        Ok(put)
+    }
+
+    /// The URI of the folder that clients may reach.
+    pub(super) fn folder(&self) -> String {
+        let path = fs::canonicalize(&self.inside).unwrap_or_else(|_| self.inside.clone());
+        let escaped = |byte: u8| match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        let path = path.as_os_str().as_encoded_bytes();
+        format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
+    }
+}
+
+impl Drop for Oddities {
+    fn drop(&mut self) {
+        // Whatever is left of them is the system's business.
+        let _ = fs::remove_dir_all(&self.inside);
+        let _ = fs::remove_dir_all(&self.outside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_come_and_go() {
+        let here = std::env::temp_dir().join(format!("ahp-odd-{}", std::process::id()));
+        let [inside, outside] = ["in side", "outside"].map(|name| here.join(name));
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        let put = Oddities::put(&inside, &outside, 7).unwrap();
+        assert!(put.folder().ends_with("/in%20side/ahp-harness-0000000000000007"));
+        let through = put.inside.join("link/canary.txt");
+        assert_eq!(fs::read_to_string(through).unwrap(), CANARY);
+        assert_eq!(fs::metadata(put.inside.join("large")).unwrap().len(), LARGE);
+        assert!(Oddities::put(&inside, &outside, 7).is_err());
+        drop(put);
+        assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        fs::remove_dir_all(here).unwrap();
+    }
+}

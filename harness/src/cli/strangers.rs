@@ -1,0 +1,79 @@
+//! How clients with other credentials than the run's own come to a host outside.
+//!
+//! Credentials are the headers and members of the query that are secret to [`redact`]: taken out for a client that
+//! has none, and with another token in their place for one that has others.
+//!
+//! [`redact`]: crate::report::redact
+
+use crate::peer::guise::Credentials;
+use crate::report::redact::{is_secret_parameter, secrets_of_header, secrets_of_target};
+use crate::transport::websocket::Endpoint;
+
+/// A token that is nobody's.
+const WRONG: &str = "ahp-harness-is-nobody-00000000";
+
+/// Whether there is anything to come in with.
+pub(super) fn has_credentials(url: &str, headers: &[(String, String)]) -> bool {
+    let of_headers = |(name, value): &(String, String)| secrets_of_header(name, value);
+    !secrets_of_target(url).is_empty() || headers.iter().any(|it| !of_headers(it).is_empty())
+}
+
+/// Where a host listens, for clients of every kind.
+pub(super) fn endpoint(url: &str, headers: Vec<(String, String)>, other: Option<&str>) -> Endpoint {
+    let tokens =
+        [(Credentials::Other, other), (Credentials::Wrong, Some(WRONG)), (Credentials::None, None)];
+    let with = |(credentials, token): (Credentials, Option<&str>)| {
+        let (url, headers) = instead(url, &headers, token);
+        (credentials, url, headers)
+    };
+    Endpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
+}
+
+/// URL and headers with this token, or none, where the credentials were.
+fn instead(
+    url: &str,
+    headers: &[(String, String)],
+    token: Option<&str>,
+) -> (String, Vec<(String, String)>) {
+    let secret = |(name, value): &&(String, String)| !secrets_of_header(name, value).is_empty();
+    let mut kept: Vec<(String, String)> =
+        headers.iter().filter(|header| !secret(header)).cloned().collect();
+    let in_query = !secrets_of_target(url).is_empty();
+    if let Some(token) = token.filter(|_| !in_query || kept.len() < headers.len()) {
+        kept.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+    let Some((path, query)) = url.split_once('?') else {
+        return (url.to_owned(), kept);
+    };
+    let member = |member: &str| match member.split_once('=') {
+        Some((name, _)) if is_secret_parameter(name) => {
+            token.map(|token| format!("{name}={token}"))
+        }
+        _ => Some(member.to_owned()),
+    };
+    let query: Vec<String> = query.split('&').filter_map(member).collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    (format!("{path}{mark}{}", query.join("&")), kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_replaced_where_they_are() {
+        let check = |url: &str, headers: &[(&str, &str)], token, expected: (&str, &str)| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let headers: Vec<_> = headers.iter().map(own).collect();
+            let (url, headers) = instead(url, &headers, token);
+            let lines: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {v}")).collect();
+            assert_eq!((url.as_str(), lines.join("; ").as_str()), expected);
+        };
+        let bearer = [("X-A", "b"), ("authorization", "Bearer mine")];
+        check("ws://h/a", &bearer, None, ("ws://h/a", "X-A: b"));
+        check("ws://h/a", &bearer, Some("t"), ("ws://h/a", "X-A: b; Authorization: Bearer t"));
+        check("ws://h/a?tkn=mine", &[], None, ("ws://h/a", ""));
+        check("ws://h/a?b=1&tkn=mine", &[], Some("t"), ("ws://h/a?b=1&tkn=t", ""));
+        check("ws://h", &[], Some("t"), ("ws://h", "Authorization: Bearer t"));
+    }
+}

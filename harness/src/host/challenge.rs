@@ -1,0 +1,126 @@
+//! Challenges: an MCP server asks for a token before it runs a tool, and the call waits for one.
+//!
+//! Every call that waits says which resource the token is for. Whoever brings one resolves all calls that wait for
+//! it. A server that is stopped meanwhile asks for nothing any more: its calls fail.
+//!
+//! Knows: calls, servers, what waits. Never knows: scripts.
+//!
+//! Start at [`RefHost::challenge`].
+
+use crate::wire::json::{Value, json};
+
+use super::agent::Wait;
+use super::auth;
+use super::engine::RefHost;
+use super::fault::Fault;
+use super::play::tool_call;
+
+/// What the servers of this host want a token for; they take any.
+pub(super) const RESOURCE: &str = "https://tools.ahp-harness.example/mcp";
+
+/// A call that waits for a token.
+struct Waiting {
+    chat: String,
+    turn: String,
+    call: String,
+    /// What for.
+    resource: Value,
+    /// Who asks.
+    server: Option<String>,
+}
+
+impl RefHost {
+    /// Has the server of a call that runs ask for a token, and holds the call up. Source:
+    /// `session.inputNeeded.mcp-server-auth`.
+    pub(super) fn challenge(&mut self, uri: &str, index: usize, turn: &str, call: String) {
+        let known = tool_call(self.state(uri), &call);
+        let server = known["contributor"]["customizationId"].as_str().map(str::to_owned);
+        let Some(server) = server.filter(|_| known["status"] == "running") else { return };
+        let resource = auth::metadata(RESOURCE, true);
+        let auth = json!({"reason": "insufficientScope", "resource": resource});
+        if let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) {
+            let mut state = auth.clone();
+            state["kind"] = json!("authRequired");
+            self.set_server(&session, &server, state);
+        }
+        self.say(
+            uri,
+            json!({
+                "type": "chat/toolCallAuthRequired", "turnId": turn, "toolCallId": call,
+                "auth": auth,
+            }),
+        );
+        self.hold_up(uri, index, Wait::Call { call, status: "auth-required" });
+    }
+
+    /// The calls that wait for a token.
+    fn waiting(&self) -> Vec<Waiting> {
+        let of_chat = |chat: &String| {
+            let turn = &self.state(chat)["activeTurn"];
+            let parts = turn["responseParts"].as_array().into_iter().flatten();
+            let waits = |part: &&Value| part["toolCall"]["status"] == "auth-required";
+            let waiting = |part: &Value| {
+                let call = &part["toolCall"];
+                let server = call["contributor"]["customizationId"].as_str();
+                Some(Waiting {
+                    chat: chat.clone(),
+                    turn: turn["id"].as_str()?.to_owned(),
+                    call: call["toolCallId"].as_str()?.to_owned(),
+                    resource: call["auth"]["resource"].clone(),
+                    server: server.map(str::to_owned),
+                })
+            };
+            parts.filter(waits).filter_map(waiting).collect::<Vec<_>>()
+        };
+        self.runs.keys().flat_map(of_chat).collect()
+    }
+
+    /// What somebody waits for a token for.
+    pub(super) fn challenged(&self) -> Vec<Value> {
+        self.waiting().into_iter().map(|waiting| waiting.resource).collect()
+    }
+
+    /// Lets every call go on that waits for a token for this. Source: ChatToolCallAuthResolvedAction.
+    pub(super) fn resolve_challenges(&mut self, resource: &str) {
+        let all = self.waiting().into_iter();
+        for waiting in all.filter(|it| it.resource["resource"] == resource) {
+            let session = self.chats.get(&waiting.chat).map(|chat| chat.session.clone());
+            if let (Some(session), Some(server)) = (session, &waiting.server) {
+                self.set_server(&session, server, json!({"kind": "starting"}));
+                self.start_server(&session, server);
+            }
+            let action = json!({
+                "type": "chat/toolCallAuthResolved", "turnId": waiting.turn,
+                "toolCallId": waiting.call,
+            });
+            self.publish(&waiting.chat, action);
+            self.wake(&waiting.chat);
+        }
+    }
+
+    /// Ends the calls that wait for a token of servers that are there no more.
+    /// Source: `session.customizations.mcp.stop-clears-input`.
+    pub(super) fn abandon_challenges(&mut self, session: &str) {
+        if self.has(Fault::StopKeepsInput) {
+            return;
+        }
+        let asks = |server: &str| self.server_state(session, server) == Some("authRequired");
+        let all = self.waiting().into_iter().filter(|waiting| {
+            let own = self.chats.get(&waiting.chat).is_some_and(|chat| chat.session == session);
+            own && !waiting.server.as_deref().is_some_and(asks)
+        });
+        for waiting in all.collect::<Vec<_>>() {
+            let message = "the server was stopped";
+            let action = json!({
+                "type": "chat/toolCallComplete", "turnId": waiting.turn,
+                "toolCallId": waiting.call,
+                "result": {
+                    "success": false, "pastTenseMessage": "Asked for a token",
+                    "error": {"message": message},
+                },
+            });
+            self.publish(&waiting.chat, action);
+            self.wake(&waiting.chat);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! How a client comes to a host: by which credentials, and from which page.
+//!
+//! What credentials are is the business of whoever connects; a scenario names them by what they are to it.
+//!
+//! Knows: nothing. Never knows: tokens, headers.
+
+/// Who a client is to whoever guards the host's endpoint.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Credentials {
+    /// Whom the run was given credentials of.
+    #[default]
+    Own,
+    /// Somebody else, who may come too.
+    Other,
+    /// Somebody with credentials that are nobody's.
+    Wrong,
+    /// Somebody without any.
+    None,
+}
+
+impl Credentials {
+    /// The words of scenarios.
+    pub const WORDS: &[&str] = &["own", "other", "wrong", "none"];
+
+    /// Every one, with its word.
+    pub const ALL: [(&'static str, Credentials); 4] = [
+        ("own", Credentials::Own),
+        ("other", Credentials::Other),
+        ("wrong", Credentials::Wrong),
+        ("none", Credentials::None),
+    ];
+
+    /// What a word of a scenario stands for.
+    pub fn named(word: &str) -> Option<Credentials> {
+        Credentials::ALL.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)
+    }
+}
+
+/// How a client comes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Guise {
+    /// By which credentials.
+    pub credentials: Credentials,
+    /// The page that it says it comes from, as browsers do.
+    pub origin: Option<String>,
+}
