@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use ahp_harness::peer::client::ClientEngine;
+use ahp_harness::peer::guise::Guise;
 use ahp_harness::transport::websocket::{Endpoint, Link, LinkEvent};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::json;
@@ -61,12 +62,12 @@ async fn serve() {
 }
 
 async fn connect(url: &str) {
-    let endpoint = Endpoint { url: url.to_owned(), headers: Vec::new() };
+    let endpoint = Endpoint { url: url.to_owned(), ..Endpoint::default() };
     let before = resident();
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         let mut engine = ClientEngine::new(format!("client-{number}"), false);
-        let mut link = Link::connect(&endpoint);
+        let mut link = Link::connect(&endpoint, &Guise::default());
         assert!(matches!(next(&mut link).await, LinkEvent::Opened));
         let hello = json!({"protocolVersions": ["1.0.0"], "clientId": engine.client_id});
         let (_, hello) = engine.request("initialize", hello);

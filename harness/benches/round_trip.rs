@@ -64,7 +64,7 @@ async fn harness() -> f64 {
     let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
     let play = Play::new(setup, false, writer.recorder(Some(0)));
-    let endpoint = Endpoint::Socket(websocket::Endpoint { url, headers: Vec::new() });
+    let endpoint = Endpoint::Socket(websocket::Endpoint { url, ..Default::default() });
     let (_keep, stop) = watch::channel(false);
     let server =
         beside(move || async move { host::serve(host::accepted(&listener).await, 0).await });

@@ -105,7 +105,7 @@ fn another_protocol() {
         let answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
         let _ = stream.write_all(answer.as_bytes()).await;
     });
-    check(&output, 3, "expected HTTP 101 (WebSocket), the host answered 403");
+    check(&output, 3, "expected HTTP 101 (WebSocket), the host answered HTTP/1.1 403");
 }
 
 #[test]

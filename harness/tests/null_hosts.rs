@@ -218,6 +218,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
+            "automation.run-count",
             "catalog.default-chat",
             "catalog.one-owner",
             "catalog.updated-known",

@@ -169,7 +169,9 @@ fn what_a_host_does_not_offer_is_skipped() {
         assert!(skipped.iter().all(|id| id.starts_with(area)), "{skipped:?}");
     };
     check("automations", "automations/a-request-is-run-once", "");
-    check("telemetry.logs", "telemetry/channels-have-no-state", "telemetry/");
+    check("telemetry.logs", "telemetry/channels-have-no-state", "");
+    check("files", "resources/links-lead-nowhere", "resources/");
+    check("otherCredentials", "security/a-client-id-has-one-owner", "security/");
     check("protectedAgent", "auth/a-protected-agent-asks-for-a-token", "auth/");
     check("token", "auth/a-token-opens-the-agent", "auth/");
     check("terminals", "terminals/clients-cannot-speak-for-a-terminal", "");

@@ -5,7 +5,7 @@ use super::super::Host;
 use super::super::fault::{BELOW, FAULTS, Fault};
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
-use super::{several, strangers};
+use super::{guests, several, strangers};
 use crate::wire::frame::Frame;
 
 /// What a conversation looked like, for all its connections.
@@ -664,7 +664,7 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
 }
 
 fn reference(faults: Vec<Fault>, replay_capacity: usize) -> Box<dyn Host> {
-    Box::new(RefHost::new(Config { faults, replay_capacity, ..Config::default() }))
+    Box::new(RefHost::new(Config { faults, replay_capacity, ..guests::guarded() }))
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod automations;
 mod content;
 mod customizations;
 mod faults;
+mod guests;
 mod pair;
 mod random;
 mod reconnects;

@@ -3,6 +3,7 @@
 use super::super::auth::TOKEN;
 use super::super::{Host, configuration};
 use super::faults::{opened, text};
+use super::guests;
 use super::pair::*;
 use crate::wire::frame::Frame;
 
@@ -10,7 +11,8 @@ const LOGS: &str = "ahp-otlp://logs?level=error";
 
 /// Everything that is said here.
 pub(super) fn all(host: impl Fn() -> Box<dyn Host>) -> String {
-    [tokens, listeners, bounds, published, newcomers].map(|said| said(host())).concat()
+    let own = [tokens, listeners, bounds, published, newcomers].map(|said| said(host()));
+    own.concat() + &guests::all(host)
 }
 
 fn create(pair: &mut Pair, conn: ConnId, id: u32, provider: &str) {

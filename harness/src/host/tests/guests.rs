@@ -1,0 +1,176 @@
+//! Conversations about who comes in and what is his, odd files, schedules, challenges, and what a host leaves alone.
+
+use super::super::Host;
+use super::super::door::{GUARDED, TOKENS, headers};
+use super::super::files::ODD_URI;
+use super::faults::{opened, text};
+use super::pair::*;
+use crate::peer::guise::{Credentials, Guise};
+
+const AUTOMATIONS: &str = "ahp-automations://";
+
+/// A host that only two people may come to.
+pub(super) fn guarded() -> Config {
+    Config { tokens: TOKENS.map(str::to_owned).into(), ..Config::default() }
+}
+
+/// Everything that is said here.
+pub(super) fn all(host: impl Fn() -> Box<dyn Host>) -> String {
+    [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
+}
+
+/// Everybody who may come and who may not, and one who takes what is another's.
+fn doors(host: Box<dyn Host>) -> String {
+    let mut pair = Pair::over(host, false);
+    let mut said = String::new();
+    let guises = [
+        (Credentials::Own, None),
+        (Credentials::Other, None),
+        (Credentials::Wrong, None),
+        (Credentials::None, None),
+        (Credentials::Own, Some("https://evil.example")),
+        (Credentials::Other, None),
+    ];
+    for (number, (credentials, origin)) in (1..).zip(guises) {
+        let guise = Guise { credentials, origin: origin.map(str::to_owned) };
+        let admitted = pair.host.admit(pair.now, ConnId(number), &headers(&guise));
+        said.push_str(&format!("{number} {admitted:?}\n"));
+        if admitted.is_ok() {
+            let conn = pair.open(number);
+            let params = json!({
+                "channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c1",
+                "initialSubscriptions": [ROOT],
+            });
+            pair.ask(conn, if number == 6 { "ping" } else { "initialize" }, params);
+        }
+    }
+    let config = json!({(GUARDED.0): (GUARDED.1)});
+    pair.ask(
+        ConnId(6),
+        "reconnect",
+        json!({"channel": ROOT, "clientId": "c1",
+        "lastSeenServerSeq": 0, "subscriptions": [ROOT]}),
+    );
+    let params = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c6",
+        "initialSubscriptions": [ROOT]});
+    pair.ask(ConnId(6), "initialize", params);
+    for conn in [6, 1] {
+        let change = json!({"type": "root/configChanged", "config": config});
+        pair.dispatch(ConnId(conn), ROOT, change);
+    }
+    said + &text(&pair)
+}
+
+/// Files, and what only looks like one.
+fn disks(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    for name in ["inside.txt", "link.txt", "link/canary.txt", "large"] {
+        let uri = format!("{ODD_URI}/{name}");
+        pair.ask(a, "resourceResolve", json!({"channel": ROOT, "uri": uri}));
+        pair.ask(a, "resourceRead", json!({"channel": ROOT, "uri": uri}));
+    }
+    pair.ask(a, "resourceList", json!({"channel": ROOT, "uri": ODD_URI}));
+    pair.ask(a, "resourceRead", json!({"channel": ROOT, "uri": format!("{ODD_URI}/pipe")}));
+    pair.ask(a, "ping", json!({}));
+    text(&pair)
+}
+
+/// Schedules that are some, one that begins a run, and conditions that are alike.
+fn schedules(host: Box<dyn Host>) -> String {
+    let (mut pair, a, _) = opened(host);
+    pair.subscribe(a, AUTOMATIONS);
+    let make = |pair: &mut Pair, id: &str, expression: &str, conditions: Value| {
+        let schedule = json!({"expression": expression, "timeZone": "UTC"});
+        let definition = json!({
+            "title": "Greet", "message": {"text": "hello", "origin": {"kind": "automation"}},
+            "session": {}, "enabled": true, "disableConditions": conditions,
+            "triggers": [{"kind": "schedule", "id": "t", "schedule": schedule}],
+        });
+        let resource = format!("ahp-automation:/{id}");
+        let action = json!({"type": "automation/createRequested", "resource": resource,
+            "definition": definition});
+        pair.dispatch(a, AUTOMATIONS, action);
+    };
+    let once = json!({"kind": "afterRuns", "max": 1});
+    make(&mut pair, "named", "0 9 * JAN mon", json!([]));
+    make(&mut pair, "odd", "0 9 * *", json!([]));
+    make(&mut pair, "twice", "0 9 * * *", json!([once, once]));
+    make(&mut pair, "minutes", "* * * * *", json!([once]));
+    for _ in 0..40 {
+        pair.step();
+    }
+    text(&pair)
+}
+
+/// A server that asks for a token, and is stopped instead; and one that gets it.
+fn challenges(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    let server = json!({"type": "mcpServer", "id": "echo", "name": "Echo", "uri": "virtual:/mcp",
+        "state": {"kind": "stopped"}});
+    let plugin = json!({"type": "plugin", "id": "p", "uri": "virtual:/p", "name": "P",
+        "children": [server]});
+    let active = json!({"clientId": "c1", "tools": [], "customizations": [plugin]});
+    pair.dispatch(a, SESSION, json!({"type": "session/activeClientSet", "activeClient": active}));
+    pair.run();
+    pair.start(a, &chat, "t1", "tool mcp echo x auth");
+    pair.run();
+    let stop = json!({"type": "session/mcpServerStopRequested", "id": "echo"});
+    pair.dispatch(a, SESSION, stop);
+    pair.run();
+    pair.start(a, &chat, "t2", "tool mcp echo x auth");
+    pair.run();
+    let resource = super::super::challenge::RESOURCE;
+    let token = json!({"channel": ROOT, "resource": resource, "token": "any token"});
+    pair.ask(a, "authenticate", token);
+    pair.run();
+    pair.subscribe(a, SESSION);
+    text(&pair)
+}
+
+/// A canvas that is logged, an attachment of a later kind, and an archive without extensions.
+fn plain(host: Box<dyn Host>) -> String {
+    let (mut pair, a, chat) = opened(host);
+    pair.ask(a, "subscribe", json!({"channel": "ahp-otlp://logs"}));
+    pair.start(a, &chat, "t1", "canvas map https://canvas.example/one");
+    pair.run();
+    let mut draft = message("later");
+    draft["attachments"] =
+        json!([{"type": "simple", "label": "A"}, {"type": "later", "label": "B"}]);
+    pair.dispatch(a, &chat, json!({"type": "chat/draftChanged", "draft": draft}));
+    pair.subscribe(a, &chat);
+    pair.dispatch(a, SESSION, json!({"type": "session/isArchivedChanged", "isArchived": true}));
+    text(&pair)
+}
+
+#[test]
+fn a_schedule_begins_a_run_as_often_as_it_may() {
+    let (mut pair, a, _) = Pair::ready(Config::default());
+    pair.subscribe(a, AUTOMATIONS);
+    let schedule = json!({"expression": "*/2 * * * *", "timeZone": "UTC"});
+    let definition = json!({
+        "title": "Greet", "message": {"text": "hello", "origin": {"kind": "automation"}},
+        "session": {}, "enabled": true, "disableConditions": [{"kind": "afterRuns", "max": 2}],
+        "triggers": [{"kind": "schedule", "id": "t", "schedule": schedule}],
+    });
+    let action = json!({"type": "automation/createRequested", "resource": "ahp-automation:/a",
+        "definition": definition});
+    assert_eq!(pair.dispatch(a, AUTOMATIONS, action), "accepted");
+    let entry = |pair: &mut Pair| pair.subscribe(a, AUTOMATIONS)["entries"][0].clone();
+    assert_eq!(entry(&mut pair)["nextRunAt"], "2026-01-01T00:02:00.000Z");
+    let mut seen = Vec::new();
+    while pair.now < Duration::from_secs(600) && pair.host.next_timeout().is_some() {
+        pair.step();
+        seen.push(entry(&mut pair)["nextRunAt"].clone());
+    }
+    seen.dedup();
+    assert_eq!(seen, [json!("2026-01-01T00:04:00.000Z"), Value::Null]);
+    let entry = entry(&mut pair);
+    assert_eq!(entry["runCount"], 2);
+    assert_eq!(entry["definition"]["enabled"], false);
+    assert_eq!(entry["runs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        entry["runs"][1]["origin"],
+        json!({"kind": "trigger", "triggerId": "t", "scheduledFor": "2026-01-01T00:02:00.000Z"})
+    );
+    pair.converges(a, AUTOMATIONS);
+}
