@@ -13,7 +13,7 @@
 //! Start at [`RefHost::let_in`].
 
 use super::connection::{Call, Failure};
-use super::engine::RefHost;
+use super::engine::{MAX_CONNECTIONS, RefHost};
 use super::fault::Fault;
 use super::rules::{Facts, require};
 use crate::peer::guise::{Credentials, Guise};
@@ -88,6 +88,12 @@ impl RefHost {
             None if self.has(Fault::DoorLate) => Visitor::Stranger,
             None => return Err(401),
         };
+        // Somebody who was let in may be gone before there is a connection.
+        if self.visitors.len() >= MAX_CONNECTIONS
+            && let Some(first) = self.visitors.keys().next().copied()
+        {
+            self.visitors.remove(&first);
+        }
         self.visitors.insert(conn, visitor);
         Ok(())
     }

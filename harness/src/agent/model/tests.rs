@@ -139,7 +139,8 @@ fn a_flavor_says_how_its_agents_are_failed_for_good() {
         let flavor = Flavor::named(flavor).unwrap();
         let setting = Setting { flavor: &flavor, base: "", epoch: 0, serial: 1 };
         let body = body.to_text();
-        let request = Request { method: "POST", path, query: "", token: None, body: body.as_bytes() };
+        let request =
+            Request { method: "POST", path, query: "", token: None, body: body.as_bytes() };
         let answered = answer(&request, &setting);
         assert_eq!(answered.reply.status, status, "{path} {line}");
         let written: String = answered
@@ -370,7 +371,13 @@ fn waiting_stands_where_the_script_has_it() {
     let mut body = one("ahp-script: 1\nsay a\nhold go\nwait 5ms\nendless", Some(("bash", shell())));
     body["stream"] = json!(true);
     let body = body.to_text();
-    let request = Request { method: "POST", path: "/messages", query: "", token: None, body: body.as_bytes() };
+    let request = Request {
+        method: "POST",
+        path: "/messages",
+        query: "",
+        token: None,
+        body: body.as_bytes(),
+    };
     let beats: Vec<Beat> = answer(&request, &setting(&flavor)).reply.take(50).collect();
     let at = |beat: &Beat| beats.iter().position(|found| found == beat);
     let (hold, pause) =
@@ -396,7 +403,13 @@ fn a_token_that_is_none_opens_nothing() {
 fn the_flavor_answers_at_its_paths() {
     let flavor = Flavor::named("copilot").unwrap();
     let get = |method: &str, path: &str| {
-        let request = Request { method, path, query: "", token: None, body: b"{\"id\":1,\"method\":\"ping\"}" };
+        let request = Request {
+            method,
+            path,
+            query: "",
+            token: None,
+            body: b"{\"id\":1,\"method\":\"ping\"}",
+        };
         let reply = answer(&request, &setting(&flavor)).reply;
         let status = reply.status;
         let text: String = reply.map(|beat| format!("{beat:?}")).collect();
@@ -418,7 +431,8 @@ const FLAVORS: usize = 2;
 fn bodies_that_are_none_are_refused() {
     let flavor = Flavor::named("plain").unwrap();
     for body in [&b"no"[..], b"", b"\xff", b"[1]", b"null", b"{\"messages\":{\"a\":1}}"] {
-        let request = Request { method: "POST", path: "/v1/messages", query: "", token: None, body };
+        let request =
+            Request { method: "POST", path: "/v1/messages", query: "", token: None, body };
         let status = answer(&request, &setting(&flavor)).reply.status;
         assert!(status == 400 || status == 200, "{status}");
     }
