@@ -5,6 +5,7 @@ use ahp_harness::agent::acp::fault::{FAULTS, Fault};
 use ahp_harness::host::null::{Null, NullHost};
 use ahp_harness::report::coverage::Coverage;
 use ahp_harness::run::agents::{earns_nothing, play_all, play_on, playable};
+use ahp_harness::run::kills::Depth;
 use ahp_harness::run::suite::Suite;
 use ahp_harness::wire::version::Version;
 
@@ -12,7 +13,7 @@ use ahp_harness::wire::version::Version;
 fn every_fault_is_caught_and_nothing_is_there_that_cannot_fail() {
     let suite = Suite::carried();
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    let matrix = play_all(&suite, &faults, |work| work());
+    let matrix = play_all(&suite, &faults, Depth::Whole, |work| work());
     for outcome in matrix.outcomes.iter().filter(|outcome| !outcome.collateral.is_empty()) {
         println!("{}: also {}", outcome.fault.name(), outcome.collateral.join(", "));
     }

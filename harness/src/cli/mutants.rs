@@ -12,7 +12,7 @@ use crate::fault::Planted;
 use crate::host::fault::Fault;
 use crate::report::kills;
 use crate::report::summary::word;
-use crate::run::kills::{Matrix, Outcome as Caught, UNTESTED};
+use crate::run::kills::{Depth, Matrix, Outcome as Caught, UNTESTED};
 use crate::run::suite::Suite;
 use crate::run::{agents, mutants};
 use crate::scenario::source::did_you_mean;
@@ -47,6 +47,9 @@ pub struct Mutants {
     /// Play the reference agent, and the scenarios about agents
     #[arg(long, conflicts_with = "fuzz")]
     acp: bool,
+    /// Play with each fault only until everything in its row has tripped; what trips besides is not judged
+    #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
+    quick: bool,
     /// Print every row with everything that tripped
     #[arg(long)]
     full: bool,
@@ -77,10 +80,11 @@ impl Mutants {
             context.error(&files::mistakes(context, &suite.broken));
             return Err(Stop::usage("mistakes in scenario files; nothing was played"));
         }
+        let depth = if self.quick { Depth::Caught } else { Depth::Whole };
         if self.acp {
             let faults: Vec<acp::Fault> = self.faults()?;
             let began = Instant::now();
-            let matrix = agents::play_all(&suite, &faults, on_all_cores);
+            let matrix = agents::play_all(&suite, &faults, depth, on_all_cores);
             return self.told(context, &suite, &matrix, began);
         }
         let newest = Protocol::known().first().copied();
@@ -91,7 +95,7 @@ impl Mutants {
             return self.fuzzed(context, version, &faults);
         }
         let began = Instant::now();
-        let matrix = mutants::play_all(&suite, version, &faults, on_all_cores);
+        let matrix = mutants::play_all(&suite, version, &faults, depth, on_all_cores);
         self.told(context, &suite, &matrix, began)
     }
 
@@ -227,11 +231,18 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 /// Every row: what it names, how that ended, and what tripped besides.
 fn full<F: Planted>(matrix: &Matrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
-        let verdict = if outcome.is_caught() { "caught" } else { "MISSED" };
+        let verdict = match (outcome.foreign, outcome.is_caught()) {
+            (true, _) => "no words",
+            (false, true) => "caught",
+            (false, false) => "MISSED",
+        };
         let _ = writeln!(out, "{verdict} {}", outcome.fault.word());
         for name in &outcome.named {
-            let how = if outcome.missed.contains(name) {
-                "held, and should not have".to_owned()
+            let how = if outcome.held.contains(name) && !outcome.foreign {
+                match outcome.missed.contains(name) {
+                    true => "held, and should not have".to_owned(),
+                    false => "held".to_owned(),
+                }
             } else {
                 how(outcome, name)
             };
@@ -253,7 +264,8 @@ fn how<F: Planted>(outcome: &Caught<F>, name: &str) -> String {
 }
 
 fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
-    let faults = matrix.outcomes.len();
+    let faults = matrix.count(|outcome| !outcome.foreign);
+    let foreign = matrix.outcomes.len() - faults;
     let (caught, pure) = (matrix.count(Caught::is_caught), matrix.count(Caught::is_pure));
     let checks = matrix.table.killable().count();
     let scenarios = matrix.scenarios.len();
@@ -263,7 +275,10 @@ fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
         matrix.table.version
     );
     let _ = writeln!(out, "    {caught} of {faults} faults are caught by what their row names");
-    let unnoticed = matrix.count(|outcome| outcome.tripped.is_empty());
+    if foreign > 0 {
+        let _ = writeln!(out, "    {foreign} more are about what this version has no words for");
+    }
+    let unnoticed = matrix.count(|outcome| !outcome.foreign && outcome.tripped.is_empty());
     if unnoticed > 0 {
         let _ = writeln!(out, "    {unnoticed} faults trip nothing at all");
     }
@@ -278,16 +293,18 @@ fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
             few(alive.iter().chain(&idle).copied()),
         );
         let grazed = matrix.checks_grazed();
-        if !grazed.is_empty() {
+        if !grazed.is_empty() && matrix.table.depth == Depth::Whole {
             let names = grazed.iter().map(|(check, _)| *check);
             let _ = writeln!(out, "    broken more lightly than they weigh: {}", few(names));
         }
     }
-    let _ = writeln!(
-        out,
-        "    {pure} of {faults} faults ({} %) trip only what their row names",
-        pure * 100 / faults.max(1)
-    );
+    if matrix.table.depth == Depth::Whole {
+        let _ = writeln!(
+            out,
+            "    {pure} of {faults} faults ({} %) trip only what their row names",
+            pure * 100 / faults.max(1)
+        );
+    }
 }
 
 /// The first few names.

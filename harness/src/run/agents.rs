@@ -17,7 +17,7 @@ use crate::verdict::Status;
 use crate::wire::version::{Standard, Version};
 
 use super::case::Setup;
-use super::kills::{Exempt, Matrix, Table, Tripped};
+use super::kills::{Depth, Exempt, Hunt, Matrix, Table, Tripped};
 use super::mutant_rows::acp::ROWS;
 use super::mutants::epoch;
 use super::play::{Counting, Play, Verdict};
@@ -47,9 +47,12 @@ pub fn play_on(entry: &Entry, agent: &mut dyn Host) -> Verdict {
 }
 
 /// Plays scenarios against the reference agent with these faults planted.
-pub fn play(faults: &[Fault], entries: &[Entry]) -> Tripped {
+fn play(faults: &[Fault], entries: &[Entry], hunt: &Hunt<'_>) -> Tripped {
     let mut tripped = Tripped::default();
-    for entry in entries {
+    for entry in hunt.order(entries) {
+        if hunt.is_over(&tripped) {
+            break;
+        }
         let config = Config { faults: Faults::of(faults), ..Config::default() };
         tripped.add(entry, &play_on(entry, &mut Subject::new(config)), EXEMPT);
     }
@@ -60,6 +63,7 @@ pub fn play(faults: &[Fault], entries: &[Entry]) -> Tripped {
 pub fn play_all(
     suite: &Suite,
     faults: &[Fault],
+    depth: Depth,
     share: impl FnOnce(&(dyn Fn() + Sync)),
 ) -> Matrix<Fault> {
     let entries = playable(suite);
@@ -68,10 +72,13 @@ pub fn play_all(
         checks: checks(Standard::Acp),
         exempt: EXEMPT,
         rows: ROWS.iter().map(|row| (row.fault, row.trips.to_vec())).collect(),
+        older: Vec::new(),
         partial: false,
+        depth,
     };
-    let honest = vec![("the honest agent", play(&[], &entries))];
-    Matrix::play(table, suite, &entries, honest, faults, |fault| play(&[fault], &entries), share)
+    let honest = vec![("the honest agent", play(&[], &entries, &Hunt::whole()))];
+    let one = |fault, hunt: &Hunt<'_>| play(&[fault], &entries, hunt);
+    Matrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
 /// How a scenario against a null agent may end: with nothing that counts.

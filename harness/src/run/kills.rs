@@ -9,6 +9,11 @@
 //!    cannot fail;
 //! 4. at least [`PURE_PERCENT`] of the faults trip only what their row names.
 //!
+//! Rows are exact for the newest version. In a version that may lack a part of the suite, a fault about that part is
+//! [`Outcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
+//! same mistake looks different where states and messages are others. The rules about checks and scenarios stand as
+//! they are, so that nothing which the version does have goes unproved.
+//!
 //! A name is an id, or ends with `*` and allows an area without proving any scenario of it.
 //! A scenario that could not be tested proves little, so it trips only a name that begins with
 //! [`UNTESTED`].
@@ -45,6 +50,55 @@ pub const UNTESTED: &str = "untested:";
 /// How many of a hundred faults have to trip only what their row names.
 pub const PURE_PERCENT: usize = 80;
 
+/// How much of the suite is played with each fault.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Depth {
+    /// All of it: only this shows what trips besides the row.
+    Whole,
+    /// Until everything in the row has tripped, the row's own scenarios first. The fourth rule is not judged.
+    Caught,
+}
+
+/// What is looked for with a fault.
+#[derive(Debug)]
+pub struct Hunt<'a> {
+    wanted: Vec<&'a str>,
+    depth: Depth,
+}
+
+impl Hunt<'_> {
+    /// Looks at everything.
+    pub fn whole() -> Self {
+        Hunt { wanted: Vec::new(), depth: Depth::Whole }
+    }
+
+    /// The scenarios, in the order in which they are played.
+    pub fn order<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
+        let named = |entry: &&Entry| {
+            let id = entry.scenario.id.as_str();
+            !self.wanted.iter().any(|name| covers(bare(name), id))
+        };
+        let mut order: Vec<&Entry> = entries.iter().collect();
+        if self.depth == Depth::Caught {
+            order.sort_by_key(named);
+        }
+        order
+    }
+
+    /// Whether enough was seen.
+    pub fn is_over(&self, tripped: &Tripped) -> bool {
+        self.depth == Depth::Caught && {
+            let names: Vec<String> = tripped.names().collect();
+            self.wanted.iter().all(|name| names.iter().any(|tripped| covers(name, tripped)))
+        }
+    }
+}
+
+/// A name without what says that it is not tested.
+fn bare(name: &str) -> &str {
+    name.strip_prefix(UNTESTED).unwrap_or(name)
+}
+
 /// Ids of checks, each with the reason why no fault can trip it.
 pub type Exempt = &'static [(&'static str, &'static str)];
 
@@ -59,8 +113,12 @@ pub struct Table<F> {
     pub exempt: Exempt,
     /// What each fault must trip.
     pub rows: Vec<(F, Vec<&'static str>)>,
-    /// The version lacks a part of what is checked: what the honest one does not put to the test counts for nothing.
+    /// What it must trip besides in versions that lack what its row is about.
+    pub older: Vec<(F, &'static [&'static str])>,
+    /// The version may lack a part of what is checked: what the honest one does not put to the test counts for nothing.
     pub partial: bool,
+    /// How much is played with each fault.
+    pub depth: Depth,
 }
 
 /// What tripped.
@@ -84,9 +142,13 @@ pub struct Outcome<F> {
     /// Everything that tripped.
     pub tripped: Tripped,
     /// Names that nothing answered to.
+    pub held: Vec<&'static str>,
+    /// Those of them that something had to answer to.
     pub missed: Vec<&'static str>,
     /// What tripped and is not named.
     pub collateral: Vec<String>,
+    /// It is about something that the version does not have.
+    pub foreign: bool,
 }
 
 /// The whole matrix.
@@ -147,21 +209,25 @@ pub fn covers(name: &str, tripped: &str) -> bool {
 impl<F: Planted> Outcome<F> {
     fn of(
         fault: F,
-        named: Vec<&'static str>,
+        table: &Table<F>,
         tripped: Tripped,
         absent: impl Fn(&str) -> bool,
     ) -> Outcome<F> {
+        let named = table.named(fault);
+        let foreign = table.is_foreign(fault, &absent);
         let names: Vec<String> = tripped.names().collect();
         let unmet = |name: &&&str| !names.iter().any(|tripped| covers(name, tripped));
-        let missed = named.iter().filter(unmet).filter(|name| !absent(name)).copied().collect();
+        let held: Vec<&str> = named.iter().filter(unmet).copied().collect();
+        let excused = foreign || table.partial && held.len() < named.len();
+        let missed = held.iter().filter(|name| !excused && !absent(name)).copied().collect();
         let other = |tripped: &String| !named.iter().any(|name| covers(name, tripped));
         let collateral = names.iter().filter(|name| other(name)).cloned().collect();
-        Outcome { fault, named, tripped, missed, collateral }
+        Outcome { fault, named, tripped, held, missed, collateral, foreign }
     }
 
-    /// Whether the fault has a row and everything in it tripped.
+    /// Whether the fault has a row and what has to trip of it did.
     pub fn is_caught(&self) -> bool {
-        !self.named.is_empty() && self.missed.is_empty()
+        !self.named.is_empty() && self.missed.is_empty() && !self.foreign
     }
 
     /// Whether nothing tripped but what the row names.
@@ -173,7 +239,27 @@ impl<F: Planted> Outcome<F> {
 impl<F: Planted> Table<F> {
     fn named(&self, fault: F) -> Vec<&'static str> {
         let row = self.rows.iter().find(|(other, _)| *other == fault);
-        row.map(|(_, named)| named.clone()).unwrap_or_default()
+        let mut named = row.map(|(_, named)| named.clone()).unwrap_or_default();
+        named.extend(self.of_older(fault));
+        named
+    }
+
+    fn of_older(&self, fault: F) -> &'static [&'static str] {
+        let row = self.older.iter().find(|(other, _)| *other == fault);
+        row.map_or(&[], |(_, names)| names)
+    }
+
+    /// Whether the row of a fault is about what is absent: all of its scenarios, or, of a row without any, one of its
+    /// checks; and older versions add nothing to it that is there.
+    fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
+        let row = self.rows.iter().find(|(other, _)| *other == fault);
+        let named = row.map_or(&[][..], |(_, named)| named);
+        let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
+        let gone = match scenarios.peek() {
+            None => named.iter().any(|name| absent(name)),
+            Some(_) => scenarios.all(|name| absent(name)),
+        };
+        gone && self.of_older(fault).iter().all(|name| absent(name))
     }
 
     /// The ids of the checks that have to be killed.
@@ -193,30 +279,42 @@ impl<F: Planted> Matrix<F> {
         played: &[Entry],
         honest: Vec<(&'static str, Tripped)>,
         faults: &[F],
-        one: impl Fn(F) -> Tripped + Sync,
+        one: impl Fn(F, &Hunt<'_>) -> Tripped + Sync,
         share: impl FnOnce(&(dyn Fn() + Sync)),
     ) -> Matrix<F> {
-        let next = AtomicUsize::new(0);
-        let tripped: Mutex<LiteMap<F, Tripped>> = Mutex::default();
-        share(&|| {
-            while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let one = one(*fault);
-                tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
-            }
-        });
-        let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
         let scenarios: Vec<String> = played.iter().map(|one| one.scenario.id.clone()).collect();
+        let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
+        let exercised: HashSet<&str> =
+            honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
         // A scenario that this version does not have cannot be missed, nor can a check of what it does
         // not have.
         let absent = |name: &str| {
-            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
-            if table.partial && table.checks.iter().any(|row| row.id == id) {
-                return !honest.iter().any(|(_, tripped)| tripped.exercised.contains(id));
+            let id = bare(name);
+            if table.partial && checks.contains(id) {
+                return !exercised.contains(id);
             }
             suite.entries.iter().any(|one| covers(id, &one.scenario.id))
                 && !scenarios.iter().any(|scenario| covers(id, scenario))
         };
-        let outcome = |(fault, one)| Outcome::of(fault, table.named(fault), one, absent);
+        let hunts: Vec<(F, Hunt<'_>)> = faults
+            .iter()
+            .map(|fault| {
+                let mut wanted: Vec<&str> = table.named(*fault);
+                let foreign = table.is_foreign(*fault, absent);
+                wanted.retain(|name| !foreign && !absent(name));
+                (*fault, Hunt { wanted, depth: table.depth })
+            })
+            .collect();
+        let next = AtomicUsize::new(0);
+        let tripped: Mutex<LiteMap<F, Tripped>> = Mutex::default();
+        share(&|| {
+            while let Some((fault, hunt)) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let one = one(*fault, hunt);
+                tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
+            }
+        });
+        let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let outcome = |(fault, one)| Outcome::of(fault, &table, one, absent);
         let outcomes = tripped.into_iter().map(outcome).collect();
         Matrix { honest, outcomes, scenarios, table }
     }
@@ -227,7 +325,7 @@ impl<F: Planted> Matrix<F> {
             let here = outcome.named.iter().find(|named| {
                 **named == name || named.strip_prefix(UNTESTED).is_some_and(|id| id == name)
             });
-            here.is_some_and(|named| !outcome.missed.contains(named))
+            here.is_some_and(|named| !outcome.held.contains(named))
         })
     }
 
@@ -255,7 +353,7 @@ impl<F: Planted> Matrix<F> {
     /// Names in rows that are neither a check nor a scenario of the suite, each with its fault.
     pub fn unknown_names(&self, suite: &Suite) -> Vec<(F, &'static str)> {
         let known = |name: &str| {
-            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            let id = bare(name);
             self.table.checks.iter().any(|row| covers(id, row.id))
                 || suite.entries.iter().any(|one| covers(id, &one.scenario.id))
         };
@@ -283,7 +381,8 @@ impl<F: Planted> Matrix<F> {
             let names = names.join("`, `");
             broken.push(format!("expected nothing to trip on {which}, found `{names}`"));
         }
-        for outcome in self.outcomes.iter().filter(|outcome| !outcome.is_caught()) {
+        let missed = |outcome: &&Outcome<F>| !outcome.is_caught() && !outcome.foreign;
+        for outcome in self.outcomes.iter().filter(missed) {
             let (fault, missed) = (outcome.fault.word(), outcome.missed.join("`, `"));
             broken.push(match outcome.named.is_empty() {
                 true => format!("expected a row for the fault `{fault}`, found none"),
@@ -307,8 +406,8 @@ impl<F: Planted> Matrix<F> {
             let fault = fault.word();
             broken.push(format!("expected a check or a scenario in `{fault}`, found `{name}`"));
         }
-        let (pure, all) = (self.count(Outcome::is_pure), self.outcomes.len());
-        if pure * 100 < all * PURE_PERCENT {
+        let (pure, all) = (self.count(Outcome::is_pure), self.count(|outcome| !outcome.foreign));
+        if self.table.depth == Depth::Whole && pure * 100 < all * PURE_PERCENT {
             broken.push(format!(
                 "expected {PURE_PERCENT} % of the faults to trip only what their row names, found \
                  {pure} of {all}"
@@ -332,7 +431,7 @@ pub(super) fn check_rows<'a, F: Planted>(rows: impl Iterator<Item = &'a Row<F>>,
         for name in row.trips {
             let area = name.ends_with("/*") || name.ends_with(".*");
             assert!(!name.contains('*') || area, "{fault}: {name}");
-            let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+            let id = bare(name);
             assert!(exempt.iter().all(|(check, _)| *check != id), "{fault}: {name}");
         }
     }

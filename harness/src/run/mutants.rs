@@ -15,10 +15,10 @@ use crate::oracle::CHECKS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-pub use super::mutant_rows::{of_older, rows};
+pub use super::mutant_rows::{OLDER, rows};
 
 use super::case::Setup;
-use super::kills::{self, Exempt, Matrix, Table, Tripped};
+use super::kills::{self, Depth, Exempt, Hunt, Matrix, Table, Tripped};
 use super::plan::{Abilities, plan};
 use super::play::{Counting, Play, Verdict};
 use super::sim;
@@ -78,10 +78,19 @@ fn playable_with(suite: &Suite, version: Version, agent: Mode) -> Vec<Entry> {
     planned.into_iter().filter(|one| one.skip.is_none()).map(|one| one.entry).collect()
 }
 
-/// Plays scenarios against the reference host with these faults planted.
-pub fn play(faults: &[Fault], entries: &[Entry], version: Version, agent: Mode) -> Tripped {
+/// Plays scenarios against the reference host with these faults planted, until what is looked for was seen.
+fn play(
+    faults: &[Fault],
+    entries: &[Entry],
+    version: Version,
+    agent: Mode,
+    hunt: &Hunt<'_>,
+) -> Tripped {
     let mut tripped = Tripped::default();
-    for entry in entries {
+    for entry in hunt.order(entries) {
+        if hunt.is_over(&tripped) {
+            break;
+        }
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
         let config = sim::speaking(config, version);
@@ -95,33 +104,35 @@ pub(super) fn epoch() -> Duration {
     Duration::from_millis(Config::default().epoch_ms)
 }
 
-/// Plays the suite against the honest host and against each of these faults; `share` as in [`Matrix::play`].
+/// Plays the suite against the honest host and, this deep, against each of these faults; `share` as in [`Matrix::play`].
 pub fn play_all(
     suite: &Suite,
     version: Version,
     faults: &[Fault],
+    depth: Depth,
     share: impl FnOnce(&(dyn Fn() + Sync)),
 ) -> Matrix<Fault> {
     let entries = playable(suite, version);
     let started = playable_with(suite, version, Mode::Acp);
-    let named = |row: &Row| row.trips.iter().chain(of_older(row.fault)).copied().collect();
     let table = Table {
         version,
         checks: CHECKS,
         exempt: EXEMPT,
-        rows: rows().map(|row| (row.fault, named(row))).collect(),
-        partial: !Protocol::known().contains(&version),
+        rows: rows().map(|row| (row.fault, row.trips.to_vec())).collect(),
+        older: OLDER.to_vec(),
+        partial: Protocol::known().first() != Some(&version),
+        depth,
     };
     let honest = vec![
-        ("the honest host", play(&[], &entries, version, Mode::Host)),
+        ("the honest host", play(&[], &entries, version, Mode::Host, &Hunt::whole())),
         (
             "the honest host that speaks ACP to its agent (see `agent::mode`)",
-            play(&[], &started, version, Mode::Acp),
+            play(&[], &started, version, Mode::Acp, &Hunt::whole()),
         ),
     ];
-    let one = |fault| match BELOW.contains(&fault) {
-        true => play(&[fault], &started, version, Mode::Acp),
-        false => play(&[fault], &entries, version, Mode::Host),
+    let one = |fault, hunt: &Hunt<'_>| match BELOW.contains(&fault) {
+        true => play(&[fault], &started, version, Mode::Acp, hunt),
+        false => play(&[fault], &entries, version, Mode::Host, hunt),
     };
     Matrix::play(table, suite, &entries, honest, faults, one, share)
 }

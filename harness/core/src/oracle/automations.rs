@@ -10,6 +10,7 @@ use litemap::LiteMap;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::timestamp;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
@@ -81,7 +82,7 @@ impl Automations {
                 sessions(uri, state, given(state, "primarySession"), &[cx.now.line], out);
             }
             Some(ChannelKind::Automations) => {
-                list(state, "entries").iter().for_each(|it| self.entry(it, cx.now.line, out));
+                list(state, "entries").iter().for_each(|it| self.entry(cx, it, cx.now.line, out));
             }
             _ => {}
         }
@@ -92,7 +93,7 @@ impl Automations {
         let Some(entry) = given(folding.envelope.action, "automation") else {
             return;
         };
-        self.entry(entry, folding.line, out);
+        self.entry(cx, entry, folding.line, out);
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
@@ -138,7 +139,7 @@ impl Automations {
 
     /// L5: an automation's runs once each, newest first, as many as are kept, one for each occurrence;
     /// a count exactly where a condition asks for one.
-    fn entry(&self, entry: &Value, line: u64, out: &mut Sink) {
+    fn entry(&self, cx: &Context, entry: &Value, line: u64, out: &mut Sink) {
         let uri = text(entry, "resource").unwrap_or_default();
         let runs = list(entry, "runs");
         let mut wrong = Vec::new();
@@ -165,6 +166,10 @@ impl Automations {
         }
         for message in wrong {
             out.broken(Rule::RunsListed, message, &[line]);
+        }
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        if !protocol.is_some_and(|it| it.has_member(Of::Named("AutomationEntry"), "runCount")) {
+            return;
         }
         out.seen(Rule::RunCount);
         let definition = given(entry, "definition");

@@ -139,11 +139,9 @@ impl Reconnect {
     /// M4.
     fn told(&mut self, cx: &Context, seen: &Arc<Seen>, out: &mut Sink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
-        let message = seen.message().map(|message| message.value());
         if let Some(gap) = self.returning.get(&conn) {
-            let same = |known: &&Notified| {
-                known.conn != conn && known.seen.message().map(|it| it.value()) == message
-            };
+            let news = news(seen);
+            let same = |known: &&Notified| known.conn != conn && self::news(&known.seen) == news;
             let inside = |known: &&Notified| gap.from < known.tick && known.tick < gap.to;
             if let Some(first) = self.notified.iter().filter(inside).find(same) {
                 let message = "expected no notification of the gap after a reconnect, found one \
@@ -322,4 +320,12 @@ fn served(cx: &Context, id: ChannelId, channel: &Channel) -> Option<u64> {
     let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
     let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));
     subs.find(|sub| sub.complete_from().is_some()).map(|sub| sub.line)
+}
+
+/// What a notification is the news of: a session that is added is the same one whatever is said of it by then.
+fn news(seen: &Seen) -> Option<(Option<&str>, &Value)> {
+    let message = seen.message()?;
+    let params = message.params();
+    let added = params.get("summary").and_then(|summary| summary.get("resource"));
+    Some((message.method(), added.unwrap_or(params)))
 }

@@ -28,6 +28,9 @@ mod origins;
 mod requests;
 mod state;
 
+/// What faults have to trip besides in versions that have scenarios of their own.
+pub use older::ROWS as OLDER;
+
 /// A row for each fault.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
@@ -46,12 +49,6 @@ pub fn named(standard: Standard) -> Vec<(&'static str, Vec<&'static str>)> {
             acp::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec())).collect()
         }
     }
-}
-
-/// What a fault has to trip besides in versions that have scenarios of their own.
-pub fn of_older(fault: Fault) -> &'static [&'static str] {
-    let row = older::ROWS.iter().find(|(other, _)| *other == fault);
-    row.map_or(&[], |(_, trips)| trips)
 }
 
 const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {

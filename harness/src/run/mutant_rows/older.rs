@@ -5,8 +5,11 @@
 use crate::host::fault::Fault;
 
 /// Names that a fault has to trip where they are played.
-pub(super) const ROWS: &[(Fault, &[&str])] = &[
-    (Fault::NewerActionsSent, &["handshake/newer-clients-get-newer-actions"]),
+pub const ROWS: &[(Fault, &[&str])] = &[
+    (
+        Fault::NewerActionsSent,
+        &["fanout.known-actions", "handshake/newer-clients-get-newer-actions"],
+    ),
     (
         Fault::AcceptsHostOnly,
         &[
