@@ -31,22 +31,24 @@ impl RefHost {
             Some(_) => "a canvas is shown".to_owned(),
             None => "a canvas is shown no more".to_owned(),
         };
-        self.log_of(chat, INFO, &told);
         let known = self.canvases_of(chat);
         let uri = known.iter().find(|uri| self.state(uri)["canvasId"] == name).cloned();
-        let Some(uri) = uri else {
-            if known.len() < MAX_CANVASES {
-                self.add_canvas(chat, known, name, url);
-            }
-            return;
-        };
-        let mut canvas = self.state(&uri).clone();
+        match uri {
+            Some(uri) => self.change_canvas(&uri, url),
+            None if known.len() < MAX_CANVASES => self.add_canvas(chat, known, name, url),
+            None => {}
+        }
+        self.log_of(chat, INFO, &told);
+    }
+
+    fn change_canvas(&mut self, uri: &str, url: Option<&str>) {
+        let mut canvas = self.state(uri).clone();
         match url {
             Some(url) => canvas["url"] = json!(url),
             None if self.has(Fault::CanvasUrlStays) => {}
             None => take_url(&mut canvas),
         }
-        self.publish(&uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));
+        self.publish(uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));
     }
 
     fn add_canvas(&mut self, chat: &str, mut known: Vec<String>, name: &str, url: Option<&str>) {
