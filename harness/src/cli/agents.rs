@@ -77,7 +77,7 @@ impl Agents {
     /// Why nothing can be played at all.
     pub(super) async fn look(&self, limit: Duration) -> Result<Found, ProbeError> {
         let shown = self.shown();
-        let seat = self.seat("a first look").map_err(|error| {
+        let seat = self.seat(&[], "a first look").map_err(|error| {
             let reason = format!("no folder could be made: {error}");
             ProbeError::Unreachable { url: shown.clone(), reason }
         })?;
@@ -105,7 +105,7 @@ impl Agents {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub(super) fn seat(&self, case: &str) -> std::io::Result<Seat> {
+    pub(super) fn seat(&self, needs: &[String], case: &str) -> std::io::Result<Seat> {
         let scratch = Arc::new(Scratch::new(Arc::clone(&self.behind.hub), case)?);
         let (home, work) = (scratch.home(), scratch.work());
         let (home, work) = (home.display().to_string(), work.display().to_string());
@@ -135,7 +135,7 @@ impl Agents {
         };
         let side = Side {
             work,
-            server: self.server(case)?,
+            server: self.server(needs, case)?,
             auth: self.profile.auth.clone(),
             mode: self.profile.mode.clone(),
             options: self.profile.options.clone(),
@@ -148,14 +148,15 @@ impl Agents {
     ///
     /// # Errors
     /// As for [`seat`](Self::seat).
-    pub(super) fn place(&self, case: String) -> std::io::Result<Place> {
-        let seat = self.seat(&case)?;
+    pub(super) fn place(&self, needs: &[String], case: String) -> std::io::Result<Place> {
+        let seat = self.seat(needs, &case)?;
         Ok(Place::Agent { seat, behind: Arc::clone(&self.behind), case })
     }
 
-    /// The command of our MCP server, for agents that can be made to call it.
-    fn server(&self, case: &str) -> std::io::Result<Vec<String>> {
-        if !self.profile.offers.contains(&"mcp") {
+    /// The command of our MCP server, for scenarios that have it called: an agent waits for its servers before it
+    /// has a session.
+    fn server(&self, needs: &[String], case: &str) -> std::io::Result<Vec<String>> {
+        if !needs.iter().any(|need| need == "mcp") {
             return Ok(Vec::new());
         }
         let own = std::env::current_exe()?.display().to_string();

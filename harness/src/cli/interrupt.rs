@@ -1,5 +1,7 @@
 //! The user's wish to end a run before its time.
 
+use std::time::Duration;
+
 use tokio::sync::watch;
 
 /// Turns true when the user interrupts.
@@ -10,6 +12,30 @@ pub(super) fn interrupts() -> watch::Receiver<bool> {
             let _ = stop.send(true);
         }
         // Kept until the run ends: a closed channel would look like a signal.
+        stop.closed().await;
+    });
+    stopped
+}
+
+/// Turns true when the user interrupts, or when the time is over.
+pub(super) fn ended_by(
+    mut interrupted: watch::Receiver<bool>,
+    budget: Option<Duration>,
+) -> watch::Receiver<bool> {
+    let (stop, stopped) = watch::channel(*interrupted.borrow());
+    tokio::spawn(async move {
+        let over = async {
+            match budget {
+                Some(budget) => tokio::time::sleep(budget).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupted.changed() => {}
+            () = over => {}
+            () = stop.closed() => {}
+        }
+        let _ = stop.send(true);
         stop.closed().await;
     });
     stopped

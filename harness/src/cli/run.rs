@@ -24,6 +24,7 @@ use crate::run::probe::{ProbeError, probe};
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::{Carried, Entry, Suite};
+use crate::transport::child::Orphans;
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
@@ -34,7 +35,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::fuse::Fuse;
-use super::interrupt::interrupts;
+use super::interrupt::{ended_by, interrupts};
 use super::options::{self, Report, Spec};
 use super::place::Place;
 use super::reports::Reports;
@@ -88,6 +89,9 @@ pub struct Run {
     /// How long each wait may take; 2s unless given, 10s for an agent
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
+    /// End the run after this time, whatever has been played by then; 10m for an agent unless given
+    #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
+    budget: Option<Duration>,
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
@@ -445,7 +449,10 @@ impl Run {
         baseline: &mut Baseline,
         reports: &mut Reports<'_>,
     ) -> bool {
-        let stopped = interrupts();
+        let interrupted = interrupts();
+        let budget = target.budget(self.budget);
+        let stopped = ended_by(interrupted.clone(), budget);
+        let _orphans = target.profile().map(|_| Orphans::adopt());
         let jobs = target.jobs(self.jobs);
         let mut queue = VecDeque::new();
         for round in 0..self.repeat {
@@ -472,14 +479,16 @@ impl Run {
                 alone = next;
                 let case = number;
                 number += 1;
-                let ended = match *stopped.borrow() {
-                    true => Some("interrupted".to_owned()),
-                    false => self.enough(reports),
-                };
-                let unplayed = match (skip, ended) {
-                    (Some(reason), _) => Some((Status::Skip, reason)),
-                    (None, Some(reason)) => Some((Status::Error, reason)),
-                    (None, None) => fuse.blown().map(|reason| (Status::Untested, reason)),
+                let unplayed = match skip {
+                    Some(reason) => Some((Status::Skip, reason)),
+                    None if *interrupted.borrow() => {
+                        Some((Status::Error, "interrupted".to_owned()))
+                    }
+                    None if *stopped.borrow() => Some((Status::Error, over(budget))),
+                    None => {
+                        let enough = self.enough(reports).map(|reason| (Status::Error, reason));
+                        enough.or(fuse.blown().map(|reason| (Status::Untested, reason)))
+                    }
                 };
                 if let Some((status, reason)) = unplayed {
                     reports.unplayed(CaseReport::unplayed(case, &entry, status, reason), baseline);
@@ -512,8 +521,11 @@ impl Run {
                 }
             }
             match playing.join_next().await {
-                Some(Ok((report, shook_hands))) => {
+                Some(Ok((mut report, shook_hands))) => {
                     fuse.saw(shook_hands);
+                    if report.status == Status::Error && !*interrupted.borrow() {
+                        report.reason = over(budget);
+                    }
                     reports.case(report, baseline);
                 }
                 Some(Err(error)) => reports.fault(&format!("a scenario's task died: {error}")),
@@ -521,7 +533,7 @@ impl Run {
                 None => {}
             }
         }
-        *stopped.borrow()
+        *interrupted.borrow()
     }
 
     /// Why no further scenario begins, where the first failure is enough.
@@ -571,7 +583,7 @@ impl Run {
             Target::Remote(remote, behind) => {
                 Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
-            Target::Agents(agents) => agents.place(name)?,
+            Target::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
             Target::Loopback => {
                 let epoch = Duration::from_micros(header.epoch_us);
                 let config = sim::settings(&entry.scenario, header.seed, epoch);
@@ -580,4 +592,9 @@ impl Run {
             }
         }))
     }
+}
+
+/// Why a scenario has no verdict once the time of the run is over.
+fn over(budget: Option<Duration>) -> String {
+    format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
 }

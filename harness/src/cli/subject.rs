@@ -11,17 +11,17 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::BufReader;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::reducers::exchange::{Answer, Fault, Question, Subject, excerpt, read};
+use crate::transport::child;
 
 use super::exit::Stop;
-use super::target::{group, shell};
+use super::target::shell;
 
 /// Longest answer to any question, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -62,8 +62,7 @@ struct Inner {
 
 /// A process that was started, with everything it started. Dropping it kills them all.
 struct Running {
-    child: Child,
-    group: Option<Pid>,
+    process: child::Process,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     words: Arc<Mutex<VecDeque<u8>>>,
@@ -96,7 +95,9 @@ impl Process {
     pub fn close(&mut self) {
         if let Some(mut running) = self.inner.running.take() {
             running.input = None;
-            let _ = self.runtime.block_on(async { timeout(ENDING, running.child.wait()).await });
+            let _ = self
+                .runtime
+                .block_on(async { timeout(ENDING, running.process.child().wait()).await });
         }
     }
 }
@@ -170,22 +171,19 @@ impl Inner {
 impl Running {
     fn spawn(command: &str) -> Result<Running, Fault> {
         let died = |why: String| Fault::Died(format!(" ({why})"));
-        let mut child = shell(command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+        let mut line = shell(command);
+        line.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = child::Process::start(&mut line)
             .map_err(|error| died(format!("it could not be started: {error}")))?;
-        let group = group(&child);
-        let output = child.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
+        let started = process.child();
+        let output = started.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
         let words = Arc::new(Mutex::new(VecDeque::new()));
-        if let Some(complaints) = child.stderr.take() {
+        if let Some(complaints) = started.stderr.take() {
             tokio::spawn(listen(complaints, Arc::clone(&words)));
         }
         Ok(Running {
-            input: child.stdin.take(),
-            child,
-            group,
+            input: started.stdin.take(),
+            process,
             output: BufReader::new(output),
             words,
             next: 1,
@@ -254,7 +252,7 @@ impl Running {
 
     /// How it ended and the end of what it said on its standard error.
     async fn last_words(&mut self) -> String {
-        let status = timeout(LAST_WORDS, self.child.wait()).await;
+        let status = timeout(LAST_WORDS, self.process.child().wait()).await;
         let status = match status {
             Ok(Ok(status)) => format!(" ({status})"),
             _ => " its output".to_owned(),
@@ -264,14 +262,6 @@ impl Running {
         let words = self.words.lock().map(|words| words.iter().copied().collect::<Vec<u8>>());
         let words = String::from_utf8_lossy(&words.unwrap_or_default()).trim().to_owned();
         if words.is_empty() { status } else { format!("{status}, saying `{words}`,") }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
     }
 }
 

@@ -3,9 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
@@ -19,6 +18,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::profile::Profile;
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::transport::child::Process;
 use crate::transport::link::Endpoint;
 use crate::transport::websocket;
 use crate::wire::feature::Feature;
@@ -39,6 +39,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// How long a wait may take, for a host and for an agent, which may have to start.
 const LIMITS: [(Standard, Duration); 2] =
     [(Standard::Ahp, Duration::from_secs(2)), (Standard::Acp, Duration::from_secs(10))];
+/// How long a run against an agent may take: one that answers nothing would take hours.
+const BUDGET: Duration = Duration::from_secs(600);
 /// How many scenarios are played at once.
 const JOBS: u16 = 4;
 
@@ -56,6 +58,11 @@ impl Target {
         let own = self.profile().and_then(|profile| profile.timeout);
         let usual = LIMITS.iter().find(|(known, _)| *known == standard);
         asked.or(own).or(usual.map(|(_, limit)| *limit)).unwrap_or_default()
+    }
+
+    /// How long the whole run may take: as asked for, else as usual.
+    pub(super) fn budget(&self, asked: Option<Duration>) -> Option<Duration> {
+        asked.or(self.profile().map(|_| BUDGET))
     }
 
     /// How many scenarios are played at once.
@@ -78,12 +85,6 @@ pub struct Remote {
     process: Mutex<Option<Process>>,
     command: Option<String>,
     restart_command: Option<String>,
-}
-
-/// A command that we started, with everything it started.
-struct Process {
-    child: Child,
-    group: Option<Pid>,
 }
 
 impl Remote {
@@ -134,14 +135,14 @@ impl Remote {
     /// Ends what we started.
     pub async fn stop(&self) {
         if let Some(process) = self.process.lock().await.take() {
-            process.end().await;
+            ended(process).await;
         }
     }
 
     /// Restarts it and comes back when it listens again.
     pub(super) async fn again(&self) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
-            let status = shell(command).stdin(Stdio::null()).stdout(Stdio::null()).status().await;
+            let status = restarting(command).await;
             match status {
                 Ok(status) if status.success() => {}
                 Ok(status) => return Err(format!("`{command}` ended with {status}")),
@@ -154,7 +155,7 @@ impl Remote {
         };
         let mut held = self.process.lock().await;
         if let Some(process) = held.take() {
-            process.end().await;
+            ended(process).await;
         }
         let (process, _) = launch(command, Some(self.url.clone())).await?;
         *held = Some(process);
@@ -162,20 +163,12 @@ impl Remote {
     }
 }
 
-impl Process {
-    /// Asks the whole group to end, and kills what is left of it.
-    async fn end(mut self) {
-        use rustix::process::{Signal, kill_process_group};
-
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::TERM);
-        }
-        let _ = timeout(ENDING, self.child.wait()).await;
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.kill().await;
-    }
+/// Asks it to end, and kills what is left of it.
+async fn ended(mut process: Process) {
+    process.ask_to_end();
+    let _ = timeout(ENDING, process.child().wait()).await;
+    process.kill();
+    let _ = process.child().kill().await;
 }
 
 /// A URL that can be shown.
@@ -204,29 +197,27 @@ fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
-/// A command line as `sh` starts it, in a process group of its own.
-pub(super) fn shell(command: &str) -> Command {
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).process_group(0).kill_on_drop(true);
-    shell
+/// Runs the user's command that restarts a host. What it leaves running is the host, so that it is no [`Process`].
+async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
+    let mut line = shell(command);
+    line.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
+    line.status().await
 }
 
-/// The process group of what [`shell`] has started.
-pub(super) fn group(child: &Child) -> Option<Pid> {
-    child.id().and_then(|id| Pid::from_raw(id as i32))
+/// A command line as `sh` starts it.
+pub(super) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
 }
 
 /// Starts the command in a process group of its own. Without a URL the first `ws://` on its
 /// standard output is taken.
 async fn launch(command: &str, url: Option<String>) -> Result<(Process, String), String> {
-    let mut child = shell(command)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
+    let mut line = shell(command);
+    let mut process = Process::start(line.stdin(Stdio::null()).stdout(Stdio::piped()))
         .map_err(|error| format!("`{command}` could not be started: {error}"))?;
-    let group = group(&child);
-    let output = child.stdout.take();
-    let mut process = Process { child, group };
+    let output = process.child().stdout.take();
     let found = timeout(STARTING, async {
         let mut lines = output.map(|output| BufReader::new(output).lines());
         let url = match (url, &mut lines) {
@@ -249,7 +240,7 @@ async fn launch(command: &str, url: Option<String>) -> Result<(Process, String),
         }
         tokio::select! {
             listening = listens(&url) => listening?,
-            status = process.child.wait() => {
+            status = process.child().wait() => {
                 let status = status.map(|status| status.to_string()).unwrap_or_default();
                 return Err(format!("`{command}` ended before it listened: {status}"));
             }
@@ -260,11 +251,11 @@ async fn launch(command: &str, url: Option<String>) -> Result<(Process, String),
     match found {
         Ok(Ok(url)) => Ok((process, url)),
         Ok(Err(reason)) => {
-            process.end().await;
+            ended(process).await;
             Err(reason)
         }
         Err(_) => {
-            process.end().await;
+            ended(process).await;
             Err(format!("`{command}` listened nowhere within {STARTING:?}"))
         }
     }

@@ -9,6 +9,12 @@
 
 use crate::wire::json::{Value, json};
 
+/// Why an errand to another place is not run.
+pub const OUTSIDE: &str = "it leads out of the session's folder";
+
+/// How an agent ended that did not do so by itself.
+pub const KILLED: &str = "killed";
+
 /// Something to be done by whoever moves the frames.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Errand {

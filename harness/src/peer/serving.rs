@@ -13,7 +13,7 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-use super::errand::Errand;
+use super::errand::{Errand, OUTSIDE};
 
 /// Terminals that an agent may have at a time.
 const MAX_TERMINALS: usize = 50;
@@ -21,8 +21,13 @@ const MAX_TERMINALS: usize = 50;
 const MAX_OPEN: usize = 1_000;
 /// Bytes of a terminal's output that are kept at most.
 const MAX_OUTPUT: usize = 1 << 20;
+/// Bytes of files and of output that an agent is given in all.
+const MAX_SERVED: usize = 64 << 20;
 /// Bytes of a file that an agent may write.
 const MAX_FILE: usize = 8 << 20;
+
+/// Characters of a path that are shown.
+const SHOWN: usize = 120;
 
 /// Params that cannot be served.
 const INVALID: i64 = -32602;
@@ -119,6 +124,10 @@ pub struct Serving {
     serial: u64,
     open: LiteMap<u64, (Value, Purpose)>,
     terminals: LiteMap<String, Terminal>,
+    /// Bytes that were given so far.
+    served: usize,
+    /// A path elsewhere that was asked for last, and that nobody has been told of.
+    elsewhere: Option<String>,
 }
 
 /// How a request is served: at once, later, or not.
@@ -171,7 +180,8 @@ impl Serving {
         let outcome = match (text, purpose) {
             (Some(_), Purpose::Write) => Ok(json!({})),
             (Some(text), Purpose::Read { line, limit }) => {
-                Ok(json!({"content": (lines(text, line, limit))}))
+                let content = lines(text, line, limit);
+                self.gives(content.len()).map(|()| json!({"content": content}))
             }
             // Agents look for these words to tell a new file from trouble.
             (None, _) if told["missing"] == true => {
@@ -179,10 +189,27 @@ impl Serving {
             }
             (None, _) => Err((INTERNAL, told["failed"].as_str().unwrap_or("it failed"))),
         };
+        if told["failed"] == OUTSIDE {
+            self.elsewhere = Some("a link that leads there".to_owned());
+        }
         vec![match outcome {
             Ok(result) => answer(&id, result),
             Err((code, why)) => Deed::Answer(Message::failure(id, code, why, Value::Null)),
         }]
+    }
+
+    /// Whether that many bytes more may be given.
+    fn gives(&mut self, bytes: usize) -> Result<(), (i64, &'static str)> {
+        self.served = self.served.saturating_add(bytes);
+        match self.served {
+            ..=MAX_SERVED => Ok(()),
+            _ => Err((INTERNAL, "more was asked for than anybody can need")),
+        }
+    }
+
+    /// A path outside of the folder that was asked for and refused, once.
+    pub fn elsewhere(&mut self) -> Option<String> {
+        self.elsewhere.take()
     }
 
     fn errand(&mut self, id: &Value, purpose: Purpose) -> Result<u64, (i64, String)> {
@@ -194,10 +221,15 @@ impl Serving {
         Ok(self.serial)
     }
 
-    fn path(&self, params: &Value) -> Result<String, (i64, String)> {
-        let path = params["path"].as_str().unwrap_or_default();
-        within(&self.folder, path)
-            .ok_or_else(|| (INVALID, format!("expected a path below `{}`", self.folder)))
+    fn path(&mut self, params: &Value) -> Result<String, (i64, String)> {
+        self.within(params["path"].as_str().unwrap_or_default())
+    }
+
+    fn within(&mut self, path: &str) -> Result<String, (i64, String)> {
+        within(&self.folder, path).ok_or_else(|| {
+            self.elsewhere = Some(format!("`{}`", brief(path)));
+            (INVALID, format!("expected a path below `{}`", self.folder))
+        })
     }
 
     fn read(&mut self, id: &Value, params: &Value) -> Served {
@@ -224,8 +256,7 @@ impl Serving {
             .ok_or_else(|| (INVALID, "expected a text at `command`".to_owned()))?;
         let cwd = match params["cwd"].as_str() {
             Some(cwd) if cwd == self.folder => cwd.to_owned(),
-            Some(cwd) => within(&self.folder, cwd)
-                .ok_or_else(|| (INVALID, format!("expected a folder below `{}`", self.folder)))?,
+            Some(cwd) => self.within(cwd)?,
             None => self.folder.clone(),
         };
         if self.terminals.len() >= MAX_TERMINALS {
@@ -256,11 +287,13 @@ impl Serving {
 
     fn output(&mut self, id: &Value, params: &Value) -> Served {
         let (_, terminal) = self.terminal(params)?;
+        let bytes = terminal.output.len();
         let mut result =
             json!({"output": (terminal.output.as_str()), "truncated": (terminal.truncated)});
         if let Some(exit) = &terminal.exit {
             result["exitStatus"] = exit.clone();
         }
+        self.gives(bytes).map_err(|(code, why)| (code, why.to_owned()))?;
         Ok(vec![answer(id, result)])
     }
 
@@ -335,6 +368,14 @@ fn lines(text: &str, line: u64, limit: Option<u64>) -> String {
     text.split_inclusive('\n').skip(skip).take(take).collect()
 }
 
+/// The beginning of a path.
+fn brief(path: &str) -> String {
+    match path.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", path.get(..end).unwrap_or_default()),
+        None => path.to_owned(),
+    }
+}
+
 /// A path of a folder, as it stands; `None` where it leads elsewhere.
 pub fn within(folder: &str, path: &str) -> Option<String> {
     let folder = folder.trim_end_matches('/');
@@ -378,6 +419,29 @@ mod tests {
         for path in ["/etc/passwd", "/w/../etc/passwd", "/wa", "a", "/w", "/w//a"] {
             assert_eq!(ask(Offers::Fs, "fs/read_text_file", path), Some(INVALID), "{path}");
         }
+        let mut serving = serving(Offers::All);
+        for cwd in ["/", "/w/..", "/wa"] {
+            let params = json!({"command": "ls", "cwd": cwd});
+            assert_eq!(code(&serving.asked(&json!(1), "terminal/create", &params)), Some(INVALID));
+            assert_eq!(serving.elsewhere(), Some(format!("`{cwd}`")));
+            assert_eq!(serving.elsewhere(), None);
+        }
+    }
+
+    #[test]
+    fn gives_so_much_and_no_more() {
+        let mut serving = serving(Offers::Fs);
+        let text = "a".repeat(8 << 20);
+        let mut given = 0;
+        loop {
+            let deeds = serving.asked(&json!(1), "fs/read_text_file", &json!({"path": "/w/a"}));
+            let [Deed::Errand(Errand::Read { token, .. })] = deeds[..] else { panic!("{deeds:?}") };
+            match code(&serving.done(&Errand::text(token, &text))) {
+                None => given += text.len(),
+                Some(refused) => break assert_eq!(refused, INTERNAL),
+            }
+        }
+        assert_eq!(given, MAX_SERVED);
     }
 
     #[test]

@@ -95,7 +95,7 @@ const MAX_FRAMES: u64 = 200_000;
 /// Most bytes a host may send in one scenario.
 const MAX_BYTES: u64 = 64 << 20;
 /// Waits of the usual length that a whole scenario may take.
-const BUDGET: u32 = 30;
+pub(super) const BUDGET: u32 = 30;
 /// Responses kept for `answer`; a host that answers more unasked loses the oldest ones here.
 const MAX_ANSWERS: usize = 1_000;
 
@@ -109,6 +109,8 @@ pub(super) struct Peer {
     pub(super) conn: Option<ConnId>,
     pub(super) connected: bool,
     pub(super) initialized: bool,
+    /// When its connection stood.
+    pub(super) opened: Duration,
     pub(super) mailbox: Mailbox,
     pub(super) answers: VecDeque<(u64, Arc<Seen>)>,
     /// Requests of the host, where the scenario answers them.
@@ -313,6 +315,7 @@ impl Case {
         }
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
+            peer.opened = now;
         }
         self.advance(now);
     }
@@ -416,6 +419,7 @@ impl Case {
             conn: None,
             connected: false,
             initialized: false,
+            opened: Duration::ZERO,
             mailbox: Mailbox::default(),
             answers: VecDeque::new(),
             asked: serves.then(VecDeque::new),
@@ -459,7 +463,9 @@ impl Case {
         let asked = message.id().and_then(Value::as_u64).and_then(|n| peer.engine.awaits(n));
         let shook = message.kind() == Kind::Success
             && asked.is_some_and(|method| method == "initialize" || method == "reconnect");
+        let first = shook && !peer.initialized;
         peer.initialized |= shook;
+        let took = self.mint.now.saturating_sub(peer.opened);
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(Seen::of(lifted)));
         let last_seen = peer.engine.last_seen();
         // From here on it is read in the newest words; the transcript has it as it came.
@@ -503,6 +509,9 @@ impl Case {
         }
         if let Some(peer) = self.peers.get(id) {
             self.bindings.set(&peer.seq_name, json!(last_seen));
+        }
+        if first && self.is_acp() {
+            self.slow_start(took);
         }
     }
 

@@ -35,6 +35,8 @@ pub trait Backstage: Sync {
 
 /// How long a closing handshake may take before the socket is dropped.
 const CLOSING: Duration = Duration::from_millis(250);
+/// How long a scenario that is cut short may take to leave.
+const LEAVING: Duration = Duration::from_secs(5);
 /// How long after the end of a scenario what happened below it is waited for.
 const TRAILING: Duration = Duration::from_millis(50);
 
@@ -49,7 +51,8 @@ pub async fn play(
     let began = Instant::now();
     let mut links = Links::default();
     play.begin(Duration::ZERO);
-    let mut stopping = false;
+    // Set once the user, or the clock, wants the run to end.
+    let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
     // Set anew only where it would ring too late: ringing too early does no harm.
     let mut alarm = pin!(sleep_until(began));
@@ -106,6 +109,10 @@ pub async fn play(
         let Some(due) = play.next_timeout().filter(|_| !play.is_over()) else {
             break;
         };
+        if until.is_some_and(|until| until <= now) {
+            break;
+        }
+        let due = until.map_or(due, |until| due.min(until));
         if due < rings || rings <= now {
             alarm.as_mut().reset(began + due);
             rings = due;
@@ -119,9 +126,9 @@ pub async fn play(
                 continue;
             }
             () = &mut alarm => None,
-            _ = &mut stopped, if !stopping => {
-                stopping = true;
+            _ = &mut stopped, if until.is_none() => {
                 now = began.elapsed();
+                until = Some(now + LEAVING);
                 play.interrupt(now);
                 continue;
             }

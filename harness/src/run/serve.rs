@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::peer::errand::Errand;
+use crate::peer::errand::{Errand, KILLED};
 use crate::peer::serving::{Deed, Offers, Serving};
 use crate::scenario::bind::Template;
 use crate::scenario::pattern::Pattern;
@@ -20,7 +20,7 @@ use crate::wire::message::Message;
 use crate::wire::version::Standard;
 
 use super::agent_steps;
-use super::case::{Case, Output, Progress, Wait};
+use super::case::{BUDGET, Case, Output, Progress, Wait};
 use super::side::Side;
 use super::task::{PeerId, Permit, Task};
 
@@ -30,6 +30,12 @@ const MAX_ASKING: usize = 1_000;
 const MAX_LOOKS: usize = 100;
 /// The first of the tokens of looks, far above those of any client's errands.
 const LOOKS: u64 = 1 << 48;
+/// How many times longer than its start an agent may take for anything.
+const SLOWER: u32 = 3;
+/// How many times longer than usual it may take at most.
+const SLOWEST: u32 = 4;
+/// Notes about what an agent does beside its conversation.
+const MAX_NOTED: usize = 10;
 /// How long an agent is waited for that is told to stop at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -53,6 +59,8 @@ struct Asking {
 /// What the case saw besides the conversation.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
+    /// How long a wait may take usually.
+    usual: Option<Duration>,
     called: u64,
     looks: LiteMap<u64, Value>,
     serial: u64,
@@ -98,6 +106,44 @@ impl Case {
         }
         let deeds = peer.served.serving.asked(&asked, method, message.params());
         self.act_on(id, deeds);
+        self.elsewhere(id);
+    }
+
+    /// Takes note of what an agent wanted outside of its folder.
+    fn elsewhere(&mut self, id: PeerId) {
+        let asked = self.peers.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
+        if let Some(path) = asked {
+            self.noted(format!("the agent asked for {path}, outside of its folder: refused"));
+        }
+    }
+
+    fn noted(&mut self, note: String) {
+        if self.notes.len() < MAX_NOTED && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// An agent that took long to start, on a machine that has much else to do, is waited for longer.
+    pub(super) fn slow_start(&mut self, took: Duration) {
+        let usual = *self.witness.usual.get_or_insert(self.setup.limit);
+        let limit = (took * SLOWER).min(usual * SLOWEST).max(self.setup.limit);
+        self.deadline += (limit - self.setup.limit) * BUDGET;
+        self.setup.limit = limit;
+    }
+
+    /// Takes note of how a process ended that was the agent.
+    fn agent_ended(&mut self, how: &str, told: &Value) {
+        let left: Vec<&str> =
+            told["left"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if how == KILLED {
+            self.noted(
+                "the agent went on after its standard input was closed, and was killed".to_owned(),
+            );
+        }
+        if !left.is_empty() {
+            let left = left.join(", ");
+            self.noted(format!("the agent left processes running, which were killed: {left}"));
+        }
     }
 
     fn act_on(&mut self, id: PeerId, deeds: Vec<Deed>) {
@@ -116,6 +162,9 @@ impl Case {
         }
         self.expire(now);
         let told = seen.message().map_or(&Value::Null, Message::value);
+        if let (Below::Local, Some(how)) = (way, told["ended"].as_str()) {
+            return self.agent_ended(how, told);
+        }
         match (way, told["token"].as_u64()) {
             (Below::Tool, _) => self.witness.called += 1,
             (_, Some(token)) if token >= LOOKS => {
@@ -127,6 +176,7 @@ impl Case {
                 for id in 0..self.peers.len() {
                     let deeds = self.peers.get_mut(id).map(|peer| peer.served.serving.done(told));
                     self.act_on(id, deeds.unwrap_or_default());
+                    self.elsewhere(id);
                 }
             }
         }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use litemap::LiteMap;
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
@@ -23,6 +22,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
 use super::below::MAX_LINE;
+use super::child::Process;
 
 /// Lines that may wait for the agent; further ones wait in the pipe.
 const INBOX: usize = 64;
@@ -201,29 +201,11 @@ async fn brought_about(effect: Effect) -> Ran {
     }
 }
 
-/// Everything that a command has started ends with it.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
 async fn shell(command: &str, cwd: &str) -> std::io::Result<Ran> {
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    let _group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let mut line = Command::new("sh");
+    line.arg("-c").arg(command).current_dir(cwd).stdin(Stdio::null());
+    let mut process = Process::start(line.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let child = process.child();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read = async {

@@ -4,12 +4,12 @@
 
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
 use super::below::MAX_LINE;
+use super::child::Process;
 
 /// Lines that may wait on their way, in each direction.
 const WAITING: usize = 10_000;
@@ -24,18 +24,8 @@ pub struct AgentProcess {
 struct Started {
     lines: mpsc::Sender<String>,
     said: mpsc::Receiver<String>,
-    /// Ends the process group when it is dropped.
-    _group: Group,
-}
-
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
+    /// Ends when it is dropped.
+    _process: Process,
 }
 
 impl AgentProcess {
@@ -72,15 +62,10 @@ impl AgentProcess {
 }
 
 fn start(command: &str) -> std::io::Result<Started> {
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let mut line = Command::new("sh");
+    line.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = Process::start(&mut line)?;
+    let child = process.child();
     let (lines, mut to_write) = mpsc::channel::<String>(WAITING);
     let (tell, said) = mpsc::channel(WAITING);
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
@@ -108,7 +93,6 @@ fn start(command: &str) -> std::io::Result<Started> {
                 break;
             }
         }
-        let _ = child.kill().await;
     });
-    Ok(Started { lines, said, _group: group })
+    Ok(Started { lines, said, _process: process })
 }

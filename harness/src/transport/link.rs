@@ -55,11 +55,11 @@ impl Link {
         }
     }
 
-    /// Ends the connection, within `limit`.
+    /// Ends the connection; a closing handshake has `limit`.
     pub async fn close(self, limit: Duration) {
         match self {
             Link::Socket(link) => link.close(limit).await,
-            Link::Process(link) => link.close(limit).await,
+            Link::Process(link) => link.close().await,
         }
     }
 

@@ -3,7 +3,8 @@
 //! [`websocket`] is a client's connection, [`serve`] puts a host engine on a port, [`tap`] listens to
 //! a connection of others, [`http`] puts the model stand-in on a port, [`acp`] the agent on standard input and
 //! output, [`agent`] starts such an agent; [`below`] brings what passes there to the scenarios. [`process`] is the way to an
-//! agent that is put to the test, [`link`] either way, [`scratch`] the folder that such an agent is given.
+//! agent that is put to the test, [`link`] either way, [`scratch`] the folder that such an agent is given. [`child`] is any process
+//! of ours, which ends with everything that it has started.
 //!
 //! Knows: `wire`, `transcript`, `peer`, `agent`, the `Host` trait. Never knows: scenarios,
 //! rules, what a frame means.
@@ -11,6 +12,7 @@
 pub mod acp;
 pub mod agent;
 pub mod below;
+pub mod child;
 pub mod http;
 pub mod link;
 pub mod process;

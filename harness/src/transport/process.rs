@@ -1,38 +1,48 @@
 //! An agent as a process of its own: a line a message on standard input and output, everything that it starts ended with it.
 //!
 //! The process is hostile until proven otherwise: lines are bounded, standard error is read and forgotten past a bound,
-//! and the whole process group is killed when the link ends, however it ends.
+//! and everything that it has started is killed when the link ends, however it ends. How it ended is told beside the
+//! conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
 //!
 //! Start at [`Link`].
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use crate::peer::errand::KILLED;
 use crate::transcript::{Below, Seen};
 use crate::wire::frame::Frame;
+use crate::wire::json::json;
 
 use super::below::{Heard, Hub};
+use super::child::Process;
 use super::websocket::{LinkEvent, MAX_MESSAGE};
-use std::sync::Arc;
 
 /// Lines that may wait for the case; the agent waits with further ones.
 const WAITING: usize = 256;
 /// Lines of standard error that are kept; the rest is read and forgotten.
 const MAX_STDERR: usize = 1_000;
+/// The line in whose place stands that further ones are left out.
+const LEFT_OUT: usize = MAX_STDERR + 1;
 /// Bytes of such a line that are kept.
 const STDERR_LINE: usize = 4_096;
 /// How long an agent may take to end by itself once its standard input is closed.
-const ENDING: Duration = Duration::from_millis(300);
+const ENDING: Duration = Duration::from_secs(1);
+
+/// Looks at what an agent leaves, until nothing is there: its own helpers take a moment to end as well.
+const GOING: u32 = 10;
+/// Between two of them.
+const BETWEEN: Duration = Duration::from_millis(30);
 
 /// How an agent is started.
 #[derive(Clone, Debug)]
@@ -54,50 +64,16 @@ pub struct Link {
     events: mpsc::Receiver<LinkEvent>,
     lines: Option<mpsc::UnboundedSender<String>>,
     process: Option<Process>,
-}
-
-/// Everything that a command has started ends with it.
-#[derive(Debug)]
-pub struct Process {
-    child: Child,
-    group: Option<Pid>,
-}
-
-impl Process {
-    /// Starts a command in a process group of its own.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub fn start(command: &mut Command) -> std::io::Result<Process> {
-        let child = command.process_group(0).kill_on_drop(true).spawn()?;
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Process { child, group })
-    }
-
-    /// Its pipes, once.
-    pub fn child(&mut self) -> &mut Child {
-        &mut self.child
-    }
-
-    /// Kills what is left of it.
-    pub fn kill(&self) {
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
+    hub: Arc<Hub>,
+    case: String,
 }
 
 impl Link {
     /// Starts the agent.
     pub fn start(start: &Start) -> Link {
         let (told, events) = mpsc::channel(WAITING);
-        let mut link = Link { events, lines: None, process: None };
+        let (hub, case) = (Arc::clone(&start.hub), start.case.clone());
+        let mut link = Link { events, lines: None, process: None, hub, case };
         match link.open(start, &told) {
             Ok(()) => {
                 let _ = told.try_send(LinkEvent::Opened);
@@ -164,12 +140,26 @@ impl Link {
     }
 
     /// Closes standard input, and kills what does not end by itself.
-    pub async fn close(mut self, limit: Duration) {
+    pub async fn close(mut self) {
         self.lines = None;
         if let Some(mut process) = self.process.take() {
-            let _ = timeout(limit.min(ENDING), process.child().wait()).await;
+            let ended = timeout(ENDING, process.child().wait()).await;
+            let ended = match ended {
+                Ok(Ok(status)) => status.to_string(),
+                _ => KILLED.to_owned(),
+            };
+            let mut left = process.left();
+            for _ in 0..GOING {
+                if left.is_empty() {
+                    break;
+                }
+                sleep(BETWEEN).await;
+                left = process.left();
+            }
             process.kill();
             let _ = process.child().kill().await;
+            let told = json!({"ended": ended, "left": left});
+            tell(&self.hub, &self.case, Below::Local, Frame::json(&told));
         }
     }
 
@@ -217,7 +207,7 @@ async fn read(output: impl AsyncRead + Unpin, told: mpsc::Sender<LinkEvent>) {
 /// Reads standard error until it ends, tells the first lines, and forgets the others.
 async fn complain(errors: impl AsyncRead + Unpin, hub: Arc<Hub>, case: String) {
     let mut errors = BufReader::new(errors);
-    let mut count = 0;
+    let mut count: usize = 0;
     loop {
         let mut bytes = Vec::new();
         let most = u64::try_from(STDERR_LINE).unwrap_or(u64::MAX);
@@ -226,11 +216,17 @@ async fn complain(errors: impl AsyncRead + Unpin, hub: Arc<Hub>, case: String) {
             Ok(_) => {}
         }
         count += 1;
-        if count <= MAX_STDERR {
-            let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
-            let seen = Arc::new(Seen::new(Frame::Text(text)));
-            let way = Below::Stderr;
-            hub.tell(&case, Heard { peer: way.peer().to_owned(), way, seen });
-        }
+        let text = match count {
+            ..=MAX_STDERR => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
+            LEFT_OUT => format!("(after {MAX_STDERR} lines what it writes there is left out)"),
+            _ => continue,
+        };
+        tell(&hub, &case, Below::Stderr, Frame::Text(text));
     }
+}
+
+/// Tells the scenario something beside its conversation.
+fn tell(hub: &Hub, case: &str, way: Below, frame: Frame) {
+    let seen = Arc::new(Seen::new(frame));
+    hub.tell(case, Heard { peer: way.peer().to_owned(), way, seen });
 }

@@ -1,30 +1,35 @@
 //! The folder of one scenario about an agent: its home, where it works, and what clients do there for it.
 //!
-//! Nothing outside of the folder is touched: a path is followed only as far as it stays inside, links included. The folder
-//! goes with the scenario, and so does whatever runs in a terminal.
+//! Nothing outside of the folder is touched: a path is followed only as far as it stays inside, links included, and what is
+//! opened is reached from the folder that was made, step by step, so that no link put there meanwhile leads elsewhere. The
+//! folder goes with the scenario, and so does whatever runs in a terminal.
 //!
 //! Start at [`Scratch`].
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use litemap::LiteMap;
+use rustix::fs::{Mode, OFlags, openat};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::peer::errand::Errand;
+use crate::peer::errand::{Errand, OUTSIDE};
 use crate::transcript::{Below, Seen};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
 use super::below::{Heard, Hub};
-use super::process::Process;
+use super::child::Process;
 
 /// Bytes of a file that are read.
 const MAX_FILE: u64 = 8 << 20;
@@ -35,6 +40,11 @@ const CHUNK: usize = 16 << 10;
 /// Bytes of its output that are told.
 const MAX_PRINTED: usize = 4 << 20;
 
+/// Folders within one another that are opened up to be removed.
+const DEEP: u32 = 64;
+/// Names that are tried for a folder: those of processes long gone may still be there.
+const NAMES: u32 = 1_000;
+
 /// Tells the folders of one process apart.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
@@ -42,6 +52,8 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Scratch {
     root: PathBuf,
+    /// The folder of the session as it was made, whatever has its name by now.
+    folder: OwnedFd,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<Hub>,
     case: String,
@@ -53,14 +65,13 @@ impl Scratch {
     /// # Errors
     /// It cannot be made, or a file would be outside of it.
     pub fn new(hub: Arc<Hub>, case: &str) -> std::io::Result<Scratch> {
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ahp-harness-{}-{serial}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        std::fs::create_dir(&root)?;
-        let root = root.canonicalize()?;
-        let scratch = Scratch { root, running: Mutex::default(), hub, case: case.to_owned() };
-        std::fs::create_dir(scratch.home())?;
-        std::fs::create_dir(scratch.work())?;
+        let root = fresh()?.canonicalize()?;
+        let (home, work) = (root.join("home"), root.join("work"));
+        std::fs::create_dir(home)?;
+        std::fs::create_dir(&work)?;
+        let folder = File::open(work)?.into();
+        let scratch =
+            Scratch { root, folder, running: Mutex::default(), hub, case: case.to_owned() };
         Ok(scratch)
     }
 
@@ -94,20 +105,15 @@ impl Scratch {
     pub fn run(self: &Arc<Self>, errand: Errand) {
         match errand {
             Errand::Read { token, path } => {
-                let told = match self.inside(&path).and_then(|path| read(&path)) {
+                self.tell(match self.read(&path) {
                     Ok(text) => Errand::text(token, &text),
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                        Errand::missing(token)
-                    }
-                    Err(error) => Errand::failed(token, &error.to_string()),
-                };
-                self.tell(told);
+                    Err(error) => failed(token, &error),
+                });
             }
             Errand::Write { token, path, text } => {
-                let written = self.inside(&path).and_then(|path| write(&path, &text));
-                self.tell(match written {
+                self.tell(match self.write(&path, &text) {
                     Ok(()) => Errand::text(token, &text),
-                    Err(error) => Errand::failed(token, &error.to_string()),
+                    Err(error) => failed(token, &error),
                 });
             }
             Errand::Start { terminal, command, env, cwd } => {
@@ -139,7 +145,7 @@ impl Scratch {
         self.hub.tell(&self.case, Heard { peer: way.peer().to_owned(), way, seen });
     }
 
-    /// A path, where it stays inside of the folder of the session once every link is followed.
+    /// A path, where it stays inside of the folder of the session once every link is followed: what it is from there.
     fn inside(&self, path: &str) -> std::io::Result<PathBuf> {
         let path = Path::new(path);
         let folder = path.parent().unwrap_or(path).canonicalize()?;
@@ -147,11 +153,45 @@ impl Scratch {
         let whole = folder.join(name);
         let real = whole.canonicalize().unwrap_or_else(|_| whole.clone());
         let dangling = whole.is_symlink() && !whole.exists();
-        if real.starts_with(self.work()) && !dangling {
-            Ok(real)
-        } else {
-            Err(std::io::Error::other("the path leads out of the session's folder"))
+        match real.strip_prefix(self.work()) {
+            Ok(rest) if !dangling => Ok(rest.to_owned()),
+            _ => Err(outside()),
         }
+    }
+
+    /// Opens a file of the folder without following any link: what may be followed has been. Whatever is no plain file
+    /// with one name is not opened; a pipe or a device would never end.
+    fn open(&self, path: &str, flags: OFlags) -> std::io::Result<File> {
+        let rest = self.inside(path)?;
+        let mut names = rest.components().map(|part| match part {
+            Component::Normal(name) => Ok(name),
+            _ => Err(outside()),
+        });
+        let name = names.next_back().ok_or_else(|| std::io::Error::other("not a file"))??;
+        let plain = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut folder = self.folder.try_clone()?;
+        for name in names {
+            folder = openat(&folder, name?, plain | OFlags::DIRECTORY, Mode::empty())?;
+        }
+        let flags = flags | plain | OFlags::NONBLOCK;
+        let file = File::from(openat(&folder, name, flags, Mode::from_raw_mode(0o644))?);
+        let about = file.metadata()?;
+        match about.is_file() && about.nlink() == 1 {
+            true => Ok(file),
+            false => Err(std::io::Error::other("not a plain file with one name")),
+        }
+    }
+
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        let mut bytes = Vec::new();
+        self.open(path, OFlags::RDONLY)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn write(&self, path: &str, text: &str) -> std::io::Result<()> {
+        let mut file = self.open(path, OFlags::WRONLY | OFlags::CREATE)?;
+        file.set_len(0)?;
+        file.write_all(text.as_bytes())
     }
 
     async fn command(
@@ -164,6 +204,10 @@ impl Scratch {
         let Some((program, args)) = words.split_first() else {
             return Errand::exit(terminal, Some(127), None);
         };
+        if Path::new(cwd) != self.work() && self.inside(cwd).is_err() {
+            self.tell(Errand::printed(terminal, &outside().to_string()));
+            return Errand::exit(terminal, Some(127), None);
+        }
         let mut command = Command::new(program);
         command
             .args(args)
@@ -211,31 +255,50 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.running().values().for_each(AbortHandle::abort);
-        // What an agent still writes there goes with the folder of temporary files.
-        let _ = std::fs::remove_dir_all(&self.root);
+        if std::fs::remove_dir_all(&self.root).is_err() {
+            open_up(&self.root, DEEP);
+            // What cannot be removed even so goes with the folder of temporary files.
+            let _ = std::fs::remove_dir_all(&self.root);
+        }
     }
 }
 
-/// A pipe or a device would never end.
-fn plain(path: &Path) -> std::io::Result<()> {
-    match std::fs::metadata(path) {
-        Ok(about) if !about.is_file() => Err(std::io::Error::other("not a file")),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error),
+/// A folder that nobody else has, or can look into.
+fn fresh() -> std::io::Result<PathBuf> {
+    let mut made = std::io::Error::other("there is no name for it");
+    for _ in 0..NAMES {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("ahp-harness-{}-{serial}", std::process::id()));
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => made = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(made)
+}
+
+/// Lets us into folders that were closed to us.
+fn open_up(folder: &Path, deep: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|_| deep > 0) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path(), deep - 1);
+        }
     }
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
-    plain(path)?;
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path)?;
-    file.take(MAX_FILE).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+fn outside() -> std::io::Error {
+    std::io::Error::other(OUTSIDE)
 }
 
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    match plain(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => std::fs::write(path, text),
+fn failed(token: u64, error: &std::io::Error) -> Value {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Errand::missing(token),
+        _ => Errand::failed(token, &error.to_string()),
     }
 }

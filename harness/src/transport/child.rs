@@ -1,0 +1,269 @@
+//! A process of ours with everything that it starts, ended as one.
+//!
+//! A process group ends together, but whoever has left it (`setsid`, a daemon) does not. On Linux such strays are found by
+//! [`MARK`], a variable that they inherit; one that has cleared its environment too is taken in by [`Orphans`] when its
+//! parent ends, and goes with the run. Elsewhere the process group is all that ends.
+//!
+//! Start at [`Process::start`].
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::task::AbortHandle;
+
+/// The variable by which the processes that one of ours has started are known.
+pub const MARK: &str = "AHP_HARNESS_PROCESS";
+/// Looks for strays, each of which ends what it finds, before it is given up.
+const LOOKS: u32 = 200;
+/// Between two of them: what is killed takes a moment to go.
+const BETWEEN: Duration = Duration::from_millis(2);
+/// Between two looks for orphans that have ended.
+const REAPING: Duration = Duration::from_millis(250);
+/// Strays that are named; the others are counted.
+const NAMED: usize = 8;
+
+/// Tells the processes of this one apart.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+/// Those that somebody else waits for.
+static OWN: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
+
+fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Everything that a command has started ends with it.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    group: Option<Pid>,
+    mark: String,
+}
+
+impl Process {
+    /// Starts a command in a process group of its own.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(command: &mut Command) -> std::io::Result<Process> {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{serial}", std::process::id());
+        // Held meanwhile, so that nobody takes it for an orphan.
+        let mut own = own();
+        let child = command.env(MARK, &mark).process_group(0).kill_on_drop(true).spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        own.get_or_insert_default().extend(group.map(|group| group.as_raw_nonzero().get()));
+        Ok(Process { child, group, mark })
+    }
+
+    /// Its pipes, once, and its end.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Asks all of it to end.
+    pub fn ask_to_end(&self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+
+    /// What it has started that runs on, besides the process itself.
+    pub fn left(&self) -> Vec<String> {
+        shown(&self.marked())
+    }
+
+    /// Kills what is left of it.
+    pub fn kill(&self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        end(|| self.marked());
+    }
+
+    fn marked(&self) -> Vec<strays::Stray> {
+        strays::marked(&self.mark, self.group.map(|group| group.as_raw_nonzero().get()))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        if let (Some(group), Some(own)) = (self.group, own().as_mut()) {
+            own.remove(&group.as_raw_nonzero().get());
+        }
+    }
+}
+
+/// Names of processes, and how many more there are.
+fn shown(found: &[strays::Stray]) -> Vec<String> {
+    let mut names: Vec<String> =
+        found.iter().take(NAMED).map(|stray| format!("{} ({})", stray.name, stray.id)).collect();
+    if let Some(more) = found.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
+/// Ends what is found until nothing is found any more. What goes on starting others is stopped first, so that it cannot.
+fn end(find: impl Fn() -> Vec<strays::Stray>) {
+    for _ in 0..LOOKS {
+        let found = find();
+        if found.is_empty() {
+            return;
+        }
+        found.iter().for_each(|stray| strays::signal(stray, Signal::STOP));
+        found.iter().for_each(|stray| strays::signal(stray, Signal::KILL));
+        found.iter().for_each(strays::reap);
+        std::thread::sleep(BETWEEN);
+    }
+}
+
+/// Takes in what the processes that we start leave behind, as long as it is kept; then that ends.
+#[derive(Debug)]
+pub struct Orphans(AbortHandle);
+
+impl Orphans {
+    /// From now on, and whoever of them ends is buried. Processes that are not of [`Process`] must not be started meanwhile.
+    pub fn adopt() -> Orphans {
+        strays::adopt();
+        let burying = tokio::spawn(async {
+            loop {
+                tokio::time::sleep(REAPING).await;
+                strays::ended(own().as_ref()).iter().for_each(strays::reap);
+            }
+        });
+        Orphans(burying.abort_handle())
+    }
+
+    /// Ends all that there are, and says which.
+    pub fn end(&self) -> Vec<String> {
+        let alive = || strays::adopted(own().as_ref());
+        let left = shown(&alive());
+        end(alive);
+        left
+    }
+}
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        self.0.abort();
+        self.end();
+    }
+}
+
+/// Processes by the folder in which Linux shows them.
+#[cfg(target_os = "linux")]
+mod strays {
+    use std::collections::HashSet;
+    use std::fs;
+
+    use rustix::process::{
+        Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+    };
+
+    use super::MARK;
+
+    /// Somebody else's process, which came of one of ours.
+    #[derive(Debug)]
+    pub(super) struct Stray {
+        pub(super) id: i32,
+        pub(super) name: String,
+        parent: i32,
+        ended: bool,
+    }
+
+    fn all() -> impl Iterator<Item = Stray> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        ids.filter_map(stray)
+    }
+
+    fn stray(id: i32) -> Option<Stray> {
+        let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name is between parentheses, and may hold any.
+        let (head, tail) = line.rsplit_once(')')?;
+        let name = head.split_once('(')?.1.to_owned();
+        let mut words = tail.split_whitespace();
+        let ended = matches!(words.next()?, "Z" | "X");
+        Some(Stray { id, name, parent: words.next()?.parse().ok()?, ended })
+    }
+
+    /// Those with this mark, but for one.
+    pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<Stray> {
+        let line = format!("{MARK}={mark}");
+        let inherits = |stray: &Stray| {
+            let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == line.as_bytes())
+        };
+        all().filter(|stray| Some(stray.id) != but && !stray.ended).filter(inherits).collect()
+    }
+
+    fn ours(own: Option<&HashSet<i32>>) -> impl Iterator<Item = Stray> {
+        let me = getpid().as_raw_nonzero().get();
+        let taken = move |id: &i32| own.is_some_and(|own| own.contains(id));
+        all().filter(move |stray| stray.parent == me && !taken(&stray.id))
+    }
+
+    /// Orphans of ours that go on.
+    pub(super) fn adopted(own: Option<&HashSet<i32>>) -> Vec<Stray> {
+        ours(own).filter(|stray| !stray.ended).collect()
+    }
+
+    /// Orphans of ours that have ended.
+    pub(super) fn ended(own: Option<&HashSet<i32>>) -> Vec<Stray> {
+        ours(own).filter(|stray| stray.ended).collect()
+    }
+
+    pub(super) fn signal(stray: &Stray, signal: Signal) {
+        if let Some(id) = Pid::from_raw(stray.id) {
+            let _ = kill_process(id, signal);
+        }
+    }
+
+    /// Buries an orphan of ours that has ended.
+    pub(super) fn reap(stray: &Stray) {
+        if stray.parent == getpid().as_raw_nonzero().get() {
+            let _ = waitpid(Pid::from_raw(stray.id), WaitOptions::NOHANG);
+        }
+    }
+
+    pub(super) fn adopt() {
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+}
+
+/// Elsewhere nothing is known of other processes.
+#[cfg(not(target_os = "linux"))]
+mod strays {
+    use std::collections::HashSet;
+
+    use rustix::process::Signal;
+
+    #[derive(Debug)]
+    pub(super) struct Stray {
+        pub(super) id: i32,
+        pub(super) name: String,
+    }
+
+    pub(super) fn marked(_: &str, _: Option<i32>) -> Vec<Stray> {
+        Vec::new()
+    }
+
+    pub(super) fn adopted(_: Option<&HashSet<i32>>) -> Vec<Stray> {
+        Vec::new()
+    }
+
+    pub(super) fn ended(_: Option<&HashSet<i32>>) -> Vec<Stray> {
+        Vec::new()
+    }
+
+    pub(super) fn signal(_: &Stray, _: Signal) {}
+
+    pub(super) fn reap(_: &Stray) {}
+
+    pub(super) fn adopt() {}
+}

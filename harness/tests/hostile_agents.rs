@@ -1,0 +1,236 @@
+//! Agents that mean harm, as real processes: each run ends, says what was wrong, leaves nothing running and touches
+//! nothing outside of the folder that the agent was given.
+#![cfg(all(feature = "cli", target_os = "linux"))]
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
+/// A run is bounded by its own waits; this only tells bounded from endless on a machine that has much else to do.
+const ENDLESS: Duration = Duration::from_secs(240);
+/// What a shell agent says to whom it is asked by: `say RESULT`, and the scenario's prompt is `$1`.
+const AGENT: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+ask() { printf '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{"sessionId":"s",%s}}\n' "$1" "$2" "$3"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) say '{"protocolVersion":1,"agentCapabilities":{}}' ;;
+    *'"method":"session/new"'*) say '{"sessionId":"s"}' ;;
+    *'"method":"session/prompt"'*) prompt; say '{"stopReason":"end_turn"}' ;;
+  esac
+done
+"#;
+
+/// A played run.
+struct Played {
+    said: String,
+    transcript: String,
+    code: Option<i32>,
+    folder: PathBuf,
+}
+
+/// Plays a scenario against an agent that is this script; `{mark}` in it is a number that nothing else has.
+fn play(name: &str, script: &str, id: &str) -> Played {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    let temporary = folder.join("tmp");
+    fs::create_dir_all(&temporary).unwrap();
+    let program = folder.join("agent.sh");
+    fs::write(&program, script).unwrap();
+    let profile = format!(
+        "agent: {name}\ncommand: [sh, '{}']\nenv: {{ AHP_TEST_MARK: '{}' }}\nstimulus: fixed\n\
+         offers: [ask, shell, read, write, edit]\n",
+        program.display(),
+        mark(name)
+    );
+    fs::write(folder.join("profile.yaml"), profile).unwrap();
+    let began = Instant::now();
+    let Output { status, stdout, stderr } = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .env("TMPDIR", &temporary)
+        .args(["run", "--acp", "profile.yaml", "--id", id, "--timeout", "3s"])
+        .args(["--report", "jsonl=run.jsonl"])
+        .output()
+        .unwrap();
+    assert!(began.elapsed() < ENDLESS, "{name}: {:?}", began.elapsed());
+    let said = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert_eq!(running(&mark(name)), Vec::<String>::new(), "{name} left these running\n{said}");
+    let left: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|it| it.path()).collect();
+    assert_eq!(left, Vec::<PathBuf>::new(), "{name} left these folders\n{said}");
+    let transcript = fs::read_to_string(folder.join("run.jsonl")).unwrap_or_default();
+    Played { said, transcript, code: status.code(), folder }
+}
+
+fn mark(name: &str) -> String {
+    // The ends keep one name from being found in another.
+    format!("<{name}-{}>", std::process::id())
+}
+
+/// Processes that an agent of this mark has started, whether or not they kept their environment: their command lines
+/// or their variables have it.
+fn running(mark: &str) -> Vec<String> {
+    let has = |path: PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(mark)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let found = entries.filter(|path| has(path.join("environ")) || has(path.join("cmdline")));
+    found.map(|path| path.display().to_string()).collect()
+}
+
+impl Played {
+    fn ends(self, code: i32, says: &[&str]) -> Played {
+        assert_eq!(self.code, Some(code), "{}", self.said);
+        for part in says {
+            let there = self.said.contains(part) || self.transcript.contains(part);
+            assert!(there, "expected `{part}`\n{}\n{}", self.said, self.transcript);
+        }
+        self
+    }
+}
+
+/// An agent that answers, with this said for a prompt.
+fn prompted(prompt: &str) -> String {
+    format!("prompt() {{\n{prompt}\n}}\n{AGENT}")
+}
+
+const TURN: &str = "acp/turn/prompt-is-answered";
+
+#[test]
+fn an_agent_that_only_answers_passes() {
+    play("honest", &prompted(":"), TURN).ends(0, &["1 passed"]);
+}
+
+#[test]
+fn garbage_on_standard_output_is_reported() {
+    let garbage = r#"echo 'starting up...'; head -c 3000 /dev/urandom; echo; echo '[[['"#;
+    play("garbage", &prompted(garbage), TURN).ends(1, &["FAIL acp.wire.only-messages"]);
+}
+
+#[test]
+fn garbage_alone_is_given_up() {
+    play("nothing-but-garbage", "exec yes nonsense", TURN).ends(1, &["acp.wire.only-messages"]);
+}
+
+#[test]
+fn lines_without_end_are_bounded() {
+    let whole = play("endless-line", "exec cat /dev/zero", TURN);
+    whole.ends(3, &["a line of more than 32 MiB"]);
+    let prompt = "exec cat /dev/zero";
+    play("endless-answer", &prompted(prompt), TURN).ends(1, &["a line of more than 32 MiB"]);
+}
+
+#[test]
+fn deep_and_huge_json_is_evidence() {
+    let deep = r#"head -c 200000 /dev/zero | tr '\0' '['; echo; head -c 6000000 /dev/zero | tr '\0' '1'; echo"#;
+    play("deep", &prompted(deep), TURN).ends(1, &["FAIL acp.wire.only-messages"]);
+}
+
+#[test]
+fn a_flood_of_messages_ends_the_scenario() {
+    let flood = r#"exec yes '{"jsonrpc":"2.0","method":"_flood","params":{}}'"#;
+    play("flood", &prompted(flood), TURN).ends(1, &["more than a scenario can need"]);
+}
+
+#[test]
+fn standard_error_is_read_and_forgotten() {
+    let noise = "head -c 30000000 /dev/zero | tr '\\0' 'e' >&2; yes complaint | head -n 200000 >&2";
+    let played = play("noise", &prompted(noise), TURN);
+    let played = played.ends(0, &["1 passed", "lines what it writes there is left out"]);
+    assert!(played.transcript.len() < 12 << 20, "{} bytes", played.transcript.len());
+}
+
+#[test]
+fn an_agent_that_never_exits_is_killed() {
+    let script = prompted(":") + "\ntrap '' TERM INT HUP\nwhile :; do sleep 1; done";
+    play("never-exits", &script, TURN).ends(0, &["1 passed", "and was killed"]);
+}
+
+#[test]
+fn what_it_started_ends_with_it() {
+    let mark = mark("forks");
+    // A child that ignores signals, one of its own session, one that forked twice, and one that has cleared its environment.
+    let forks = format!(
+        "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' {mark} >/dev/null 2>&1 &\n\
+         setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' {mark} >/dev/null 2>&1 </dev/null &\n\
+         (setsid sh -c '(while :; do sleep 1; done) & exit 0' {mark} >/dev/null 2>&1 </dev/null &)\n\
+         (setsid env -i sh -c 'cd /; while :; do sleep 1; done' {mark} >/dev/null 2>&1 </dev/null &)\n\
+         sleep 1"
+    );
+    play("forks", &prompted(&forks), TURN).ends(0, &["1 passed", "left processes running"]);
+}
+
+#[test]
+fn an_agent_that_is_gone_leaves_nothing() {
+    let script = "setsid sleep 100000 </dev/null >/dev/null 2>&1 &\nexit 3";
+    play("gone", script, TURN).ends(3, &["the agent ended"]);
+}
+
+/// Asks for files everywhere but where it may, by every way there is.
+#[test]
+fn nothing_outside_of_the_folder_is_touched() {
+    let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-outside");
+    let _ = fs::remove_dir_all(&outside);
+    fs::create_dir_all(&outside).unwrap();
+    let secret = outside.join("secret");
+    fs::write(&secret, "nobody may read this").unwrap();
+    let out = outside.display();
+    // The names of links within the folder, and of what they lead to.
+    let prompt = format!(
+        r#"w=$(pwd -P)
+ln -s '{out}' "$w/away"; ln -s '{out}/new' "$w/dangling"; ln -s '{out}/secret' "$w/straight"
+ln '{out}/secret' "$w/hard"; mkfifo "$w/pipe"; echo inside > "$w/plain"
+n=0
+for path in '{out}/a' "$w/../a" "$w/../../hostile-escape/tmp/b" "$w/away/c" "$w/dangling" "$w/straight" "$w/hard" "$w/pipe" 'd' '/dev/zero' "$w"; do
+  n=$((n+1))
+  ask "w$n" fs/write_text_file "\"path\":\"$path\",\"content\":\"touched\""
+  ask "r$n" fs/read_text_file "\"path\":\"$path\""
+done
+ask t1 terminal/create "\"command\":\"touch\",\"args\":[\"e\"],\"cwd\":\"$w/away\""
+ask t2 terminal/create "\"command\":\"touch\",\"args\":[\"f\"],\"cwd\":\"{out}\""
+ask ok fs/read_text_file "\"path\":\"$w/plain\""
+rm "$w/plain"; mv "$w" "$w-moved"; ln -s '{out}' "$w"
+ask late fs/write_text_file "\"path\":\"$w/g\",\"content\":\"touched\""
+sleep 2; rm "$w""#
+    );
+    let script = prompted(&prompt);
+    let played = play("escape", &script, "acp/tools/write-where-the-client-offers-everything");
+    let there: Vec<_> =
+        fs::read_dir(&outside).unwrap().flatten().map(|it| it.file_name()).collect();
+    assert_eq!(there, ["secret"], "{}", played.said);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "nobody may read this");
+    let told = &played.transcript;
+    assert!(!told.contains("nobody may read this"), "{told}");
+    assert!(told.contains("inside\\n"), "{told}");
+    assert!(told.contains("outside of its folder: refused"), "{}", played.said);
+    assert_eq!(fs::read_dir(played.folder.join("tmp")).unwrap().count(), 0);
+}
+
+/// The last scenario of a run that could go on for an hour is not waited for.
+#[test]
+fn a_run_has_its_time() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-budget");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let script = prompted("sleep 1000");
+    fs::write(folder.join("agent.sh"), script).unwrap();
+    fs::write(
+        folder.join("profile.yaml"),
+        "agent: slow\ncommand: [sh, ../../agent.sh]\nstimulus: fixed\n"
+            .replace("../../agent.sh", &folder.join("agent.sh").display().to_string()),
+    )
+    .unwrap();
+    let began = Instant::now();
+    let output = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .args(["run", "--acp", "profile.yaml", "--timeout", "1000s", "--budget", "5s"])
+        .output()
+        .unwrap();
+    assert!(began.elapsed() < ENDLESS, "{:?}", began.elapsed());
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(!output.status.success() && said.contains("the run's 5s were over"), "{said}");
+}
