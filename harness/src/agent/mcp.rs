@@ -1,6 +1,7 @@
 //! An MCP server with one tool, which records that it was called: evidence of what a host's agent really ran.
 //!
-//! A message is a line of JSON-RPC. The tool, [`TOOL`], gives its text back and changes nothing.
+//! A message is a line of JSON-RPC. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
+//! it fail, and not come back.
 //!
 //! Pure: what is to be written and kept is returned.
 //!
@@ -15,8 +16,18 @@ use crate::wire::message::{Decoded, Kind, Message, decode};
 /// The name of its tool.
 pub const TOOL: &str = "ahp_probe";
 
+/// With this text the tool fails.
+pub const FAILS: &str = "ahp-fail";
+/// With this text it goes on for ever.
+pub const WAITS: &str = "ahp-wait";
+
 /// The revisions that it speaks, which differ in nothing that it does; the newest first.
 const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The newest revision.
+pub fn newest() -> &'static str {
+    REVISIONS.first().copied().unwrap_or_default()
+}
 
 /// What comes of a line.
 #[derive(Debug, Default, PartialEq)]
@@ -51,8 +62,11 @@ pub fn answer(line: &str) -> Answered {
         "tools/call" if params["name"] == TOOL => {
             let text = params.pointer("/arguments/text").and_then(Value::as_str);
             called = Some(params["arguments"].clone());
+            if text == Some(WAITS) {
+                return Answered { line: None, called };
+            }
             let said = format!("{TOOL} was called: {}", text.unwrap_or_default());
-            json!({"content": [{"type": "text", "text": said}], "isError": false})
+            json!({"content": [{"type": "text", "text": said}], "isError": (text == Some(FAILS))})
         }
         "tools/call" => return refused(id, -32602, "no tool is called so"),
         method => return refused(id, -32601, &format!("no method is called `{method}`")),
@@ -70,7 +84,7 @@ fn refused(id: Value, code: i64, why: &str) -> Answered {
 fn initialized(params: &Value) -> Value {
     let asked = params["protocolVersion"].as_str();
     let known = REVISIONS.iter().find(|revision| Some(**revision) == asked);
-    let revision = known.or(REVISIONS.first()).copied().unwrap_or_default();
+    let revision = known.copied().unwrap_or_else(newest);
     json!({
         "protocolVersion": revision,
         "capabilities": {"tools": {}},

@@ -81,6 +81,9 @@ struct Acp {
     /// Let tools only say what they would do
     #[arg(long)]
     pretend: bool,
+    /// Listen for WebSockets at this loopback address instead, an agent for each connection; prints the URL
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["log", "run"])]
+    listen: Option<SocketAddr>,
     /// Want clients to authenticate first
     #[arg(long)]
     auth: bool,
@@ -90,15 +93,45 @@ struct Acp {
 }
 
 impl Acp {
-    fn main(self) -> Outcome {
+    fn main(self, context: &Context) -> Outcome {
         let name = format!("{}-", std::process::id());
-        let agent =
-            acp::Agent::new(acp::Config { name, auth: self.auth, faults: Faults::of(&self.fault) });
+        let config = acp::Config { name, auth: self.auth, faults: Faults::of(&self.fault) };
+        if let Some(address) = self.listen {
+            return runtime()?.block_on(listen(context, address, config, self.pretend));
+        }
+        let agent = acp::Agent::new(config);
         let log = self.log.as_deref().map(appended).transpose()?;
         let options = transport::acp::Options { log, run: self.run, pretend: self.pretend };
         runtime()?.block_on(transport::acp::serve(agent, options));
         Ok(Code::Ok)
     }
+}
+
+/// Serves the agent over WebSockets until it is interrupted. Sessions of different connections differ.
+async fn listen(
+    context: &Context,
+    address: SocketAddr,
+    config: acp::Config,
+    pretend: bool,
+) -> Outcome {
+    let fault = |error: std::io::Error| Stop::fault(format!("`{address}`: {error}"));
+    if !address.ip().is_loopback() {
+        return Err(Stop::usage(format!("expected a loopback address, found `{address}`")));
+    }
+    let listener = TcpListener::bind(address).await.map_err(fault)?;
+    context.say(&format!("ws://{}\n", listener.local_addr().map_err(fault)?));
+    let serial = std::sync::atomic::AtomicU64::new(0);
+    let agent = || {
+        let number = serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("{}{number}-", config.name);
+        acp::Agent::new(acp::Config { name, ..config.clone() })
+    };
+    let options = || transport::acp::Options { pretend, ..transport::acp::Options::default() };
+    tokio::select! {
+        () = transport::acp::listen(listener, agent, options) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(Code::Ok)
 }
 
 /// Is an MCP server on standard input and output with one tool, `ahp_probe`, which gives its text back
@@ -162,7 +195,7 @@ impl Agent {
     pub(super) fn main(self, context: &Context) -> Outcome {
         match self.mode {
             Mode::Model(model) => model.main(context),
-            Mode::Acp(acp) => acp.main(),
+            Mode::Acp(acp) => acp.main(context),
             Mode::Mcp(mcp) => mcp.main(),
         }
     }

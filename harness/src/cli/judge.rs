@@ -23,13 +23,14 @@ use super::reduce::published;
 /// Judges a recorded conversation.
 ///
 /// A run.jsonl comes to the same verdicts as the run that wrote it. A capture from elsewhere, one
-/// JSON object a line with t, conn, dir and msg or raw, is held against the always-on checks.
+/// JSON object a line with t, conn, dir and msg or raw, is held against the always-on checks: those of
+/// agents where it has c2a and a2c from the first.
 #[derive(Args, Debug)]
 pub struct Judge {
     /// The file
     file: PathBuf,
-    /// The protocol version of connections whose handshake the capture does not show
-    #[arg(long, value_name = "VERSION", value_parser = published)]
+    /// The protocol version of connections whose handshake the capture does not show; `acp-1` where clients speak to agents
+    #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
     /// Count broken SHOULD rules as failures
     #[arg(long)]
@@ -110,5 +111,13 @@ impl Judge {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads a version that anybody has published, of either protocol.
+fn assumed(text: &str) -> Result<Version, String> {
+    match text.parse() {
+        Ok(Version::ACP_1) => Ok(Version::ACP_1),
+        _ => published(text),
     }
 }

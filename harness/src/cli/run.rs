@@ -89,7 +89,7 @@ pub struct Run {
     /// How long each wait may take; 2s unless given, 10s for an agent
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
-    /// End the run after this time, whatever has been played by then; 10m for an agent unless given
+    /// End the run after this time, whatever has been played by then; 9m30s for an agent unless given
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
     budget: Option<Duration>,
     /// Play every scenario this many times

@@ -40,7 +40,7 @@ const POLL: Duration = Duration::from_millis(50);
 const LIMITS: [(Standard, Duration); 2] =
     [(Standard::Ahp, Duration::from_secs(2)), (Standard::Acp, Duration::from_secs(10))];
 /// How long a run against an agent may take: one that answers nothing would take hours.
-const BUDGET: Duration = Duration::from_secs(600);
+const BUDGET: Duration = Duration::from_secs(570);
 /// How many scenarios are played at once.
 const JOBS: u16 = 4;
 

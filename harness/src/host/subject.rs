@@ -13,6 +13,7 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::agent::acp::{Agent, Config, Effect, Output as Said, Ran};
+use crate::agent::mcp;
 use crate::peer::errand::Errand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
@@ -78,7 +79,11 @@ impl Subject {
             },
             Effect::Call { arguments, .. } => {
                 self.outputs.push_back(Output::Called(arguments.clone()));
-                Ran::well("called")
+                match arguments["text"].as_str() {
+                    Some(mcp::WAITS) => return None,
+                    Some(mcp::FAILS) => Ran::badly("the tool failed"),
+                    _ => Ran::well("called"),
+                }
             }
         })
     }

@@ -4,7 +4,7 @@
 //! scenario sends has to be what the file says it sent. Other captures have no scenarios: only
 //! the always-on checks look at them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::run::suite;
 use crate::scenario::load::{Files, load};
 use crate::transcript::line::{self, Line};
 use crate::transcript::reader::{self, Reader, Unreadable};
-use crate::transcript::{ConnId, Entry, Event, Side};
+use crate::transcript::{Below, ConnId, Entry, Event, Side};
 use crate::verdict::Status;
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
 use super::redact::{MARK, REDACTED};
@@ -223,6 +223,9 @@ impl Replay {
         if let Some(foreign) = self.foreign {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
+            if let (Some(standard), None) = (foreign.standard, &self.header) {
+                self.judged.summary = Summary::of(standard, self.judged.summary.strict);
+            }
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
             self.judged.summary.add_checks("the capture", &lines);
@@ -236,25 +239,49 @@ const MAX_NAMES: usize = 100_000;
 
 /// A capture without scenarios.
 struct Foreign {
+    /// Which protocol it is of, once a line has said so.
+    standard: Option<Standard>,
+    assume: Option<Version>,
     oracle: Oracle,
     /// The latest connection of each name.
     conns: HashMap<String, ConnId>,
+    /// Connections whose handshake was begun.
+    begun: HashSet<ConnId>,
     next: u32,
     messages: u64,
 }
 
 impl Foreign {
     fn new(assume: Option<Version>) -> Foreign {
-        let options = Options { assume_version: assume, foreign: true, ..Options::default() };
-        let mut oracle = Oracle::new(options);
-        oracle.keep_secret(REDACTED);
-        Foreign { oracle, conns: HashMap::new(), next: 0, messages: 0 }
+        Foreign {
+            standard: None,
+            assume,
+            oracle: oracle(assume, Standard::Ahp),
+            conns: HashMap::new(),
+            begun: HashSet::new(),
+            next: 0,
+            messages: 0,
+        }
     }
 
     fn line(&mut self, number: u64, line: Line) -> Result<(), String> {
+        let standard = self.standard.or_else(|| {
+            let assumed = self.assume.map(|version| version.standard);
+            let standard =
+                assumed.filter(|it| *it == Standard::Acp).or(standard_of(&line.event))?;
+            self.oracle = oracle(self.assume, standard);
+            self.standard = Some(standard);
+            Some(standard)
+        });
+        let event = match standard {
+            Some(Standard::Acp) => of_acp(line.event),
+            _ => line.event,
+        };
         let known = self.conns.get(&line.conn).copied();
-        let conn = match (known, &line.event) {
-            (Some(conn), event) if !matches!(event, Event::Open { .. }) => conn,
+        let again = standard == Some(Standard::Acp) && begins(&event);
+        let again = again && known.is_some_and(|conn| self.begun.contains(&conn));
+        let conn = match (known, &event) {
+            (Some(conn), event) if !matches!(event, Event::Open { .. }) && !again => conn,
             (None, _) if self.conns.len() == MAX_NAMES => {
                 return Err(format!("more than {MAX_NAMES} names of connections"));
             }
@@ -265,13 +292,51 @@ impl Foreign {
                 conn
             }
         };
-        match line.event {
+        if let (Some(ended), true) = (known, again) {
+            let event = Event::Closed { by: Side::Client, code: None, reason: String::new() };
+            self.oracle.observe(&Entry { line: number, at: line.at, conn: ended, event });
+        }
+        match event {
             Event::Sent(_) | Event::Received(_) => self.messages += 1,
             _ => {}
         }
-        self.oracle.observe(&Entry { line: number, at: line.at, conn, event: line.event });
+        if begins(&event) {
+            self.begun.insert(conn);
+        }
+        self.oracle.observe(&Entry { line: number, at: line.at, conn, event });
         Ok(())
     }
+}
+
+fn oracle(assume: Option<Version>, standard: Standard) -> Oracle {
+    let options = Options { assume_version: assume, foreign: true, standard, ..Options::default() };
+    let mut oracle = Oracle::new(options);
+    oracle.keep_secret(REDACTED);
+    oracle
+}
+
+/// Which protocol a capture is of that has this event first: what passes below a host comes after what passes above.
+fn standard_of(event: &Event) -> Option<Standard> {
+    match event {
+        Event::Below { way: Below::ToAgent | Below::FromAgent, .. } => Some(Standard::Acp),
+        Event::Below { .. } => None,
+        _ => Some(Standard::Ahp),
+    }
+}
+
+/// An event between a client and an agent, as one of a connection.
+fn of_acp(event: Event) -> Event {
+    match event {
+        Event::Below { way: Below::ToAgent, seen } => Event::Sent(seen),
+        Event::Below { way: Below::FromAgent, seen } => Event::Received(seen),
+        event => event,
+    }
+}
+
+/// Whether a client begins a handshake: a process that is started anew may have the name of the one before.
+fn begins(event: &Event) -> bool {
+    let Event::Sent(seen) = event else { return false };
+    seen.message().is_some_and(|message| message.method() == Some("initialize"))
 }
 
 /// A scenario being played from the file.

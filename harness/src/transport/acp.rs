@@ -1,6 +1,7 @@
-//! The ACP agent as a process: lines on standard input and output, tools that really run, everything in a log.
+//! The ACP agent as a process: lines on standard input and output, or frames of a WebSocket; tools that really run,
+//! everything in a log.
 //!
-//! Start at [`serve`].
+//! Start at [`serve`] and [`listen`].
 
 use std::io::{BufRead as _, Read as _, Write};
 use std::net::SocketAddr;
@@ -8,24 +9,36 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{SinkExt as _, StreamExt as _};
 use litemap::LiteMap;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::accept_async_with_config;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::agent::acp::{Agent, Effect, Output, Ran};
+use crate::agent::mcp;
 use crate::transcript::{Below, Event, Seen, line};
 use crate::wire::frame::Frame;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message as Request;
 
 use super::below::MAX_LINE;
 use super::child::Process;
+use super::websocket::config;
 
 /// Lines that may wait for the agent; further ones wait in the pipe.
 const INBOX: usize = 64;
+/// Frames that may wait for a client that does not read; then its connection ends.
+const OUTBOX: usize = 100_000;
+/// Clients at the same time.
+const MAX_CLIENTS: usize = 1_000;
+/// Between two tries to take a connection where none could be had.
+const PAUSE: Duration = Duration::from_millis(20);
 /// How long the run may take to answer a connection; without it the agent plays on its own.
 const CONNECTING: Duration = Duration::from_secs(2);
 /// How long a tool may run.
@@ -47,12 +60,81 @@ pub struct Options {
 }
 
 /// Serves the client on standard input and output until that ends.
-pub async fn serve(mut agent: Agent, options: Options) {
+pub async fn serve(agent: Agent, options: Options) {
+    let say = |text: String| {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
+    };
+    converse(agent, options, standard_input(), say).await;
+}
+
+/// Serves everybody who connects, an agent of its own each and a message a frame, until the task is dropped.
+pub async fn listen(
+    listener: TcpListener,
+    agent: impl Fn() -> Agent,
+    options: impl Fn() -> Options,
+) {
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if clients.len() < MAX_CLIENTS => {
+                    clients.spawn(connection(stream, agent(), options()));
+                }
+                // Too many, or out of descriptors, say: wait for some to come back.
+                _ => tokio::time::sleep(PAUSE).await,
+            },
+            Some(_) = clients.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, agent: Agent, options: Options) {
+    let _ = stream.set_nodelay(true);
+    let Ok(socket) = accept_async_with_config(stream, Some(config())).await else { return };
+    let (mut sink, mut stream) = socket.split();
+    let (heard, lines) = mpsc::channel(INBOX);
+    let (said, mut outbox) = mpsc::channel::<String>(OUTBOX);
+    let reading = async {
+        while let Some(Ok(frame)) = stream.next().await {
+            let text = match frame {
+                Message::Text(text) => text.as_str().to_owned(),
+                Message::Binary(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Message::Close(_) => return,
+                _ => continue,
+            };
+            if heard.send(text).await.is_err() {
+                return;
+            }
+        }
+    };
+    let writing = async {
+        while let Some(text) = outbox.recv().await {
+            if sink.send(Message::text(text)).await.is_err() {
+                return;
+            }
+        }
+        let _ = sink.close().await;
+    };
+    let talking = converse(agent, options, lines, |text| said.try_send(text).is_ok());
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
+        () = talking => {}
+    }
+}
+
+/// Hears lines and says lines until nobody speaks, or listens, any more.
+async fn converse(
+    mut agent: Agent,
+    options: Options,
+    mut lines: mpsc::Receiver<String>,
+    say: impl Fn(String) -> bool,
+) {
     let began = Instant::now();
     let Options { log, run, pretend } = options;
     let (told, mut commands) = connect(run).await;
     let mut journal = Journal { began, log, told };
-    let mut lines = standard_input();
     let mut effects: JoinSet<(u64, Ran)> = JoinSet::new();
     let mut handles: LiteMap<u64, AbortHandle> = LiteMap::new();
     loop {
@@ -79,8 +161,7 @@ pub async fn serve(mut agent: Agent, options: Options) {
             match output {
                 Output::Line(text) => {
                     journal.note(Below::FromAgent, &text);
-                    let mut out = std::io::stdout().lock();
-                    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+                    if !say(text) {
                         return;
                     }
                 }
@@ -193,6 +274,13 @@ async fn brought_about(effect: Effect) -> Ran {
             Ok(Err(error)) => Ran::badly(error.to_string()),
             Err(_) => Ran::badly(format!("it ran for more than {RUNNING:?}")),
         },
+        Effect::Call { server, arguments } => {
+            match timeout(RUNNING, call(&server, arguments)).await {
+                Ok(Ok(ran)) => ran,
+                Ok(Err(error)) => Ran::badly(error.to_string()),
+                Err(_) => Ran::badly(format!("it ran for more than {RUNNING:?}")),
+            }
+        }
         file => {
             let done = tokio::task::spawn_blocking(move || on_file(&file)).await;
             done.unwrap_or_else(|error| Ok(Ran::badly(error.to_string())))
@@ -228,6 +316,44 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<Ran> {
     out.append(&mut err);
     let text = String::from_utf8_lossy(&out).into_owned();
     Ok(Ran { ok: status?.success(), text })
+}
+
+/// Starts an MCP server, calls our tool there, and ends it.
+async fn call(server: &[String], arguments: Value) -> std::io::Result<Ran> {
+    let none = || std::io::Error::other("there is no such server");
+    let (program, args) = server.split_first().ok_or_else(none)?;
+    let mut line = Command::new(program);
+    line.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = Process::start(&mut line)?;
+    let child = process.child();
+    let mut input = child.stdin.take().ok_or_else(none)?;
+    let output = child.stdout.take().ok_or_else(none)?;
+    let client = json!({"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))});
+    let begins =
+        json!({"protocolVersion": (mcp::newest()), "capabilities": {}, "clientInfo": client});
+    let calls = json!({"name": (mcp::TOOL), "arguments": arguments});
+    let mut lines = String::new();
+    for message in [
+        Request::request(1, "initialize", begins),
+        Request::notification("notifications/initialized", json!({})),
+        Request::request(2, "tools/call", calls),
+    ] {
+        lines += &message.into_value().to_text();
+        lines.push('\n');
+    }
+    input.write_all(lines.as_bytes()).await?;
+    input.flush().await?;
+    let mut answers = BufReader::new(output.take(MAX_LINE)).lines();
+    while let Some(line) = answers.next_line().await? {
+        let answer = Value::read(&line).unwrap_or_default();
+        if answer["id"] == 2 {
+            let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
+            let text = text.unwrap_or("it has nothing to say").to_owned();
+            let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
+            return Ok(Ran { ok, text });
+        }
+    }
+    Ok(Ran::badly("the server ended"))
 }
 
 fn on_file(effect: &Effect) -> std::io::Result<Ran> {

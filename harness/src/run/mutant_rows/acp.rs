@@ -40,7 +40,12 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::OwnKinds, trips: &["acp.calls.kinds"] },
     Row {
         fault: Fault::OwnStatuses,
-        trips: &["acp.calls.statuses", "acp.calls.end-with-turn", "acp/tools/failed-command"],
+        trips: &[
+            "acp.calls.statuses",
+            "acp.calls.end-with-turn",
+            "acp/tools/failed-command",
+            "acp/tools/mcp-fails",
+        ],
     },
     Row { fault: Fault::BareContent, trips: &["acp.calls.contents"] },
     Row { fault: Fault::DiffsWithoutText, trips: &["acp.calls.diffs"] },
@@ -58,7 +63,12 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::NamesChange, trips: &["acp.calls.name-kept"] },
     Row {
         fault: Fault::UpdatesFirst,
-        trips: &["acp.calls.known", "acp.permission.after-report", "acp/tools/*"],
+        trips: &[
+            "acp.calls.known",
+            "acp.permission.after-report",
+            "acp/tools/*",
+            "untested:acp/cancel/*",
+        ],
     },
     Row { fault: Fault::SkipsProgress, trips: &["acp.calls.in-progress", "untested:acp/cancel/*"] },
     Row {
@@ -68,7 +78,7 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::Revives, trips: &["acp.calls.transitions"] },
     Row {
         fault: Fault::LeavesOpen,
-        trips: &["acp.calls.end-with-turn", "acp/tools/failed-command"],
+        trips: &["acp.calls.end-with-turn", "acp/tools/failed-command", "acp/tools/mcp-fails"],
     },
     Row { fault: Fault::RelativePaths, trips: &["acp.content.absolute-paths"] },
     Row { fault: Fault::LinesFromZero, trips: &["acp.content.lines-from-one"] },
@@ -88,6 +98,7 @@ pub const ROWS: &[Row<Fault>] = &[
         trips: &[
             "acp.permission.waits",
             "acp/permission/nothing-runs-while-it-waits",
+            "acp/permission/unanswered-stops",
             "acp/permission/*",
             "acp/cancel/*",
             "acp/tools/*",
@@ -101,6 +112,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp.permission.denied",
             "acp/permission/reject-once-stops",
             "acp/permission/reject-always-stops",
+            "acp/permission/reject-always-is-remembered",
             "acp/permission/cancelled-alone-stops",
             "acp/permission/unknown-option-stops",
             "acp/permission/error-stops",
@@ -122,7 +134,11 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::AsksOutside, trips: &["acp.permission.in-turn", "acp.permission.*"] },
     Row {
         fault: Fault::Forgets,
-        trips: &["acp.permission.remembered", "acp/permission/allow-always-is-remembered"],
+        trips: &[
+            "acp.permission.remembered",
+            "acp/permission/allow-always-is-remembered",
+            "acp/permission/reject-always-is-remembered",
+        ],
     },
     Row {
         fault: Fault::OwnStopReasons,
@@ -149,6 +165,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/cancel/while-the-model-streams",
             "acp/cancel/while-a-command-runs",
             "acp/cancel/while-a-terminal-runs",
+            "acp/cancel/while-a-tool-of-a-server-runs",
             "acp/cancel/then-another-turn",
             "acp/tools/mcp-cancelled",
         ],
@@ -223,6 +240,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/permission/any-agent-goes-on-after-a-rejection",
             "acp/permission/reject-once-stops",
             "acp/permission/reject-always-stops",
+            "acp/permission/reject-always-is-remembered",
             "acp/permission/cancelled-alone-stops",
             "acp/permission/unknown-option-stops",
             "acp/permission/error-stops",

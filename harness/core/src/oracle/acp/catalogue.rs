@@ -24,7 +24,8 @@ catalogue! {
         open "No deadline is given: a request counts as unanswered at the end of a conversation that went on for a whole \
               deadline without an answer. Prompts may take as long as they like.";
     RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
-        "The agent's open requests have different ids, texts or whole numbers. Source: RequestId.";
+        "The agent's open requests have different ids, texts or whole numbers. Source: RequestId."
+        open "The schema lets an id be null, which JSON-RPC discourages: only noted.";
     MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
         "A method that the protocol does not have begins with `_`. Source: extensibility.";
     CustomMembers "acp.wire.no-custom-members" Must "TR-07" ["acp.tr-07"]
@@ -109,7 +110,7 @@ catalogue! {
     Cancelled "acp.turns.cancelled" Must "CN-01" ["acp.cn-01"]
         "A prompt that was cancelled is answered with `cancelled`. Source: prompt turn, cancellation."
         open "Where the answer may have been on its way already, only noted: nothing of the agent's was waiting for \
-              the client when it was cancelled, and the answer came within 250 ms.";
+              the client when it was cancelled, and the answer came within 250 ms, or a quarter of what the handshake took.";
     NoAbortErrors "acp.turns.no-abort-errors" Must "CN-02" ["acp.cn-02"]
         "A prompt that was cancelled is not answered with an error. Source: prompt turn, cancellation."
         open "As for `acp.turns.cancelled`; an answer to `$/cancel_request` may be -32800.";
@@ -123,7 +124,7 @@ catalogue! {
         "A prompt that nobody cancelled does not end with `cancelled`. Source: StopReason, implied.";
     StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
         "After a cancel no model is asked and no tool called any more. Source: prompt turn, cancellation."
-        open "Known where the model or the tool is ours; half a second is given.";
+        open "Known where the model or the tool is ours; half a second is given, or a quarter of what the handshake took.";
     FsGated "acp.gates.fs" Must "CP-01" ["acp.cp-01"]
         "Files are asked of the client only where it offers that, reading and writing each for itself. Source: file \
          system.";

@@ -8,7 +8,7 @@ use crate::oracle::members::{list, text};
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::state::Asked;
+use super::state::{Asked, Now};
 use super::{Fold, Sink};
 
 /// The newest version of the protocol that anybody has published, if only as a draft.
@@ -17,10 +17,11 @@ const NEWEST: u64 = 2;
 impl Fold {
     /// The answer to `initialize`.
     pub(super) fn initialized(&mut self, asked: &Asked, result: &Value, out: &mut Sink) {
-        let line = self.now.line;
+        let Now { line, at, .. } = self.now;
         let Some(version) = result["protocolVersion"].as_u64() else { return };
         let Some(conn) = self.conn() else { return };
         conn.shook = true;
+        conn.took = at.saturating_sub(asked.at);
         let terminal_auth = conn.offers.terminal_auth;
         out.counts(true);
         out.seen(Rule::VersionChosen);

@@ -52,6 +52,8 @@ pub(super) struct Offers {
 pub(super) struct Conn {
     /// A handshake has succeeded.
     pub(super) shook: bool,
+    /// How long the handshake took: what a start takes tells how much else the machine has to do.
+    pub(super) took: Duration,
     pub(super) offers: Offers,
     /// The client's open requests.
     pub(super) ours: LiteMap<String, Asked>,
@@ -149,6 +151,8 @@ pub(super) struct Cancel {
     pub(super) at: Duration,
     /// The agent was waiting for the client, so that it cannot have ended the turn before.
     pub(super) waiting: bool,
+    /// How long the handshake of this agent took.
+    pub(super) took: Duration,
 }
 
 /// How far a call has come.

@@ -4,6 +4,7 @@
 
 use crate::oracle::members::list;
 use crate::transcript::{Seen, Side};
+use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::message::{Decoded, Kind, Message};
 use crate::wire::protocol::Protocol;
@@ -105,6 +106,10 @@ impl Fold {
                 id.to_text()
             );
             out.broken(Rule::RequestIds, message, &[line]);
+        }
+        if id.is_null() {
+            let message = format!("expected an id that tells `{method}` from others, found null");
+            out.weaker(Rule::RequestIds, Weight::Note, message, &[line]);
         }
         let open = self.here().and_then(|conn| conn.theirs.get(&key(message.id())));
         if let Some(open) = open {

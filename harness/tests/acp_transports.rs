@@ -1,0 +1,106 @@
+//! The reference agent as a process, by either transport: the suite for agents holds on standard input and output and on a
+//! loopback WebSocket alike, and a planted fault shows through both.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
+
+/// Ends with the test.
+struct Listening(Child, String);
+
+impl Listening {
+    fn agent(more: &[&str]) -> Listening {
+        let mut child = Command::new(PROGRAM)
+            .args(["agent", "acp", "--listen", "127.0.0.1:0"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("ws://127.0.0.1:"), "{line}");
+        Listening(child, line.trim().to_owned())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Plays the suite, or what is asked for of it, against the agent that is reached so.
+fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acp-by-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let profile = format!("agent: reference\n{how}\nstimulus: script\ntimeout: 20s\njobs: 4\n");
+    fs::write(folder.join("profile.yaml"), profile).unwrap();
+    let output = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .args(["run", "--acp", "profile.yaml", "--report", "jsonl=run.jsonl"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output, said, folder)
+}
+
+/// What a run's file is judged to, which has to be what the run came to.
+fn judged(folder: &Path) -> Option<i32> {
+    let mut judge = Command::new(PROGRAM);
+    judge.current_dir(folder).args(["judge", "run.jsonl"]).output().unwrap().status.code()
+}
+
+/// Everything passes, and is really played: tools run, the tool of our server too.
+fn holds(name: &str, how: &str) {
+    let (output, said, folder) = run(name, how, &[]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains(" passed") && !said.contains("untested"), "{said}");
+    assert!(!said.contains("skip"), "{said}");
+    assert_eq!(judged(&folder), Some(0));
+}
+
+#[test]
+fn the_suite_holds_on_standard_input_and_output() {
+    holds("pipes", &format!("command: ['{PROGRAM}', agent, acp]"));
+}
+
+#[test]
+fn the_suite_holds_on_a_websocket() {
+    let agent = Listening::agent(&[]);
+    holds("websocket", &format!("url: {}", agent.1));
+}
+
+#[test]
+fn a_fault_shows_through_either() {
+    let check = |name: &str, how: &str| {
+        let (output, said, folder) = run(name, how, &["--id", "acp/cancel/while-asked"]);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("FAIL acp.turns.cancelled"), "{said}");
+        assert_eq!(judged(&folder), Some(1));
+    };
+    check(
+        "pipes-fault",
+        &format!("command: ['{PROGRAM}', agent, acp, --fault, end-turn-after-cancel]"),
+    );
+    let agent = Listening::agent(&["--fault", "end-turn-after-cancel"]);
+    check("websocket-fault", &format!("url: {}", agent.1));
+}
+
+#[test]
+fn an_agent_that_wants_clients_to_authenticate_is_told_who_they_are() {
+    let id = ["--id", "acp/turn/prompt-is-answered"];
+    let how = format!("command: ['{PROGRAM}', agent, acp, --auth]");
+    let (output, said, _) = run("unauthenticated", &how, &id);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("untested acp/turn") && said.contains("-32000"), "{said}");
+    let (output, said, _) = run("authenticated", &format!("{how}\nauth: scripted"), &id);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
