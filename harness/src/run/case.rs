@@ -109,8 +109,6 @@ pub(super) struct Peer {
     pub(super) conn: Option<ConnId>,
     pub(super) connected: bool,
     pub(super) initialized: bool,
-    /// When its connection stood.
-    pub(super) opened: Duration,
     pub(super) mailbox: Mailbox,
     pub(super) answers: VecDeque<(u64, Arc<Seen>)>,
     /// Requests of the host, where the scenario answers them.
@@ -171,7 +169,6 @@ pub(super) struct Watch {
 }
 
 /// A scenario being played. Pure: it neither reads a clock nor owns a socket.
-///
 /// `handle_*` takes what happened, [`poll_output`](Self::poll_output) gives what to do until there
 /// is nothing more, [`next_timeout`](Self::next_timeout) says when to come back.
 #[derive(Debug)]
@@ -315,7 +312,7 @@ impl Case {
         }
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
-            peer.opened = now;
+            peer.served.opened = now;
         }
         self.advance(now);
     }
@@ -419,7 +416,6 @@ impl Case {
             conn: None,
             connected: false,
             initialized: false,
-            opened: Duration::ZERO,
             mailbox: Mailbox::default(),
             answers: VecDeque::new(),
             asked: serves.then(VecDeque::new),
@@ -463,9 +459,7 @@ impl Case {
         let asked = message.id().and_then(Value::as_u64).and_then(|n| peer.engine.awaits(n));
         let shook = message.kind() == Kind::Success
             && asked.is_some_and(|method| method == "initialize" || method == "reconnect");
-        let first = shook && !peer.initialized;
         peer.initialized |= shook;
-        let took = self.mint.now.saturating_sub(peer.opened);
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(Seen::of(lifted)));
         let last_seen = peer.engine.last_seen();
         // From here on it is read in the newest words; the transcript has it as it came.
@@ -510,8 +504,8 @@ impl Case {
         if let Some(peer) = self.peers.get(id) {
             self.bindings.set(&peer.seq_name, json!(last_seen));
         }
-        if first && self.is_acp() {
-            self.slow_start(took);
+        if shook {
+            self.slow_start(id);
         }
     }
 

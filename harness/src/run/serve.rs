@@ -42,6 +42,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// One client's side of what an agent asks.
 #[derive(Debug, Default)]
 pub(super) struct Served {
+    /// When the client's connection stood.
+    pub(super) opened: Duration,
     serving: Serving,
     asking: VecDeque<Asking>,
     /// Prompts that have not been answered: the id of the request, and the session.
@@ -124,7 +126,10 @@ impl Case {
     }
 
     /// An agent that took long to start, on a machine that has much else to do, is waited for longer.
-    pub(super) fn slow_start(&mut self, took: Duration) {
+    pub(super) fn slow_start(&mut self, id: PeerId) {
+        let opened = self.peers.get(id).map(|peer| peer.served.opened);
+        let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
+        let took = self.mint.now.saturating_sub(opened);
         let usual = *self.witness.usual.get_or_insert(self.setup.limit);
         let limit = (took * SLOWER).min(usual * SLOWEST).max(self.setup.limit);
         self.deadline += (limit - self.setup.limit) * BUDGET;
