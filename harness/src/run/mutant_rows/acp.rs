@@ -63,12 +63,7 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::NamesChange, trips: &["acp.calls.name-kept"] },
     Row {
         fault: Fault::UpdatesFirst,
-        trips: &[
-            "acp.calls.known",
-            "acp.permission.after-report",
-            "acp/tools/*",
-            "untested:acp/cancel/*",
-        ],
+        trips: &["acp.calls.known", "acp.permission.after-report", "acp/tools/*"],
     },
     Row { fault: Fault::SkipsProgress, trips: &["acp.calls.in-progress", "untested:acp/cancel/*"] },
     Row {
