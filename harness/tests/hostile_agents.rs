@@ -15,6 +15,7 @@ const ENDLESS: Duration = Duration::from_secs(240);
 const AGENT: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 ask() { printf '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{"sessionId":"s",%s}}\n' "$1" "$2" "$3"; }
+hear() { while IFS= read -r line; do case "$line" in *"\"id\":\"$1\""*) return ;; esac; done; }
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -66,8 +67,8 @@ fn play(name: &str, script: &str, id: &str) -> Played {
 }
 
 fn mark(name: &str) -> String {
-    // The ends keep one name from being found in another.
-    format!("<{name}-{}>", std::process::id())
+    // The ends keep one name from being found in another; a shell makes nothing of them.
+    format!("@{name}@{}@", std::process::id())
 }
 
 /// Processes that an agent of this mark has started, whether or not they kept their environment: their command lines
@@ -133,7 +134,10 @@ fn deep_and_huge_json_is_evidence() {
 #[test]
 fn a_flood_of_messages_ends_the_scenario() {
     let flood = r#"exec yes '{"jsonrpc":"2.0","method":"_flood","params":{}}'"#;
-    play("flood", &prompted(flood), TURN).ends(1, &["more than a scenario can need"]);
+    // Where there is too little time for that, the flood only keeps the answer from coming.
+    let said = play("flood", &prompted(flood), TURN).ends(1, &[]).said;
+    let bounds = ["more than a scenario can need", "expected an answer within"];
+    assert!(bounds.iter().any(|bound| said.contains(bound)), "{said}");
 }
 
 #[test]
@@ -193,9 +197,11 @@ done
 ask t1 terminal/create "\"command\":\"touch\",\"args\":[\"e\"],\"cwd\":\"$w/away\""
 ask t2 terminal/create "\"command\":\"touch\",\"args\":[\"f\"],\"cwd\":\"{out}\""
 ask ok fs/read_text_file "\"path\":\"$w/plain\""
+hear ok
 rm "$w/plain"; mv "$w" "$w-moved"; ln -s '{out}' "$w"
 ask late fs/write_text_file "\"path\":\"$w/g\",\"content\":\"touched\""
-sleep 2; rm "$w""#
+hear late
+rm "$w""#
     );
     let script = prompted(&prompt);
     let played = play("escape", &script, "acp/tools/write-where-the-client-offers-everything");
