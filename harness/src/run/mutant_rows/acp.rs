@@ -202,7 +202,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/write-where-the-client-offers-nothing",
             "acp/tools/write-shows-a-diff",
             "acp/tools/edit-changes-the-file",
-            "acp/tools/write-*",
+            "acp/tools/*",
         ],
     },
     Row {
