@@ -1,5 +1,6 @@
 //! Drawn conversations: what is drawn is played, finds what is planted, becomes small, and plays again.
 
+use std::path::Path;
 use std::process::Command;
 
 use ahp_harness::agent::mode::Mode;
@@ -14,6 +15,8 @@ use ahp_harness::host::liar::{Liar, LiarHost};
 use ahp_harness::host::null::{Null, NullHost};
 use ahp_harness::ledger::Ledger;
 use ahp_harness::oracle::CHECKS;
+use ahp_harness::run::suite::Carried;
+use ahp_harness::scenario::load::load;
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
@@ -68,6 +71,21 @@ fn nothing_is_found_on_the_honest_host() {
         }
         assert!(played > 100, "{version}: only {played} were drawn");
         assert!(unsteady * 50 < played, "{version}: {unsteady} of {played} are not steady");
+    }
+}
+
+/// What conversations have found in our own host stays mended.
+#[test]
+fn what_was_found_is_not_found_again() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/conversations");
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let loaded = load(&format!("conversations/{name}"), &text, &Carried);
+        assert!(loaded.errors.is_empty(), "{name}: {:?}", loaded.errors);
+        let verdict = Ground::of(V1, Mode::Host, &[]).play(loaded.scenario.unwrap());
+        assert_eq!(findings(&verdict), [], "{name}");
     }
 }
 

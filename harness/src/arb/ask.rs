@@ -5,14 +5,22 @@
 //!
 //! Start at [`ask`].
 
+use crate::host::auth::TOKEN;
 use crate::reducers::aim::Targets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::act::{FOLDERS, Told, replace};
 use super::draw::{Came, Draw};
+use super::files::{FILES, OWN, file, has_folder};
 use super::names::Names;
 use super::rules;
+
+/// Methods about files.
+const FILED: [&str; 2] = ["resource", "createResourceWatch"];
+
+/// What stands behind a result of the reference host for which there is no requirement of its own.
+const SERVED: &str = "jsonrpc.response.exactly-one";
 
 /// Of a hundred requests, how many deviate.
 const DEVIANT: usize = 20;
@@ -42,25 +50,6 @@ const fn row(method: &'static str, on: On, fit: Fit) -> Row {
     Row { method, on, fit }
 }
 
-/// Files that are written, read and watched; some lead out of the area, two have to be asked for.
-const FILES: &[&str] = &[
-    "file:///harness/one.txt",
-    "file:///harness/one.txt",
-    "file:///harness/two.txt",
-    "file:///harness/w",
-    "file:///harness/w",
-    "file:///harness/w/a.txt",
-    "file:///harness/w/a.log",
-    "file:///harness/w/deep/b.txt",
-    "file:///harness/../etc/passwd",
-    "file:///harness/w/../../etc/passwd",
-    "file:///asked/one",
-    "file:///asked/one",
-    "file:///asked/two",
-    "file:///asked",
-    "https://example.com/x",
-];
-
 const ROWS: &[Row] = &[
     row("ping", On::Root, |_, _, _| {}),
     row("listSessions", On::Root, |draw, _, params| {
@@ -86,6 +75,10 @@ const ROWS: &[Row] = &[
         }
         if draw.dice.chance(8) {
             new["provider"] = json!("no-such-provider");
+        } else if draw.taste.reference
+            && draw.dice.chance(if draw.focus == "token" { 80 } else { 10 })
+        {
+            new["provider"] = provider(draw);
         }
         *params = new;
     }),
@@ -107,10 +100,17 @@ const ROWS: &[Row] = &[
     row("moveChat", On::Of(ChannelKind::Chat), |draw, _, params| {
         let sessions = draw.channels(ChannelKind::Session);
         let chats = draw.channels(ChannelKind::Chat);
-        if let Some((uri, _)) = draw.dice.pick(&sessions) {
+        if let Some((uri, _)) = draw.dice.pick(&sessions).cloned() {
             replace(params, &mut |name, _| (name == "session").then(|| json!(uri)));
+            params["destination"] = match draw.dice.below(4) {
+                0 => json!({"kind": "newSession"}),
+                _ => json!({"kind": "session", "session": uri}),
+            };
         }
-        if let Some((uri, _)) = draw.dice.pick(&chats) {
+        let after = draw.dice.chance(30) && params["destination"]["kind"] == "session";
+        if after && let Some((uri, _)) = draw.dice.pick(&chats) {
+            params["destination"]["after"] = json!(uri);
+        } else if let Some((uri, _)) = draw.dice.pick(&chats) {
             replace(params, &mut |name, _| (name == "chat").then(|| json!(uri)));
         }
     }),
@@ -123,9 +123,19 @@ const ROWS: &[Row] = &[
     row("completions", On::Of(ChannelKind::Chat), |_, _, _| {}),
     row("resolveSessionConfig", On::Root, |_, _, params| *params = json!({})),
     row("authenticate", On::Root, |draw, _, params| {
-        let known = draw.dice.chance(30);
-        let resource = if known { "https://api.example.com" } else { "https://nobody.example.com" };
-        *params = json!({"resource": resource, "token": "a-token-of-nobody"});
+        let resources = resources(draw);
+        let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
+        let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
+        // Nobody knows a token for somebody else's host.
+        let valid = draw.taste.reference && draw.dice.chance(60);
+        let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
+        if draw.dice.chance(15) {
+            token = "";
+        }
+        *params = json!({"resource": resource, "token": token});
+        if valid && draw.dice.chance(20) {
+            params["expiresIn"] = json!(1);
+        }
     }),
     row("createTerminal", On::New("ahp-terminal:/"), |draw, client, params| {
         *params = json!({"claim": {"kind": "client", "clientId": client}});
@@ -206,55 +216,34 @@ const ROWS: &[Row] = &[
     }),
 ];
 
+/// The agents that the root channel names.
+fn agents(draw: &Draw) -> Vec<Value> {
+    let state = draw.channels(ChannelKind::Root).pop().unwrap_or_default().1;
+    state["agents"].as_array().cloned().unwrap_or_default()
+}
+
+/// A provider that the host has.
+fn provider(draw: &mut Draw) -> Value {
+    let agents = agents(draw);
+    let protected: Vec<Value> =
+        agents.iter().filter(|it| it["protectedResources"].is_array()).cloned().collect();
+    let from = if draw.dice.chance(80) { &protected } else { &agents };
+    draw.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
+}
+
+/// The resources for which the host's agents ask for tokens.
+fn resources(draw: &Draw) -> Vec<Value> {
+    let agents = agents(draw);
+    let all =
+        agents.iter().flat_map(|it| it["protectedResources"].as_array().into_iter().flatten());
+    all.map(|it| it["resource"].clone()).collect()
+}
+
 fn two_files(draw: &mut Draw, _: &str, params: &mut Value) {
     *params = json!({"source": file(draw), "destination": file(draw)});
     if draw.dice.chance(50) {
         params["failIfExists"] = json!(true);
     }
-}
-
-/// Where the files of everybody are, and where those of this conversation are alone.
-const AREA: &str = "file:///harness";
-const OWN: &str = "file:///harness/${dir}";
-
-/// A file or a folder: mostly one that is there, in a folder that no other conversation knows.
-fn file(draw: &mut Draw) -> Value {
-    let uri = place(draw);
-    let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
-    let common = inside.filter(|rest| !rest.contains("..") && !rest.contains("${dir}"));
-    match common.map(|rest| format!("{OWN}{rest}")) {
-        Some(own) if has_folder(draw) => json!(own),
-        _ => uri,
-    }
-}
-
-/// Makes the folder of the conversation, where it is not there yet.
-fn has_folder(draw: &mut Draw) -> bool {
-    if draw.stage().bindings().get("dir").is_some() {
-        return true;
-    }
-    let Some(by) = draw.somebody() else { return false };
-    let step = json!({"request": {
-        "by": by, "method": "resourceMkdir", "params": {"uri": format!("{AREA}/${{new dir}}")},
-    }});
-    draw.put(step).is_some()
-}
-
-fn place(draw: &mut Draw) -> Value {
-    const MAKES: [&str; 2] = ["resourceWrite", "resourceMkdir"];
-    let asked = draw.steps.iter().filter_map(|step| step.get("request"));
-    let made = asked.filter(|it| it["method"].as_str().is_some_and(|name| MAKES.contains(&name)));
-    let made: Vec<Value> =
-        made.filter(|it| it.get("error").is_none()).map(|it| it["params"]["uri"].clone()).collect();
-    let there = draw.dice.pick(&made).filter(|_| draw.dice.clone().chance(55)).cloned();
-    if let Some(there) = there.as_ref().and_then(Value::as_str) {
-        // The folder that it stands in is as good.
-        let folder = there.rsplit_once('/').map_or(there, |(folder, _)| folder);
-        return json!(if draw.dice.chance(20) { folder } else { there });
-    }
-    let focused: Vec<&str> = FILES.iter().copied().filter(|it| it.contains(draw.focus)).collect();
-    let from = if draw.dice.chance(80) && !focused.is_empty() { focused.as_slice() } else { FILES };
-    json!(draw.dice.pick(from))
 }
 
 fn automation(draw: &mut Draw) -> Value {
@@ -297,10 +286,11 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
     let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
     let channel = channel(draw, &row.on)?;
-    (row.fit)(draw, &client, &mut params);
+    // What a row says of its params comes last: what it names as new is not there.
     if let Some((_, state)) = channel.1 {
         Targets::of(&state).aim(&mut draw.dice, &mut params);
     }
+    (row.fit)(draw, &client, &mut params);
     if let Some(uri) = channel.0 {
         params["channel"] = json!(uri);
     }
@@ -333,11 +323,16 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
 }
 
 fn send(draw: &mut Draw, step: Value, method: &str, broken: bool) -> Option<Came> {
-    let came = draw.act(step, |came, _| {
+    let came = draw.act(step, |came, draw| {
         let rule = match came {
             Came::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
+            // Only the reference host is known to have the files that it was drawn for.
+            _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
             Came::Error(code) => rules::of_request(method, Some(*code)),
-            Came::Result(_) => rules::of_request(method, None),
+            // What else the reference host serves other hosts need not.
+            Came::Result(_) => {
+                rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
+            }
             _ => None,
         };
         rule.map(str::to_owned)
@@ -373,6 +368,10 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
             let listed = items.iter().filter_map(|item| names.symbolic(&item["resource"]));
             let listed: Vec<Value> = listed.map(|uri| json!({"resource": uri})).collect();
             draw.wants(json!({"items": {"$contains": listed}}));
+            let step = draw.steps.last_mut().and_then(super::draft::members_mut);
+            if let Some(members) = step.filter(|it| it.contains_key("rule")) {
+                members.insert("rule", json!("root.listSessions.contains-created"));
+            }
         }
         _ => {}
     }
@@ -502,6 +501,37 @@ pub fn follow(draw: &mut Draw, by: &str, uri: &str) -> Option<Told> {
     subscription(draw, by, uri, "legal")
 }
 
+/// Where a host tells of itself: the reference host's own.
+const TELEMETRY: &[&str] = &[
+    "ahp-otlp://logs?level=trace",
+    "ahp-otlp://logs?level=info",
+    "ahp-otlp://logs?level=error",
+    "ahp-otlp://traces",
+    "ahp-otlp://metrics",
+];
+
+/// Listens to what the host tells of itself, or ends that.
+pub fn listen(draw: &mut Draw) -> Option<Told> {
+    if !draw.taste.reference {
+        return None;
+    }
+    let by = draw.somebody()?;
+    let uri = *draw.dice.pick(TELEMETRY)?;
+    let (engine, _) = draw.stage().client(&by)?;
+    if engine.is_subscribed(uri) && draw.dice.chance(60) {
+        draw.act(json!({"unsubscribe": {"by": by, "channel": uri}}), |_, _| None)?;
+        draw.put(json!({"request": {"by": by, "method": "ping"}}))?;
+        draw.put(json!({"never": {
+            "at": by, "channel": uri, "method": "otlp/exportLogs", "rule": "telemetry.unsubscribe",
+        }}))?;
+        return Some(("unsubscribe".to_owned(), "telemetry", Came::Nothing));
+    }
+    let params = json!({"channel": uri});
+    let step = json!({"subscribe": {"by": by, "channel": params["channel"], "result": true}});
+    let came = draw.act(step, |_, _| Some("telemetry.subscribe-empty".to_owned()))?;
+    Some(("subscribe".to_owned(), "telemetry", came))
+}
+
 /// Subscribes somebody to a channel, or ends a subscription.
 pub fn subscribe(draw: &mut Draw) -> Option<Told> {
     let by = draw.somebody()?;
@@ -593,7 +623,12 @@ fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state
     if draw.is_quiet()
         && let Some(kind) = kind
     {
-        let told = project(&names, state, &rules::shown(kind)).unwrap_or_else(|| json!({}));
+        let mut shows = rules::shown(kind);
+        let more = if draw.taste.reference { rules::shown_by_reference(kind) } else { json!({}) };
+        for (name, more) in more.as_object().into_iter().flatten() {
+            shows[&**name] = more.clone();
+        }
+        let told = project(&names, state, &shows).unwrap_or_else(|| json!({}));
         for (name, value) in told.as_object().into_iter().flatten() {
             // A list in which something is named stays as it is.
             if shown.get(name).is_none() {

@@ -8,24 +8,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::report::summary::word;
-use crate::run::play::Recorder;
 use crate::scenario::listing::{Form, read_list, reason, text};
-use crate::transcript::{Event, Seen};
 use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Kind, Message};
 
 use super::act::Told;
+use super::draft::Expectation;
 use super::finding::Finding;
+use super::gauge::Tally;
 
-/// Of a hundred things that clients ask, so many may be refused before it is said that it is of no use.
-const FUTILE: u64 = 90;
-/// Things that clients ask before that is said.
-const ENOUGH: u64 = 200;
 /// Every weight.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// How the file of findings that are known looks.
@@ -49,6 +43,8 @@ pub struct Bucket {
     pub times: u64,
     /// How often it showed when the same was played again, of how many times.
     pub again: (u32, u32),
+    /// Keys of findings that became the same small case.
+    pub also: Vec<String>,
 }
 
 /// A campaign against one target.
@@ -72,38 +68,14 @@ pub struct Campaign {
     pub buckets: Vec<Bucket>,
     /// What was tried, how it deviated and what came of it on the stage, and how often.
     pub tried: BTreeMap<String, u64>,
+    /// What clients sent, what the host had said last on the channel, and what became of it on the target, and how often.
+    pub seen: BTreeMap<String, u64>,
+    /// What the target is known not to meet, so that nothing more waits for it.
+    pub unmet: Vec<Expectation>,
     /// The seeds of conversations that tried something first.
     pub corpus: Vec<u64>,
     /// What became of what clients asked of the target.
     pub tally: Tally,
-}
-
-/// What became of what clients asked.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
-    /// Results and accepted actions.
-    pub served: u64,
-    /// Errors and rejections.
-    pub refused: u64,
-}
-
-impl Tally {
-    /// Of a hundred things, how many were refused.
-    pub fn refused_percent(&self) -> u64 {
-        self.refused * 100 / (self.served + self.refused).max(1)
-    }
-
-    /// Why it is of little use to go on, where nearly everything is refused.
-    pub fn futile(&self) -> Option<String> {
-        let asked = self.served + self.refused;
-        (asked >= ENOUGH && self.refused_percent() >= FUTILE).then(|| {
-            format!(
-                "the target refuses {} % of what clients ask: little is put to the test (hint: \
-                 `--authenticate`, `--provider` or `--agent-model` may be missing)",
-                self.refused_percent()
-            )
-        })
-    }
 }
 
 impl Campaign {
@@ -124,7 +96,10 @@ impl Campaign {
 
     /// Whether a finding is one of those that were found already; counts it.
     pub fn is_known(&mut self, finding: &Finding) -> bool {
-        let same = self.buckets.iter_mut().find(|bucket| bucket.finding.key == finding.key);
+        let is_same = |bucket: &&mut Bucket| {
+            bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
+        };
+        let same = self.buckets.iter_mut().find(is_same);
         same.map(|bucket| bucket.times += 1).is_some()
     }
 
@@ -133,6 +108,9 @@ impl Campaign {
         let buckets: Vec<Value> = self.buckets.iter().map(Bucket::value).collect();
         let tried: Vec<Value> =
             self.tried.iter().map(|(what, times)| json!([what, times])).collect();
+        let seen: Vec<Value> = self.seen.iter().map(|(what, times)| json!([what, times])).collect();
+        let unmet = self.unmet.iter().map(|it| json!([it.rule, it.verb, it.about]));
+        let unmet: Vec<Value> = unmet.collect();
         let corpus: Vec<Value> =
             self.corpus.iter().map(|seed| json!(format!("{seed:016x}"))).collect();
         let state = json!({
@@ -142,7 +120,14 @@ impl Campaign {
             "served": self.tally.served, "refused": self.tally.refused,
         });
         let mut out = format!("{}\n", state.to_text());
-        for (name, list) in [("finding", buckets), ("tried", tried), ("corpus", corpus)] {
+        let lists = [
+            ("finding", buckets),
+            ("tried", tried),
+            ("seen", seen),
+            ("unmet", unmet),
+            ("corpus", corpus),
+        ];
+        for (name, list) in lists {
             for item in list {
                 let mut line = json!({});
                 line[name] = item;
@@ -173,8 +158,13 @@ impl Campaign {
             if let Some(bucket) = line.get("finding").and_then(Bucket::of) {
                 campaign.buckets.push(bucket);
             } else if let Some(tried) = line.get("tried") {
-                let what = tried[0].as_str().unwrap_or_default().to_owned();
-                campaign.tried.insert(what, tried[1].as_u64().unwrap_or_default());
+                count(&mut campaign.tried, tried);
+            } else if let Some(seen) = line.get("seen") {
+                count(&mut campaign.seen, seen);
+            } else if let Some(unmet) = line.get("unmet") {
+                let part = |at: usize| unmet[at].as_str().unwrap_or_default().to_owned();
+                let (rule, verb, about) = (part(0), part(1), part(2));
+                campaign.unmet.push(Expectation { rule, verb, about });
             } else if let Some(seed) = line.get("corpus").and_then(Value::as_str) {
                 campaign.corpus.extend(u64::from_str_radix(seed, 16).ok());
             }
@@ -183,9 +173,15 @@ impl Campaign {
     }
 }
 
+fn count(counts: &mut BTreeMap<String, u64>, line: &Value) {
+    let what = line[0].as_str().unwrap_or_default().to_owned();
+    counts.insert(what, line[1].as_u64().unwrap_or_default());
+}
+
 impl Bucket {
     fn value(&self) -> Value {
         json!({
+            "also": self.also,
             "rule": self.finding.rule, "weight": word(self.finding.weight),
             "message": self.finding.message, "key": self.finding.key, "scenario": self.scenario,
             "seed": format!("{:016x}", self.seed), "times": self.times,
@@ -197,6 +193,7 @@ impl Bucket {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
         let count = |at: usize| value["again"][at].as_u64().and_then(|it| u32::try_from(it).ok());
         let weight = text("weight")?;
+        let also = value["also"].as_array().into_iter().flatten();
         let finding = Finding {
             rule: text("rule")?,
             weight: *WEIGHTS.iter().find(|it| word(**it) == weight)?,
@@ -209,6 +206,7 @@ impl Bucket {
             seed: u64::from_str_radix(value["seed"].as_str()?, 16).ok()?,
             times: value["times"].as_u64()?,
             again: (count(0)?, count(1)?),
+            also: also.filter_map(|key| key.as_str().map(str::to_owned)).collect(),
         })
     }
 }
@@ -258,47 +256,6 @@ impl Known {
     }
 }
 
-/// Counts what a target answers, and keeps nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Gauge(Arc<Mutex<(u64, Tally)>>);
-
-impl Gauge {
-    /// What was counted.
-    pub fn tally(&self) -> Tally {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1
-    }
-}
-
-impl Recorder for Gauge {
-    fn record(&mut self, _at: Duration, _client: &str, event: &Event) -> u64 {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.0 += 1;
-        if let Event::Received(seen) = event {
-            match served(seen) {
-                Some(true) => counts.1.served += 1,
-                Some(false) => counts.1.refused += 1,
-                None => {}
-            }
-        }
-        counts.0
-    }
-}
-
-/// Whether a frame of the host serves what a client asked, or refuses it; neither of other frames.
-fn served(seen: &Seen) -> Option<bool> {
-    let message: &Message = seen.message()?;
-    match message.kind() {
-        Kind::Success => Some(true),
-        Kind::Failure => Some(false),
-        Kind::Notification => {
-            let params = message.params();
-            let own = params["origin"]["clientId"].is_string();
-            own.then(|| params["rejectionReason"].is_null())
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,7 +267,14 @@ mod tests {
             message: "expected more, found `3`".to_owned(),
             key: "sequence.grows | expected more, found _".to_owned(),
         };
-        Bucket { finding, scenario: "fuzz/x".to_owned(), seed: 7, times: 2, again: (2, 2) }
+        Bucket {
+            finding,
+            scenario: "fuzz/x".to_owned(),
+            seed: 7,
+            times: 2,
+            again: (2, 2),
+            also: vec!["x".to_owned()],
+        }
     }
 
     #[test]
@@ -340,12 +304,5 @@ mod tests {
         let rule = "known: [{ rule: sequence.grows, reason: old }]";
         assert!(Known::parse("known.yaml", rule).unwrap().has(&bucket().finding));
         assert!(Known::parse("known.yaml", "known: [{ rule: x }]").is_err());
-    }
-
-    #[test]
-    fn a_target_that_refuses_everything_is_futile() {
-        assert!(Tally { served: 5, refused: 300 }.futile().is_some());
-        assert!(Tally { served: 200, refused: 300 }.futile().is_none());
-        assert!(Tally { served: 0, refused: 10 }.futile().is_none());
     }
 }

@@ -32,6 +32,42 @@ pub struct Draft {
     pub steps: Vec<Value>,
 }
 
+/// What a step expects: the requirement behind it, the verb, and what it is about. A target that is known not to meet it
+/// is not asked for it again, so that what comes after it is reached.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Expectation {
+    /// The requirement.
+    pub rule: String,
+    /// The verb of the step.
+    pub verb: String,
+    /// The type of the action, or the method.
+    pub about: String,
+}
+
+impl Expectation {
+    /// What a step expects by a requirement, if it does, or what it waits for to name something, by none.
+    pub fn of(step: &Value) -> Option<Expectation> {
+        let (verb, members) = verb_of(step)?;
+        let places = ["/type", "/method", "/action/type"];
+        let about = places.iter().find_map(|place| members.pointer(place)?.as_str());
+        Some(Expectation {
+            rule: match members.get("rule") {
+                Some(rule) => rule.as_str()?.to_owned(),
+                None if verb == "expect" => String::new(),
+                None => return None,
+            },
+            verb: verb.to_owned(),
+            about: about.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+/// What says how a client's step has to end.
+const OUTCOMES: [&str; 11] = [
+    "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
+    "replay", "rule",
+];
+
 /// The requirement of whatever names none: nothing that a client sends may wedge a host.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
 
@@ -54,6 +90,43 @@ impl Draft {
         }
         head.push(("clients", json!(self.clients)));
         head
+    }
+
+    /// Takes out what is expected in vain, and with a wait that binds a name all that needs the name.
+    pub fn loosen(&mut self, unmet: &[Expectation]) {
+        let is_unmet = |step: &Value| Expectation::of(step).is_some_and(|it| unmet.contains(&it));
+        let mut gone: Vec<String> = Vec::new();
+        self.steps.retain(|step| {
+            let text = step.to_string();
+            let row = verb_of(step).and_then(|(verb, _)| VERBS.iter().find(|row| row.name == verb));
+            let waits = row.is_some_and(|row| row.asserts) && is_unmet(step);
+            let kept = !waits && !gone.iter().any(|name| text.contains(&format!("${{{name}}}")));
+            if !kept {
+                gone.extend(bound(&text));
+            }
+            kept
+        });
+        for step in self.steps.iter_mut().filter(|step| is_unmet(step)) {
+            let answered =
+                ["request", "subscribe", "initialize"].iter().any(|it| step.get(it).is_some());
+            let binds = step.to_string().contains("$bind ");
+            let Some(members) = members_mut(step).filter(|_| !binds) else { continue };
+            OUTCOMES.iter().for_each(|name| drop(members.remove(name)));
+            if answered {
+                members.insert("result", json!(true));
+                members.insert("error", json!(true));
+            }
+        }
+        super::draw::prune(&mut self.steps);
+    }
+
+    /// What a failure by a requirement may have been about.
+    pub fn missed(&self, rule: &str, message: &str) -> Vec<Expectation> {
+        let all = self.steps.iter().filter_map(Expectation::of).filter(|it| it.rule == rule);
+        let all: Vec<Expectation> = all.collect();
+        let named = |it: &&Expectation| message.contains(&format!("`{}`", it.about));
+        let said: Vec<Expectation> = all.iter().filter(named).cloned().collect();
+        if said.is_empty() && !rule.is_empty() { all } else { said }
     }
 
     /// The scenario, for playing.
@@ -98,6 +171,14 @@ impl Draft {
         let scenario = loaded.scenario.ok_or("no scenario")?;
         Ok(Entry { scenario: Arc::new(scenario), sources: loaded.sources.into() })
     }
+}
+
+/// The names that a step binds.
+pub fn bound(text: &str) -> Vec<String> {
+    let starts = ["$bind ", "${new "];
+    let rests = starts.iter().flat_map(|start| text.split(start).skip(1));
+    let names = rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect());
+    names.collect()
 }
 
 /// The verb of a step and its members.

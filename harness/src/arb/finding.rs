@@ -8,6 +8,8 @@ use crate::ledger::Ledger;
 use crate::oracle::CHECKS;
 use crate::run::play::Verdict;
 use crate::verdict::{Status, Weight};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::PUBLISHED;
 
 /// Longest message that tells buckets apart.
 const LONG: usize = 160;
@@ -78,6 +80,15 @@ fn by_chance(finding: &crate::verdict::Finding) -> bool {
     finding.check == "dispatch.rejection-without-effect" && finding.weight == Weight::Note
 }
 
+/// Whether a word is a method or the type of an action, in any version.
+fn is_of_protocol(word: &str) -> bool {
+    word.contains('/')
+        && PUBLISHED
+            .iter()
+            .filter_map(|version| Protocol::of(*version))
+            .any(|protocol| protocol.method(word).is_some() || protocol.action(word).is_some())
+}
+
 /// A message without what differs from case to case: names of clients, ids, numbers, values.
 fn normal(message: &str) -> String {
     let mut result = String::new();
@@ -87,8 +98,8 @@ fn normal(message: &str) -> String {
         if c == '`' {
             if quoted {
                 // What is a name of the protocol tells defects apart, what was made up does not.
-                let known = word.contains('/') && !word.contains(':') && !word.contains('"')
-                    || word.chars().all(|c| c.is_ascii_alphabetic() || c == '.') && word.len() > 1;
+                let plain = word.chars().all(|c| c.is_ascii_alphabetic() || c == '.');
+                let known = plain && word.len() > 1 || is_of_protocol(&word);
                 result.push_str(if known { &word } else { "_" });
             }
             word.clear();

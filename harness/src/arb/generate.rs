@@ -19,6 +19,7 @@ use super::act::{self, Told};
 use super::ask;
 use super::draft::Draft;
 use super::draw::Draw;
+use super::files;
 use super::{lines, talk};
 
 /// Draws conversations of one version.
@@ -127,6 +128,11 @@ const MOVES: &[(&str, usize, Move)] = &[
     ("join", 3, lines::join),
     ("offer", 1, lines::offer),
     ("raw", 2, lines::raw),
+    ("move", 0, |draw| ask::ask(draw, |it| it == "moveChat")),
+    ("new-chat", 0, |draw| ask::ask(draw, |it| it == "createChat")),
+    ("new-session", 0, |draw| ask::ask(draw, |it| it == "createSession")),
+    ("listen", 0, ask::listen),
+    ("dawdle", 1, lines::dawdle),
 ];
 
 /// What a conversation is about: how it begins, and moves that are made more often in it.
@@ -144,6 +150,8 @@ enum Opening {
     Changes,
     Plugins,
     Automations,
+    Files,
+    Terminals,
     Handshake,
 }
 
@@ -188,6 +196,40 @@ const THEMES: &[Theme] = &[
         Opening::Session,
         &[("chats", 40), ("turn", 25), ("chat", 10), ("subscribe", 6), ("window", 14)],
     ),
+    theme(
+        "moves",
+        Opening::Session,
+        &[
+            ("new-chat", 25),
+            ("new-session", 14),
+            ("turn", 25),
+            ("move", 50),
+            ("look", 10),
+            ("subscribe", 10),
+        ],
+    ),
+    focused(
+        "workers",
+        "worker",
+        &[("turn", 30), ("decide", 20), ("release", 8), ("look", 14), ("move", 8)],
+    ),
+    focused("canvases", "canvas", &[("turn", 40), ("look", 20), ("subscribe", 14), ("decide", 10)]),
+    focused("background", "background", &[("turn", 40), ("look", 20), ("decide", 10)]),
+    focused("activity", "activity", &[("turn", 40), ("look", 20), ("release", 10)]),
+    focused("recall", "TAG", &[("turn", 50), ("new-chat", 14), ("look", 10), ("queue", 10)]),
+    focused("input by reference", "by-reference", &[("turn", 30), ("decide", 40), ("look", 14)]),
+    Theme {
+        name: "telemetry",
+        opening: Opening::Session,
+        focus: "say",
+        more: &[("listen", 50), ("turn", 40), ("line", 10)],
+    },
+    Theme {
+        name: "tokens",
+        opening: Opening::Handshake,
+        focus: "token",
+        more: &[("tokens", 50), ("new-session", 50), ("line", 8), ("join", 8)],
+    },
     theme("metadata", Opening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
     theme("lines", Opening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
     theme(
@@ -195,11 +237,11 @@ const THEMES: &[Theme] = &[
         Opening::Handshake,
         &[("raw", 40), ("offer", 35), ("join", 10), ("again", 10), ("tokens", 12)],
     ),
-    theme("files", Opening::Session, &[("files", 80), ("watches", 20), ("subscribe", 20)]),
+    theme("files", Opening::Files, &[("files", 80), ("watches", 20), ("subscribe", 20)]),
     theme(
         "terminals",
-        Opening::Session,
-        &[("make-terminal", 16), ("terminal", 40), ("subscribe", 20), ("line", 10)],
+        Opening::Terminals,
+        &[("make-terminal", 8), ("terminal", 60), ("subscribe", 14), ("line", 8), ("look", 10)],
     ),
     theme("annotations", Opening::Session, &[("annotations", 60), ("subscribe", 20)]),
     theme(
@@ -229,15 +271,19 @@ const THEMES: &[Theme] = &[
     },
 ];
 
-/// Themes about what every host has its own way of: where files are, what a shell prints.
-const OWN: &[&str] = &["files", "grants", "changes", "folders"];
+/// Themes about what every host has its own way of: where files are, what a shell prints, which tokens are good.
+const OWN: &[&str] = &["files", "grants", "changes", "folders", "telemetry", "tokens"];
 
+/// How much more a theme counts than what is usual.
+const THEMED: usize = 3;
 /// Fewest moves of a conversation.
 const SHORTEST: usize = 3;
 /// How many more there can be.
 const LONGER: usize = 16;
 /// Of a hundred moves, after how many the host is given time.
 const PAUSED: usize = 75;
+/// Channels of a kind that are looked at in the end.
+const LOOKED_AT: usize = 3;
 /// Moves that come to nothing before a conversation ends.
 const IDLE: usize = 40;
 
@@ -245,6 +291,11 @@ impl Generator {
     /// A generator for a version.
     pub fn new(version: Version, seed: u64, taste: Taste) -> Generator {
         Generator { version, seed, taste }
+    }
+
+    /// Whether the target is the reference host, which says everything that the stage says.
+    pub fn knows_target(&self) -> bool {
+        self.taste.reference
     }
 
     /// The seed of the sequence of that number.
@@ -295,7 +346,7 @@ fn sequence(version: Version, seed: u64, taste: Taste) -> Option<Sequence> {
 /// A move, by how likely it is.
 fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
     let weight = |name: &str, usual: usize| {
-        theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more)
+        theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more * THEMED)
     };
     let all: usize = MOVES.iter().map(|(name, usual, _)| weight(name, *usual)).sum();
     let mut place = dice.below(all);
@@ -313,8 +364,7 @@ fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
 fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
     let mut config = json!({});
     match opening {
-        Opening::Session => {}
-        Opening::Changes => {}
+        Opening::Session | Opening::Changes | Opening::Files | Opening::Terminals => {}
         Opening::Folders => config["workingDirectories"] = json!(act::FOLDERS[..2]),
         Opening::Plugins => {
             let capabilities = json!({"capabilities": {"mcpApps": {}}});
@@ -327,6 +377,9 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
             draw.put(json!({"initialize": {"by": ["A", "B"], "subscribe": channels}}))?;
             let step = json!({"subscribe": {"by": ["A", "B"], "channel": "ahp-automations://"}});
             draw.put(step)?;
+            let channels = draw.channels(ChannelKind::Automations);
+            let new = &["automation/createRequested"];
+            act::dispatch_on(draw, ChannelKind::Automations, &channels, new, 0);
             return Some(());
         }
         Opening::Handshake => {
@@ -345,8 +398,17 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
     let passed = draw.put(json!({"open": members}))?;
     draw.hear(&passed);
     draw.pause();
-    if matches!(opening, Opening::Changes) {
-        changes(draw)?;
+    match opening {
+        Opening::Changes => changes(draw)?,
+        Opening::Files => files::prepare(draw)?,
+        Opening::Terminals => {
+            ask::ask(draw, |it| it == "createTerminal");
+            for (uri, _) in draw.channels(ChannelKind::Terminal) {
+                ask::follow(draw, "A", &uri)?;
+                ask::follow(draw, "B", &uri)?;
+            }
+        }
+        _ => {}
     }
     Some(())
 }
@@ -401,10 +463,8 @@ fn close(draw: &mut Draw) {
             "by": by, "method": "ping", "result": {}, "rule": "security.no-crash-fuzz",
         }}));
     }
-    for name in ["session", "chat"] {
-        let uri = draw.stage().bindings().get(name).and_then(|uri| uri.as_str().map(str::to_owned));
-        let there = |uri: &String| draw.stage().host().channels().any(|(known, ..)| known == uri);
-        if let Some(uri) = uri.filter(there) {
+    for kind in [ChannelKind::Session, ChannelKind::Chat] {
+        for (uri, _) in draw.channels(kind).into_iter().take(LOOKED_AT) {
             ask::look(draw, Some(uri));
         }
     }

@@ -81,18 +81,37 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
         _ => {}
     }
     let restarted = draw.steps.iter().any(|step| step.get("restart").is_some());
-    draw.act(json!({"reconnect": members}), |_, _| None)?;
+    let came = draw.act(json!({"reconnect": members}), |_, _| None)?;
+    let replays = matches!(&came, Came::Result(result) if result["type"] == "replay");
     if deviation == "future-number" && !restarted {
         let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
         last.insert("snapshot", json!({}));
         last.insert("rule", json!("reconnect.lastseen-future"));
     }
-    if deviation == "other-channels" {
+    if deviation == "other-channels" && replays {
         let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
         last.insert("replay", json!({"missing": ["ahp-session:/nowhere"]}));
         last.insert("rule", json!("reconnect.missing.disposed"));
     }
     told("reconnect", deviation, Came::Result(Value::Null))
+}
+
+/// A client stops reading for a while, in which others go on.
+pub fn dawdle(draw: &mut Draw) -> Option<Told> {
+    let by = draw.somebody()?;
+    let others: Vec<String> = draw.present().into_iter().filter(|it| *it != by).collect();
+    let other = draw.dice.pick(&others)?.clone();
+    let sessions = draw.channels(ChannelKind::Session);
+    let channel = draw.named(&json!(draw.dice.clone().pick(&sessions)?.0))?;
+    draw.put(json!({"pause": {"by": by}}))?;
+    for _ in 0..1 + draw.dice.below(4) {
+        let title = format!("title {}", draw.number());
+        let action = json!({"type": "session/titleChanged", "title": title});
+        draw.put(json!({"dispatch": {"by": other, "channel": channel, "action": action}}))?;
+    }
+    draw.put(json!({"resume": {"by": by}}))?;
+    draw.put(json!({"barrier": {"by": by}}))?;
+    told("pause", "legal", Came::Nothing)
 }
 
 /// A client that has not been there joins the session.
@@ -330,6 +349,8 @@ const RAW: &[Raw] = &[
         },
         "mcp.unadvertised-rejected",
     ),
+    ("deep", |draw, _| json!({"depth": if draw.dice.chance(50) { 16 } else { 100_000 }}), ""),
+    ("flood", |_, _| json!({"flood": 40_000_000}), ""),
     ("numberless", |draw, _| dispatch(draw, json!({})), ""),
     ("half-number", |draw, _| dispatch(draw, json!({"clientSeq": 1.5})), ""),
     (
@@ -376,7 +397,7 @@ fn raw_from(draw: &mut Draw, by: &str) -> Option<Told> {
 
 fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
     let (name, make, rule) = *row;
-    if name == "oversized" && !draw.taste.aggressive {
+    if ["oversized", "deep", "flood"].contains(&name) && !draw.taste.aggressive {
         return None;
     }
     let id = OWN_IDS + draw.number();
@@ -426,6 +447,8 @@ fn answer(draw: &mut Draw, by: &str, id: &Value, came: &Came, rule: &str) -> Opt
     let mut members = json!({"at": by, "id": id.clone(), "rule": rule});
     match came {
         Came::Result(_) => members["result"] = json!({}),
+        // Which of its own reasons a host finds first is its affair.
+        Came::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
         Came::Error(code) if super::rules::FIXED_CODES.contains(code) => {
             members["error"] = json!({"code": code});
         }

@@ -4,7 +4,7 @@
 //! sends requests and [`lines`] comes, goes and sends what no client should. Each is played on a
 //! [`stage`] at once, [`draw`] writes down what has to come of it by the tables of [`rules`], and
 //! [`names`] keeps ids symbolic; a [`draft`] of it becomes a scenario. [`finding`] says what a play
-//! found, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
+//! found, [`gauge`] what was put to the test, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
 //! [`planted`] for every planted fault.
 //!
 //! Bytes: [`targets`] are functions from any bytes to nothing.
@@ -19,7 +19,9 @@ pub mod campaign;
 pub mod draft;
 pub mod draw;
 pub mod embedded;
+pub mod files;
 pub mod finding;
+pub mod gauge;
 pub mod generate;
 pub mod lines;
 pub mod names;

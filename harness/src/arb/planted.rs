@@ -1,15 +1,18 @@
 //! What the fuzzer is worth: how soon it finds each planted fault, and how small what it found becomes, beside
 //! the scenario that was written by hand.
 //!
-//! The same conversations are played against every fault, so that they are drawn once.
+//! The same conversations are played against every fault, so that they are drawn once. What is tried is counted in
+//! steps, so that the table is the same on every machine; time is only a limit. A row that is known from before is not
+//! played again.
 //!
-//! Knows: faults, the carried suite. Never knows: how a table is shown.
+//! Knows: faults, the carried suite. Never knows: how a table is shown, and what a clock is.
 //!
 //! Start at [`Table::play`].
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::agent::mode::Mode;
 use crate::host::engine::{Config, RefHost};
@@ -18,6 +21,7 @@ use crate::run::mutant_rows::rows;
 use crate::run::mutants::{play_on, playable};
 use crate::run::suite::{Entry, Suite};
 use crate::verdict::Status;
+use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::draft::Draft;
@@ -42,18 +46,20 @@ pub const UNSEEN: &[(Fault, &str)] = &[
 ];
 
 /// What came of one fault and one seed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// Conversations that were played up to it.
     pub sequences: usize,
     /// Steps that were played up to it.
     pub steps: usize,
+    /// How long that took, drawing included.
+    pub took: Duration,
     /// What does not hold.
     pub rule: String,
 }
 
 /// What came of one fault.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The fault.
     pub fault: Fault,
@@ -61,8 +67,8 @@ pub struct Row {
     pub unseen: Option<&'static str>,
     /// What each seed found.
     pub hits: Vec<Option<Hit>>,
-    /// The small case of the first seed that found it.
-    pub small: Option<Draft>,
+    /// The steps of the small case of the first seed that found it.
+    pub small: Option<usize>,
     /// The smallest scenario of its row that was written by hand and trips on it, and its steps.
     pub by_hand: Option<(String, usize)>,
 }
@@ -78,20 +84,69 @@ impl Row {
 
     /// How many steps more than the scenario by hand the small case has.
     pub fn more(&self) -> Option<isize> {
-        let (small, (_, by_hand)) = (self.small.as_ref()?, self.by_hand.as_ref()?);
-        Some(small.steps.len() as isize - *by_hand as isize)
+        let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
+        Some(small as isize - *by_hand as isize)
+    }
+
+    /// The row as a line to keep.
+    pub fn value(&self) -> Value {
+        let hit = |hit: &Option<Hit>| match hit {
+            Some(Hit { sequences, steps, took, rule }) => {
+                json!([sequences, steps, took.as_secs_f64(), rule])
+            }
+            None => Value::Null,
+        };
+        json!({
+            "fault": self.fault.name(), "hits": self.hits.iter().map(hit).collect::<Vec<_>>(),
+            "small": self.small, "byHand": self.by_hand.as_ref().map(|(id, steps)| json!([id, steps])),
+        })
+    }
+
+    /// Reads what [`value`](Self::value) made.
+    pub fn of(value: &Value) -> Option<Row> {
+        let count = |value: &Value| value.as_u64().and_then(|it| usize::try_from(it).ok());
+        let hit = |hit: &Value| {
+            let took = Duration::try_from_secs_f64(hit[2].as_f64()?).ok()?;
+            let rule = hit[3].as_str()?.to_owned();
+            Some(Hit { sequences: count(&hit[0])?, steps: count(&hit[1])?, took, rule })
+        };
+        let hand = &value["byHand"];
+        let fault = Fault::by_name(value["fault"].as_str()?)?;
+        Some(Row {
+            fault,
+            unseen: unseen(fault),
+            hits: value["hits"].as_array()?.iter().map(hit).collect(),
+            small: count(&value["small"]),
+            by_hand: hand[0].as_str().and_then(|id| Some((id.to_owned(), count(&hand[1])?))),
+        })
     }
 }
 
+fn unseen(fault: Fault) -> Option<&'static str> {
+    UNSEEN.iter().find(|(known, _)| *known == fault).map(|row| row.1)
+}
+
 /// How much is tried.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// Conversations of each seed.
-    pub sequences: u64,
+    /// Steps of each seed.
+    pub steps: u64,
+    /// How long a seed may look for a fault, drawing included.
+    pub time: Duration,
     /// How many seeds.
     pub seeds: u64,
     /// Whether what is found is made small.
     pub shrinks: bool,
+}
+
+/// What a table is made with.
+pub struct Means<'a> {
+    /// The time that the calling thread has worked.
+    pub clock: &'a (dyn Fn() -> Duration + Sync),
+    /// Calls what it is given on as many threads as it likes.
+    pub share: &'a dyn Fn(&(dyn Fn() + Sync)),
+    /// Is told of each row as soon as it is there.
+    pub keep: &'a (dyn Fn(&Row) + Sync),
 }
 
 /// The whole table.
@@ -101,47 +156,51 @@ pub struct Table {
     pub version: Version,
     /// What was tried.
     pub effort: Effort,
-    /// Steps of all conversations of a seed, on average.
-    pub drawn: usize,
     /// A row each, in the order of the faults.
     pub rows: Vec<Row>,
 }
 
+/// Conversations, and how long it took to draw a step of them.
+struct Drawn {
+    seeds: Vec<Vec<Draft>>,
+    a_step: Duration,
+}
+
 impl Table {
-    /// Plays drawn conversations against each of these faults. `share` calls what it is given on as many threads
-    /// as it likes.
+    /// Plays drawn conversations against each of these faults of which no row is `known`.
     pub fn play(
         version: Version,
         faults: &[Fault],
         effort: Effort,
-        share: impl Fn(&(dyn Fn() + Sync)),
+        known: Vec<Row>,
+        means: &Means<'_>,
     ) -> Table {
         let suite = Suite::carried();
         let entries = playable(&suite, version);
-        let host = drawn(version, Mode::Host, effort, &share);
-        let below = faults.iter().any(|fault| BELOW.contains(fault));
-        let acp = if below {
-            drawn(version, Mode::Acp, effort, &share)
-        } else {
-            vec![Vec::new(); host.len()]
-        };
-        let next = AtomicUsize::new(0);
-        let rows: Mutex<Vec<Row>> = Mutex::default();
-        share(&|| {
-            while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let (mode, drafts) = match BELOW.contains(fault) {
-                    true => (Mode::Acp, &acp),
-                    false => (Mode::Host, &host),
-                };
-                let row =
-                    hunt(*fault, Ground::of(version, mode, &[*fault]), drafts, effort, &entries);
-                rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+        let is_known = |fault: &Fault| known.iter().any(|row| row.fault == *fault);
+        let open: Vec<Fault> = faults.iter().copied().filter(|it| !is_known(it)).collect();
+        let (below, above): (Vec<Fault>, Vec<Fault>) =
+            open.iter().partition(|fault| BELOW.contains(fault));
+        let rows: Mutex<Vec<Row>> = Mutex::new(known);
+        for (mode, faults) in [(Mode::Host, above), (Mode::Acp, below)] {
+            if faults.is_empty() {
+                continue;
             }
-        });
+            let drawn = drawn(version, mode, effort, means);
+            let next = AtomicUsize::new(0);
+            (means.share)(&|| {
+                while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let ground = Ground::of(version, mode, &[*fault]);
+                    let row = hunt(*fault, &ground, &drawn, effort, &entries, means.clock);
+                    (means.keep)(&row);
+                    rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+                }
+            });
+        }
         let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+        rows.retain(|row| faults.contains(&row.fault));
         rows.sort_by_key(|row| row.fault);
-        let steps: usize = host.iter().flatten().map(|draft| draft.steps.len()).sum();
-        Table { version, effort, drawn: steps / host.len().max(1), rows }
+        Table { version, effort, rows }
     }
 
     /// The rows of faults that were looked for.
@@ -155,6 +214,16 @@ impl Table {
         self.sought().filter(|row| row.steps().is_some()).count() * 100 / all
     }
 
+    /// How long the longest search took that found something.
+    pub fn longest(&self) -> Duration {
+        self.rows
+            .iter()
+            .flat_map(|row| row.hits.iter().flatten())
+            .map(|hit| hit.took)
+            .max()
+            .unwrap_or_default()
+    }
+
     /// The median of how many steps more the small cases have than those by hand.
     pub fn median_more(&self) -> Option<isize> {
         let mut more: Vec<isize> = self.rows.iter().filter_map(Row::more).collect();
@@ -164,61 +233,75 @@ impl Table {
 }
 
 /// The conversations of each seed that the honest host plays as they were drawn.
-fn drawn(
-    version: Version,
-    agent: Mode,
-    effort: Effort,
-    share: &impl Fn(&(dyn Fn() + Sync)),
-) -> Vec<Vec<Draft>> {
+fn drawn(version: Version, agent: Mode, effort: Effort, means: &Means<'_>) -> Drawn {
     let taste = Taste { agent: Some(agent), ..Taste::ALL };
     let honest = Ground::of(version, agent, &[]);
+    let worked: Mutex<Duration> = Mutex::default();
     let of_seed = |seed| {
         let generator = Generator::new(version, seed, taste);
-        let next = AtomicUsize::new(0);
+        let (next, steps) = (AtomicU64::new(0), AtomicU64::new(0));
         let drafts: Mutex<Vec<(u64, Draft)>> = Mutex::default();
-        share(&|| {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed) as u64;
-                if number >= effort.sequences {
-                    return;
-                }
+        (means.share)(&|| {
+            let began = (means.clock)();
+            while steps.load(Ordering::Relaxed) < effort.steps {
+                let number = next.fetch_add(1, Ordering::Relaxed);
                 let sequence = generator.sequence(number);
                 if let Some(sequence) = sequence.filter(|it| honest.found(&it.draft).is_empty()) {
+                    steps.fetch_add(sequence.draft.steps.len() as u64, Ordering::Relaxed);
                     let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
                     drafts.push((number, sequence.draft));
                 }
             }
+            *worked.lock().unwrap_or_else(PoisonError::into_inner) += (means.clock)() - began;
         });
         let mut drafts = drafts.into_inner().unwrap_or_else(PoisonError::into_inner);
         drafts.sort_by_key(|(number, _)| *number);
-        drafts.into_iter().map(|(_, draft)| draft).collect()
+        // Threads may have drawn a few too many.
+        let mut left = effort.steps;
+        drafts.retain(|(_, draft)| {
+            let wanted = left > 0;
+            left = left.saturating_sub(draft.steps.len() as u64);
+            wanted
+        });
+        drafts.into_iter().map(|(_, draft)| draft).collect::<Vec<_>>()
     };
-    (1..=effort.seeds).map(of_seed).collect()
+    let seeds: Vec<Vec<Draft>> = (1..=effort.seeds).map(of_seed).collect();
+    let steps: usize = seeds.iter().flatten().map(|draft| draft.steps.len()).sum();
+    let worked = worked.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Drawn { seeds, a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX) }
 }
 
 fn hunt(
     fault: Fault,
-    ground: Ground,
-    drawn: &[Vec<Draft>],
+    ground: &Ground,
+    drawn: &Drawn,
     effort: Effort,
     entries: &[Entry],
+    clock: &dyn Fn() -> Duration,
 ) -> Row {
-    let unseen = UNSEEN.iter().find(|(known, _)| *known == fault).map(|row| row.1);
-    let mut row = Row { fault, unseen, hits: Vec::new(), small: None, by_hand: None };
-    if unseen.is_some() {
+    let mut row =
+        Row { fault, unseen: unseen(fault), hits: Vec::new(), small: None, by_hand: None };
+    if row.unseen.is_some() {
         return row;
     }
-    for drafts in drawn {
-        let mut steps = 0;
+    for drafts in &drawn.seeds {
+        let (began, mut steps) = (clock(), 0);
         let mut hit = None;
         for (place, draft) in drafts.iter().enumerate() {
             steps += draft.steps.len();
-            let Some(finding) = ground.found(draft).into_iter().next() else { continue };
-            if row.small.is_none() && effort.shrinks {
-                row.small = Some(ground.small(draft.clone(), &finding.rule));
+            let finding = ground.found(draft).into_iter().next();
+            let drawing = drawn.a_step * u32::try_from(steps).unwrap_or(u32::MAX);
+            let took = clock() - began + drawing;
+            if let Some(finding) = finding {
+                if row.small.is_none() && effort.shrinks {
+                    row.small = Some(ground.small(draft.clone(), &finding.rule).steps.len());
+                }
+                hit = Some(Hit { sequences: place + 1, steps, took, rule: finding.rule });
+                break;
             }
-            hit = Some(Hit { sequences: place + 1, steps, rule: finding.rule });
-            break;
+            if took > effort.time {
+                break;
+            }
         }
         row.hits.push(hit);
     }

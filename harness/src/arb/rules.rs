@@ -10,37 +10,50 @@ use crate::wire::json::{Value, json};
 pub const FIXED_CODES: [i64; 10] =
     [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
 
+/// What stands behind an action that the reference host says and that has no requirement of its own.
+pub const LIVE: &str = "subscribe.live-after-response";
+
 /// Actions of the host that a conversation waits for, each with a requirement that it has to come.
 pub const EVENTS: &[(&str, &str)] = &[
     ("chat/turnStarted", "chat.queue.consume-after-turn"),
-    ("chat/turnComplete", "chat.turn.exactly-one-end"),
+    ("chat/turnComplete", LIVE),
     ("chat/turnCancelled", "chat.turn.cancel"),
-    ("chat/error", "chat.turn.exactly-one-end"),
-    ("chat/toolCallReady", "chat.tool.ready-pending"),
-    ("chat/toolCallComplete", "chat.tool.approve-runs"),
-    ("chat/inputRequested", "subscribe.live-after-response"),
-    ("chat/pendingMessageRemoved", "subscribe.live-after-response"),
-    ("chat/usage", "chat.turn.usage"),
+    ("chat/error", LIVE),
+    ("chat/toolCallReady", LIVE),
+    ("chat/toolCallComplete", LIVE),
+    ("chat/inputRequested", LIVE),
+    ("chat/pendingMessageRemoved", LIVE),
+    ("chat/usage", LIVE),
     ("chat/toolCallAuthRequired", "chat.tool.lifecycle-legal"),
-    ("session/ready", "session.create.success"),
-    ("session/changesetsChanged", "subscribe.live-after-response"),
+    ("session/ready", LIVE),
+    ("session/changesetsChanged", LIVE),
     ("session/mcpServerStateChanged", "session.customizations.mcp.state-machine"),
     ("session/customizationUpdated", "session.customizations.client-plugin-propagated"),
     ("terminal/data", "terminal.input.forwarded"),
     ("terminal/commandFinished", "terminal.command.pairing"),
     ("changeset/operationStatusChanged", "changeset.operation.status"),
-    ("changeset/statusChanged", "subscribe.live-after-response"),
+    ("changeset/statusChanged", LIVE),
     ("automationRun/lifecycleChanged", "automation.run.lifecycle"),
     ("automation/set", "automation.create.set"),
     ("resourceWatch/changed", "watch.recursive"),
     ("session/chatAdded", "chat.create.added-before-response"),
-    ("session/chatRemoved", "subscribe.live-after-response"),
-    ("session/activeClientRemoved", "subscribe.live-after-response"),
+    ("session/chatRemoved", LIVE),
+    ("session/activeClientRemoved", LIVE),
     ("root/sessionAdded", "root.sessionAdded.emitted"),
     ("root/sessionRemoved", "root.sessionRemoved.emitted"),
-    ("root/progress", "root.progress.final-frame"),
+    ("root/progress", LIVE),
     ("terminal/exited", "terminal.exited"),
     ("automationRun/primarySessionChanged", "automation.run.primary-member"),
+    ("chat/activityChanged", LIVE),
+    ("session/activityChanged", "session.activity.mirror"),
+    ("chat/backgroundWorkSet", LIVE),
+    ("chat/backgroundWorkRemoved", "chat.backgroundWork.active-only"),
+    ("chat/canvasesChanged", LIVE),
+    ("canvas/stateChanged", LIVE),
+    ("otlp/exportLogs", "telemetry.payload"),
+    ("otlp/exportTraces", "telemetry.payload"),
+    ("otlp/exportMetrics", "telemetry.payload"),
+    ("auth/required", "auth.notification.shape"),
 ];
 
 /// What of a channel's state whoever comes late has to see, once the host is at rest: members to show
@@ -48,14 +61,13 @@ pub const EVENTS: &[(&str, &str)] = &[
 pub fn shown(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
-            "lifecycle": true,
+            "activity": {"$or": true},
             "activeClients": {"$contains": [{"clientId": true}]},
-            "chats": {"$contains": [{"resource": true, "origin": {"kind": true}}]},
-            "origin": {"kind": true, "automation": true, "run": true},
-            "customizations": {"$contains": [{
-                "name": true, "clientId": true, "load": {"kind": true},
-                "children": {"$contains": [{"name": true, "enabled": true, "state": {"kind": true}}]},
+            "chats": {"$contains": [{
+                "resource": true, "origin": {"kind": true, "chat": true, "toolCallId": true},
+                "activity": {"$or": true}, "movable": {"$or": true},
             }]},
+            "origin": {"kind": true, "automation": true, "run": true},
             "changesets": {"$contains": [{"changeKind": true}]},
         }),
         ChannelKind::Chat => json!({
@@ -64,6 +76,9 @@ pub fn shown(kind: ChannelKind) -> Value {
                 "id": true,
                 "responseParts": {"$contains": [{"toolCall": {"toolCallId": true, "status": true}}]},
             }},
+            "activity": {"$or": true},
+            "backgroundWork": [{"kind": true, "label": true}],
+            "canvases": [{"title": true}],
             "queuedMessages": [{"id": true}],
             "steeringMessage": {"id": true},
             "origin": {
@@ -103,18 +118,44 @@ pub fn shown(kind: ChannelKind) -> Value {
     }
 }
 
+/// What the reference host alone shows in a state, besides: its agent's own words, its own tools, and when it is ready.
+pub fn shown_by_reference(kind: ChannelKind) -> Value {
+    match kind {
+        ChannelKind::Session => json!({
+            "lifecycle": true,
+            "customizations": {"$contains": [{
+                "name": true, "clientId": true, "load": {"kind": true},
+                "children": {"$contains": [{"name": true, "enabled": true, "state": {"kind": true}}]},
+            }]},
+        }),
+        ChannelKind::Chat => json!({
+            "turns": [{
+                "id": true, "state": true,
+                "responseParts": {"$contains": [{"kind": true, "content": true}]},
+            }],
+        }),
+        ChannelKind::Terminal => {
+            json!({"content": [{"type": true, "commandLine": true, "output": true, "value": true}]})
+        }
+        ChannelKind::Canvas => json!({"url": {"$or": true}, "title": true}),
+        _ => json!({}),
+    }
+}
+
 /// What a request proves when it succeeds, or fails with a code (0 for any other): the first row that fits.
 /// A method may end with `*`.
 pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("createSession", None, "session.create.success"),
     ("createSession", Some(-32003), "session.create.duplicate"),
     ("createSession", Some(-32002), "session.create.unknown-provider"),
+    ("createSession", Some(-32007), "auth.required.error-code"),
     ("createSession", Some(0), "session.create.bad-uri"),
     ("disposeSession", None, "session.dispose.success"),
     ("disposeSession", Some(-32001), "session.dispose.unknown"),
     ("createChat", None, "chat.create.success"),
     ("createChat", Some(0), "chat.create.source.unknown-chat"),
-    ("disposeChat", None, "jsonrpc.response.exactly-one"),
+    ("disposeChat", None, "chat.dispose.success"),
+    ("moveChat", None, "chat.move.result"),
     ("moveChat", Some(0), "chat.move.validate-first"),
     ("createTerminal", None, "terminal.create.success"),
     ("createTerminal", Some(0), "terminal.create.claim-foreign"),
@@ -126,6 +167,7 @@ pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("listSessions", Some(0), "root.listSessions.cursor-unknown"),
     ("fetchTurns", None, "chat.fetchTurns.loaded-before-response"),
     ("fetchTurns", Some(-32602), "chat.fetchTurns.unknown-cursor"),
+    ("authenticate", None, "auth.authenticate.success"),
     ("authenticate", Some(0), "auth.authenticate.unknown-resource"),
     ("resourceRead", None, "resource.read.text"),
     ("resourceRead", Some(-32008), "resource.read.not-found"),
@@ -153,10 +195,8 @@ pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("createResourceWatch", Some(0), "watch.missing-target"),
     ("invokeChangesetOperation", None, "changeset.operation.invoke"),
     ("invokeChangesetOperation", Some(0), "changeset.operation.bad-scope"),
-    ("runAutomation", None, "automation.run.idempotent"),
     ("runAutomation", Some(0), "automation.run.unknown"),
     ("ping", None, "ping.response"),
-    ("*", None, "jsonrpc.response.exactly-one"),
 ];
 
 /// The requirement behind the outcome of a request.

@@ -185,12 +185,19 @@ fn needs_client(verb: &str) -> bool {
     fields.any(|field| field.required)
 }
 
+/// What a wait is for: without it, it would be another one.
+const WAITED: [&str; 3] = ["type", "method", "channel"];
+
 /// Members that may be missing, and everything inside of what is sent, the outer ones first.
 fn paths(step: Option<&Value>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let Some((verb, members)) = step.and_then(verb_of) else { return found };
     let row = VERBS.iter().find(|row| row.name == verb);
+    let waits = row.is_some_and(|row| row.fields.iter().any(|field| field.name == "where"));
     for (name, value) in members.as_object().into_iter().flatten() {
+        if waits && WAITED.contains(&&**name) {
+            continue;
+        }
         let field = row.and_then(|row| row.fields.iter().find(|field| field.name == &**name));
         if field.is_some_and(|field| !field.required) {
             found.push(vec![name.to_string()]);

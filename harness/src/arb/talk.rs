@@ -42,6 +42,20 @@ const LINES: &[&str] = &[
     "ask-url \"Sign in\" \"https://example.com/x\"",
     "hold gate",
     "hold gate",
+    "tool shell \"touch ahp-marker\" by-reference",
+    "tool shell \"touch ahp-marker\" confirm editable by-reference",
+    "tool worker \"ahp-script: 1\\nsay one two\"",
+    "tool worker \"ahp-script: 1\\nendless\"",
+    "tool worker \"ahp-script: 1\\nhold gate\\ntool shell \\\"touch b\\\" confirm\"",
+    "activity \"building\"",
+    "activity \"\"",
+    "background \"sleep\" 300ms",
+    "background \"sleep\" 900ms",
+    "canvas map \"https://canvas.example/one\"",
+    "canvas map \"https://canvas.example/two\"",
+    "canvas map",
+    "recall said TAG hello first",
+    "say TAG",
     "usage 10 20",
     "title \"A title\"",
     "wait 20ms",
@@ -57,6 +71,8 @@ const ENDS: &[&str] = &[
     "fail overloaded resumable",
     "endless",
     "hold gate",
+    "crash",
+    "recall said TAG hello first message",
 ];
 /// Most lines before the last one.
 const LONGEST: usize = 3;
@@ -133,7 +149,7 @@ fn can(mode: Mode, line: &str) -> bool {
 
 /// A message may bring chats along.
 fn attach(draw: &mut Draw, members: &mut Value) {
-    if !draw.dice.chance(15) {
+    if !draw.dice.chance(if draw.focus == "TAG" { 60 } else { 15 }) {
         return;
     }
     let chats = draw.channels(ChannelKind::Chat);
@@ -142,6 +158,8 @@ fn attach(draw: &mut Draw, members: &mut Value) {
     let known = draw.dice.chance(70);
     let resource = if known { draw.named(&json!(uri)) } else { Some(json!("ahp-chat:/nowhere")) };
     let mut attachment = json!({"type": "chat", "label": "A chat", "resource": resource});
+    // What the agent is given shows in what it recalls.
+    let script = format!("{HEADER}\nrecall {} hello said one", draw.tag());
     if let Some(turn) = draw.dice.pick(&turns).filter(|_| known)
         && draw.dice.clone().chance(50)
     {
@@ -149,7 +167,7 @@ fn attach(draw: &mut Draw, members: &mut Value) {
     }
     let Some(attachment) = draw.named(&attachment) else { return };
     members["members"] = json!({"message": {
-        "text": "look at this", "origin": {"kind": "user"}, "attachments": [attachment],
+        "text": script, "origin": {"kind": "user"}, "attachments": [attachment],
     }});
     if let Some(members) = members.as_object_mut() {
         members.remove("script");

@@ -1,5 +1,6 @@
 //! `ahp-harness fuzz`: drawn conversations against a host, and what they find, made small.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,11 @@ use clap::Args;
 use tokio::task::JoinSet;
 
 use crate::agent::mode::Mode;
-use crate::arb::campaign::{Bucket, Campaign, Gauge, Known};
-use crate::arb::draft::Draft;
+use crate::arb::campaign::{Bucket, Campaign, Known};
+use crate::arb::draft::{ANYTHING, Draft, Expectation};
 use crate::arb::embedded::Ground;
 use crate::arb::finding::{Finding, findings};
+use crate::arb::gauge::{self, Gauge};
 use crate::arb::generate::{Generator, Sequence, Taste};
 use crate::arb::shrink::{Shows, shrink};
 use crate::host::engine::{Config, RefHost};
@@ -37,6 +39,12 @@ use super::place::Place;
 
 /// The state of a campaign, in its folder.
 const STATE: &str = "campaign.jsonl";
+/// How often an expectation is missed before nobody waits for it any more.
+const ENOUGH: u32 = 2;
+/// Conversations of which it is said why they count for nothing.
+const SHOWN: usize = 5;
+/// What was put to the test, in its folder.
+const COVERAGE: &str = "coverage.md";
 /// Where the scenarios of findings go, in the folder of a campaign.
 const FINDINGS: &str = "fuzz";
 /// How often what was found is played again as it is.
@@ -129,7 +137,17 @@ impl Fuzz {
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));
         let generator = Generator::new(version, campaign.seed, self.taste(&stage.target));
-        let mut hunt = Hunt { fuzz: self, context, stage, generator, known, campaign, flying: 0 };
+        let mut hunt = Hunt {
+            fuzz: self,
+            context,
+            stage,
+            generator,
+            known,
+            campaign,
+            flying: 0,
+            odd: Vec::new(),
+            missed: BTreeMap::new(),
+        };
         let outcome = hunt.go().await;
         hunt.save()?;
         if let Target::Remote(remote, _) = &hunt.stage.target {
@@ -289,6 +307,10 @@ struct Hunt<'a> {
     campaign: Campaign,
     /// Conversations that are being played.
     flying: u64,
+    /// The first few conversations whose expectations the honest host does not meet, and why.
+    odd: Vec<String>,
+    /// What was not met, and how often.
+    missed: BTreeMap<Expectation, u32>,
 }
 
 impl Hunt<'_> {
@@ -378,15 +400,16 @@ impl Hunt<'_> {
                 self.generator.sequence(self.campaign.next - 1)
             }
         };
-        let sequence = sequence?;
-        let version = self.campaign.version.parse().ok()?;
-        let found = Ground::of(version, self.stage.agent, &[]).found(&sequence.draft);
-        let check = |finding: &Finding| CHECKS.iter().any(|row| row.id == finding.rule);
-        // A check that trips on the honest host is what a campaign against it is there to find.
-        let wanted = self.stage.is_honest() && found.iter().any(check);
-        if !found.is_empty() && !wanted {
-            self.campaign.unsteady += 1;
-            return None;
+        let mut sequence = sequence?;
+        // What the honest host itself does is looked at when it was played.
+        if !self.stage.is_honest() {
+            let version = self.campaign.version.parse().ok()?;
+            let honest = Ground::of(version, self.stage.agent, &[]);
+            if let Some(finding) = honest.found(&sequence.draft).first() {
+                self.odd(sequence.seed, finding);
+                return None;
+            }
+            sequence.draft.loosen(&self.campaign.unmet);
         }
         self.flying += 1;
         Some(sequence)
@@ -409,8 +432,29 @@ impl Hunt<'_> {
         self.campaign.tally.served += tally.served;
         self.campaign.tally.refused += tally.refused;
         self.campaign.tried(sequence.seed, &sequence.told);
+        for (what, times) in gauge.seen() {
+            *self.campaign.seen.entry(what).or_default() += times;
+        }
         let Some(verdict) = verdict else { return Ok(()) };
-        for finding in findings(&verdict) {
+        self.miss(sequence, &verdict);
+        let mut found = findings(&verdict);
+        // Nobody has to say what only names something.
+        let only_named = verdict.failure.as_ref().is_some_and(|failure| {
+            failure.rule.is_none() && !sequence.draft.missed("", &failure.message).is_empty()
+        });
+        if only_named && !self.generator.knows_target() {
+            found.retain(|finding| finding.message != verdict.reason);
+        }
+        if self.stage.is_honest() {
+            // A check that trips is what a campaign against the honest host is there to find. What is merely
+            // not as it was drawn is a matter of drawing.
+            let is_check = |finding: &Finding| CHECKS.iter().any(|row| row.id == finding.rule);
+            if let Some(finding) = found.iter().find(|it| !is_check(it)) {
+                self.odd(sequence.seed, finding);
+            }
+            found.retain(is_check);
+        }
+        for finding in found {
             let counts = finding.weight >= self.fuzz.weight && !self.known.has(&finding);
             if counts && !self.campaign.is_known(&finding) {
                 self.found(sequence, finding).await?;
@@ -422,11 +466,35 @@ impl Hunt<'_> {
         Ok(())
     }
 
+    /// Takes note of an expectation that is not met. What was missed more than once is not waited for again: it
+    /// would end every conversation at the same place.
+    fn miss(&mut self, sequence: &Sequence, verdict: &Verdict) {
+        let failed = verdict.failure.as_ref().filter(|_| !self.stage.is_honest());
+        let Some(failure) = failed else { return };
+        let rule = failure.rule.as_deref().unwrap_or_default();
+        for missed in sequence.draft.missed(rule, &failure.message) {
+            let times = self.missed.entry(missed.clone()).or_default();
+            *times += 1;
+            if *times == ENOUGH {
+                self.campaign.unmet.push(missed);
+            }
+        }
+    }
+
+    /// Takes note of a conversation that the honest host does not play as it was drawn.
+    fn odd(&mut self, seed: u64, finding: &Finding) {
+        self.campaign.unsteady += 1;
+        if self.odd.len() < SHOWN {
+            self.odd.push(format!("{seed:016x}: {}: {}", finding.rule, finding.message));
+        }
+    }
+
     /// Plays again what was found, makes it small and keeps it.
     async fn found(&mut self, sequence: &Sequence, finding: Finding) -> Result<(), Stop> {
         let mut shows = OnStage {
             stage: &self.stage,
-            rule: &finding.rule,
+            finding: &finding,
+            exactly: false,
             version: self.campaign.version.parse().unwrap_or(Version::new(0, 0, 0)),
             played: 0,
         };
@@ -434,6 +502,9 @@ impl Hunt<'_> {
         for _ in 0..AGAIN {
             again += u32::from(shows.shows(&sequence.draft).await);
         }
+        // What is made small has to stay the same defect, not only break the same rule.
+        shows.exactly = true;
+        shows.exactly = shows.shows(&sequence.draft).await;
         let number = self.campaign.buckets.len() + 1;
         self.context.error(&format!(
             "finding {number}: {} ({}): {}\n",
@@ -445,6 +516,13 @@ impl Hunt<'_> {
         let mut draft = sequence.draft.clone();
         if steady && !self.fuzz.no_shrink {
             draft = shrink(draft, &mut shows).await;
+        }
+        if let Some(at) = self.same(&draft, &finding) {
+            let bucket = &mut self.campaign.buckets[at];
+            bucket.times += 1;
+            bucket.also.push(finding.key);
+            self.context.error(&format!("it is the same as finding {}\n", at + 1));
+            return self.save();
         }
         draft.id = format!("{FINDINGS}/{}", slug(number, &finding.rule));
         draft.title = finding.statement();
@@ -465,8 +543,20 @@ impl Hunt<'_> {
             seed,
             times: 1,
             again: (again, AGAIN),
+            also: Vec::new(),
         });
         self.save()
+    }
+
+    /// The place of a bucket of the same rule whose small case has the same steps.
+    fn same(&self, draft: &Draft, finding: &Finding) -> Option<usize> {
+        let steps = |text: &str| text.split_once("\nsteps:").map(|(_, steps)| steps.to_owned());
+        let own = steps(&draft.text())?;
+        self.campaign.buckets.iter().position(|bucket| {
+            let path = self.fuzz.out.join(format!("{}.yaml", bucket.scenario));
+            let text = fs::read_to_string(path).unwrap_or_default();
+            bucket.finding.rule == finding.rule && steps(&text).as_ref() == Some(&own)
+        })
     }
 
     /// Nobody shook hands: whether the host is still there, and where it is not, a finding and a restart.
@@ -479,7 +569,7 @@ impl Hunt<'_> {
         else {
             return Ok(());
         };
-        let rule = crate::arb::draft::ANYTHING;
+        let rule = ANYTHING;
         let message = format!("the host is gone: {error}");
         let finding = Finding {
             rule: rule.to_owned(),
@@ -492,7 +582,8 @@ impl Hunt<'_> {
             let path = self.fuzz.out.join(format!("{scenario}.yaml"));
             write(&path, &sequence.draft.text())?;
             self.context.error(&format!("finding: {rule}: {message}\n"));
-            self.campaign.buckets.push(Bucket { finding, scenario, seed, times: 1, again: (0, 0) });
+            let (also, again) = (Vec::new(), (0, 0));
+            self.campaign.buckets.push(Bucket { finding, scenario, seed, times: 1, again, also });
         }
         if !remote.restarts() {
             return Err(Stop::unreachable(format!(
@@ -506,6 +597,7 @@ impl Hunt<'_> {
         let path = self.fuzz.out.join(STATE);
         let fresh = self.fuzz.out.join(format!("{STATE}.new"));
         write(&fresh, &self.campaign.to_text())?;
+        write(&self.fuzz.out.join(COVERAGE), &gauge::table(&self.campaign.seen))?;
         // A campaign that is cut off here has the one or the other, and never half of it.
         fs::rename(&fresh, &path).map_err(|error| {
             Stop::usage(format!("`{}` could not be written: {error}", path.display()))
@@ -513,11 +605,12 @@ impl Hunt<'_> {
     }
 
     fn progress(&self) -> String {
-        let Campaign { sequences, steps, tried, buckets, tally, took, .. } = &self.campaign;
+        let Campaign { sequences, steps, tried, seen, buckets, tally, took, .. } = &self.campaign;
         let rate = *steps as f64 / took.as_secs_f64().max(0.001);
         format!(
-            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, refused {} %, {} findings\n",
+            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict, refused {} %, {} findings\n",
             tried.len(),
+            seen.len(),
             tally.refused_percent(),
             buckets.len()
         )
@@ -528,9 +621,13 @@ impl Hunt<'_> {
         if self.campaign.unsteady > 0 {
             let _ = writeln!(
                 out,
-                "    {} more were drawn and left out: the reference host does not play them twice alike",
+                "    {} were drawn whose expectations the reference host does not meet when it plays them once more; \
+                 they count for nothing but checks",
                 self.campaign.unsteady
             );
+            for odd in &self.odd {
+                let _ = writeln!(out, "        {odd}");
+            }
         }
         if !self.stage.faults.is_empty() {
             let names: Vec<_> = self.stage.faults.iter().map(|fault| fault.name()).collect();
@@ -555,7 +652,9 @@ impl Hunt<'_> {
 /// Whether a candidate still shows it, in fresh sessions on the target.
 struct OnStage<'a> {
     stage: &'a Stage,
-    rule: &'a str,
+    finding: &'a Finding,
+    /// Whether the message has to be the same, too.
+    exactly: bool,
     version: Version,
     played: u64,
 }
@@ -570,7 +669,11 @@ impl Shows for OnStage<'_> {
         }
         let name = format!("{}#again-{}", draft.id, self.played);
         let verdict = self.stage.play(draft, name, &Gauge::default()).await;
-        verdict.is_some_and(|it| findings(&it).iter().any(|found| found.rule == self.rule))
+        let same = |found: &Finding| match self.exactly {
+            true => found.key == self.finding.key,
+            false => found.rule == self.finding.rule,
+        };
+        verdict.is_some_and(|it| findings(&it).iter().any(same))
     }
 }
 

@@ -1,13 +1,16 @@
 //! `ahp-harness mutants`: proves that the suite can fail.
 
 use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use crate::agent::acp::fault as acp;
-use crate::arb::planted::{Effort, Table};
+use crate::arb::planted::{Effort, Means, Row, Table};
 use crate::fault::Planted;
 use crate::host::fault::Fault;
 use crate::report::kills;
@@ -16,6 +19,7 @@ use crate::run::kills::{Depth, Matrix, Outcome as Caught, UNTESTED};
 use crate::run::suite::Suite;
 use crate::run::{agents, mutants};
 use crate::scenario::source::did_you_mean;
+use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -59,16 +63,20 @@ pub struct Mutants {
     /// Have the fuzzer find the faults instead: how soon it does, and how small the case becomes
     #[arg(long, conflicts_with_all = ["full", "write", "paths"])]
     fuzz: bool,
-    /// With `--fuzz`: conversations of each seed
-    #[arg(long, default_value_t = 3_000, requires = "fuzz")]
-    sequences: u64,
+    /// With `--fuzz`: steps of each seed
+    #[arg(long, default_value_t = 40_000, requires = "fuzz")]
+    steps: u64,
+    /// With `--fuzz`: how long a seed may look for a fault, on one core
+    #[arg(long, default_value = "60s", value_parser = options::duration, requires = "fuzz")]
+    time: Duration,
     /// With `--fuzz`: how many seeds
     #[arg(long, default_value_t = 3, requires = "fuzz")]
     seeds: u64,
     /// With `--fuzz`: keep what was found as it was drawn
     #[arg(long, requires = "fuzz")]
     no_shrink: bool,
-    /// Write the table to this file, as Markdown
+    /// Write the table to this file, as Markdown; with `--fuzz` what is there so far stands beside it (`.jsonl`), so
+    /// that a run that was cut off goes on
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -133,11 +141,23 @@ impl Mutants {
 
     /// How soon the fuzzer finds each fault.
     fn fuzzed(&self, context: &Context, version: Version, faults: &[Fault]) -> Outcome {
-        let Mutants { sequences, seeds, .. } = *self;
-        let effort = Effort { sequences, seeds, shrinks: !self.no_shrink };
-        let began = Instant::now();
-        let table = Table::play(version, faults, effort, on_all_cores);
-        let text = fuzz_table(&table, began.elapsed().as_secs_f64());
+        let Mutants { steps, time, seeds, .. } = *self;
+        let effort = Effort { steps, time, seeds, shrinks: !self.no_shrink };
+        let kept = self.out.as_ref().map(|path| path.with_extension("jsonl"));
+        let known =
+            kept.as_ref().map_or(Ok(Vec::new()), |path| kept_rows(path, version, effort))?;
+        let file = kept.map(|path| OpenOptions::new().append(true).open(&path)).transpose();
+        let file = Mutex::new(file.map_err(|error| Stop::usage(error.to_string()))?);
+        let keep = |row: &Row| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(file) = file.as_mut() {
+                // A row that could not be kept is played again the next time.
+                let _ = writeln!(file, "{}", row.value().to_text());
+            }
+        };
+        let means = Means { clock: &worked, share: &on_all_cores, keep: &keep };
+        let table = Table::play(version, faults, effort, known, &means);
+        let text = fuzz_table(&table);
         context.say(&text);
         if let Some(path) = &self.out {
             written(path, &text)?;
@@ -169,26 +189,59 @@ fn written(path: &Path, text: &str) -> Result<(), Stop> {
 /// Of a hundred faults, so many have to be found.
 const ENOUGH: usize = 90;
 
+/// The rows of an earlier run with the same effort; an empty file where there is none.
+fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, Stop> {
+    let Effort { steps, time, seeds, shrinks } = effort;
+    let head = json!({
+        "planted": 1, "version": version.to_string(), "steps": steps, "time": time.as_secs(),
+        "seeds": seeds, "shrinks": shrinks,
+    });
+    let fault = |error| Stop::usage(format!("`{}` could not be used: {error}", path.display()));
+    if !path.exists() {
+        fs::write(path, format!("{}\n", head.to_text())).map_err(fault)?;
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(path).map_err(fault)?;
+    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
+    if lines.next() != Some(head) {
+        return Err(Stop::usage(format!(
+            "`{}` was begun with other settings (hint: another `--out`, or take it away)",
+            path.display()
+        )));
+    }
+    Ok(lines.filter_map(|line| Row::of(&line)).collect())
+}
+
+/// The time that this thread has worked: what others do on the machine does not count.
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// The table as Markdown.
-fn fuzz_table(table: &Table, took: f64) -> String {
+fn fuzz_table(table: &Table) -> String {
     let mut out = String::new();
-    let Effort { sequences, seeds, .. } = table.effort;
+    let Effort { steps, seeds, .. } = table.effort;
     let sought = table.sought().count();
     let found = table.sought().filter(|row| row.steps().is_some()).count();
+    let spec = table.version;
     let _ = writeln!(
         out,
-        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz --sequences {sequences} \
-         --seeds {seeds}` at protocol {}: {found} of {sought} faults were found by most of the seeds ({} %), within \
-         {} steps each ({took:.0} s for all of it).",
-        table.version,
+        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz --spec {spec} --steps {steps} \
+         --seeds {seeds}`: {found} of {sought} faults were found by most of the seeds ({} %). The longest search that found one took \
+         {:.0} s of one core, drawing included.",
         table.found_percent(),
-        table.drawn
+        table.longest().as_secs_f64()
     );
     if let Some(more) = table.median_more() {
+        let more = match more {
+            0 => "as many steps as".to_owned(),
+            more if more < 0 => format!("{} steps fewer than", -more),
+            more => format!("{more} steps more than"),
+        };
         let _ = writeln!(
             out,
-            "The small case has, in the median, {more} steps more than the smallest scenario by hand that trips on \
-             the fault."
+            "The small case has, in the median, {more} the smallest scenario by hand that trips on the fault."
         );
     }
     let _ = writeln!(
@@ -204,7 +257,7 @@ fn fuzz_table(table: &Table, took: f64) -> String {
             (None, None) => "not found".to_owned(),
         };
         let rule = hits.first().map_or("", |hit| hit.rule.as_str());
-        let small = row.small.as_ref().map_or(String::new(), |draft| draft.steps.len().to_string());
+        let small = row.small.map_or(String::new(), |steps| steps.to_string());
         let hand =
             row.by_hand.as_ref().map_or(String::new(), |(id, steps)| format!("{steps} ({id})"));
         let of = row.hits.len();

@@ -322,6 +322,11 @@ impl RefHost {
                 }
             }
             "chat/pendingMessageSet" => self.drain_queue(uri),
+            // It may have taken the active turn away.
+            "chat/truncated" => {
+                self.wake(uri);
+                self.drain_queue(uri);
+            }
             "automation/createRequested" => self.create_automation(action),
             "automation/updateRequested" => self.update_automation(action),
             "automation/removed" => self.forget_runs(action["resource"].as_str().unwrap_or("")),

@@ -26,6 +26,8 @@ const KNOWN: &[(&str, &str)] = &[
     ("queue-order", "chat/queuedMessagesReordered"),
     ("auth-required", "chat/toolCallAuth"),
     ("auth-required", "\"auth-required\""),
+    // The end of a turn that is later than its calendar goes is not taken.
+    ("late-end", "\"duration\":9007199254740991"),
 ];
 
 /// The chat's pool, and each of its entries as the crate reads it.

@@ -1,0 +1,88 @@
+//! Files that requests are about: mostly some that are there, in a folder that no other conversation knows.
+//!
+//! Knows: what was written and made so far. Never knows: what is done with a file.
+//!
+//! Start at [`file`].
+
+use crate::wire::json::{Value, json};
+
+use super::draw::Draw;
+
+/// Files that are written, read and watched; some lead out of the area, two have to be asked for.
+pub const FILES: &[&str] = &[
+    "file:///harness/one.txt",
+    "file:///harness/one.txt",
+    "file:///harness/two.txt",
+    "file:///harness/w",
+    "file:///harness/w",
+    "file:///harness/w/a.txt",
+    "file:///harness/w/a.log",
+    "file:///harness/w/deep/b.txt",
+    "file:///harness/../etc/passwd",
+    "file:///harness/w/../../etc/passwd",
+    "file:///asked/one",
+    "file:///asked/one",
+    "file:///asked/two",
+    "file:///asked",
+    "https://example.com/x",
+];
+
+/// Where the files of everybody are.
+const AREA: &str = "file:///harness";
+/// The folder of this conversation alone.
+pub const OWN: &str = "file:///harness/${dir}";
+
+/// A file or a folder: mostly one that is there, in a folder that no other conversation knows.
+pub fn file(draw: &mut Draw) -> Value {
+    let uri = place(draw);
+    let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
+    let common = inside.filter(|rest| !rest.contains("..") && !rest.contains("${dir}"));
+    match common.map(|rest| format!("{OWN}{rest}")) {
+        Some(own) if has_folder(draw) => json!(own),
+        _ => uri,
+    }
+}
+
+/// Makes the folder of the conversation, where it is not there yet.
+pub fn has_folder(draw: &mut Draw) -> bool {
+    if draw.stage().bindings().get("dir").is_some() {
+        return true;
+    }
+    let Some(by) = draw.somebody() else { return false };
+    let step = json!({"request": {
+        "by": by, "method": "resourceMkdir", "params": {"uri": format!("{AREA}/${{new dir}}")},
+    }});
+    draw.put(step).is_some()
+}
+
+fn place(draw: &mut Draw) -> Value {
+    const MAKES: [&str; 2] = ["resourceWrite", "resourceMkdir"];
+    let asked = draw.steps.iter().filter_map(|step| step.get("request"));
+    let made = asked.filter(|it| it["method"].as_str().is_some_and(|name| MAKES.contains(&name)));
+    let made: Vec<Value> =
+        made.filter(|it| it.get("error").is_none()).map(|it| it["params"]["uri"].clone()).collect();
+    let there = draw.dice.pick(&made).filter(|_| draw.dice.clone().chance(75)).cloned();
+    if let Some(there) = there.as_ref().and_then(Value::as_str) {
+        // The folder that it stands in is as good.
+        let folder = there.rsplit_once('/').map_or(there, |(folder, _)| folder);
+        return json!(if draw.dice.chance(20) { folder } else { there });
+    }
+    let focused: Vec<&str> = FILES.iter().copied().filter(|it| it.contains(draw.focus)).collect();
+    let from = if draw.dice.chance(80) && !focused.is_empty() { focused.as_slice() } else { FILES };
+    json!(draw.dice.pick(from))
+}
+
+/// Writes a few files, so that there is something to read.
+pub fn prepare(draw: &mut Draw) -> Option<()> {
+    has_folder(draw).then_some(())?;
+    let by = draw.somebody()?;
+    for name in ["one.txt", "two.txt"] {
+        let params = json!({
+            "uri": format!("{OWN}/{name}"), "data": format!("in {name}"), "encoding": "utf-8",
+        });
+        draw.put(json!({"request": {"by": by, "method": "resourceWrite", "params": params}}))?;
+    }
+    let params = json!({"uri": format!("{OWN}/w")});
+    draw.put(json!({"request": {"by": by, "method": "resourceMkdir", "params": params}}))?;
+    Some(())
+}

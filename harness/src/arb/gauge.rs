@@ -1,0 +1,261 @@
+//! What became of what clients sent to a target: how much it refuses, and in which states which actions were put to the
+//! test.
+//!
+//! The state of a channel is what the host said on it last. That needs no model of any channel, and tells what there
+//! is to tell: a call that is ready, a question that is open, a turn that has ended.
+//!
+//! Knows: frames. Never knows: what was meant by them.
+//!
+//! Start at [`Gauge`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::run::play::Recorder;
+use crate::transcript::Event;
+use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
+
+/// Of a hundred things that clients ask, so many may be refused before it is said that it is of no use.
+const FUTILE: u64 = 90;
+/// Things that clients ask before that is said.
+const ENOUGH: u64 = 200;
+/// The state of a channel on which the host has said nothing.
+const NEW: &str = "new";
+
+/// What became of what clients asked.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// Results and accepted actions.
+    pub served: u64,
+    /// Errors and rejections.
+    pub refused: u64,
+}
+
+impl Tally {
+    /// Of a hundred things, how many were refused.
+    pub fn refused_percent(&self) -> u64 {
+        self.refused * 100 / (self.served + self.refused).max(1)
+    }
+
+    /// Why it is of little use to go on, where nearly everything is refused.
+    pub fn futile(&self) -> Option<String> {
+        let asked = self.served + self.refused;
+        (asked >= ENOUGH && self.refused_percent() >= FUTILE).then(|| {
+            format!(
+                "the target refuses {} % of what clients ask: little is put to the test (hint: \
+                 `--authenticate`, `--provider` or `--agent-model` may be missing)",
+                self.refused_percent()
+            )
+        })
+    }
+}
+
+/// Counts what a target answers, and keeps no frame.
+#[derive(Clone, Debug, Default)]
+pub struct Gauge(Arc<Mutex<Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    events: u64,
+    tally: Tally,
+    seen: BTreeMap<String, u64>,
+    /// The id of each client.
+    ids: HashMap<String, String>,
+    /// What was sent and not answered yet, by who sent it and its number: what it was, and in which state.
+    open: HashMap<(String, String), String>,
+    /// What the host said last, by channel.
+    last: HashMap<String, String>,
+}
+
+impl Gauge {
+    /// How much was refused.
+    pub fn tally(&self) -> Tally {
+        self.counts().tally
+    }
+
+    /// What was sent, in which state, and what became of it, and how often.
+    pub fn seen(&self) -> BTreeMap<String, u64> {
+        let counts = self.counts();
+        let mut seen = counts.seen.clone();
+        for sent in counts.open.values() {
+            *seen.entry(format!("{sent} | nothing")).or_default() += 1;
+        }
+        seen
+    }
+
+    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder for Gauge {
+    fn record(&mut self, _at: Duration, client: &str, event: &Event) -> u64 {
+        let mut counts = self.counts();
+        counts.events += 1;
+        match event {
+            Event::Sent(seen) => seen.message().map(|it| counts.sent(client, it)),
+            Event::Received(seen) => seen.message().map(|it| counts.received(client, it)),
+            _ => None,
+        };
+        counts.events
+    }
+}
+
+impl Counts {
+    fn sent(&mut self, client: &str, message: &Message) {
+        let params = message.params();
+        let action = params.get("action").and_then(|action| action["type"].as_str());
+        let Some(what) = action.or(message.method()) else { return };
+        if let Some(id) = params["clientId"].as_str() {
+            self.ids.insert(client.to_owned(), id.to_owned());
+        }
+        let state = params["channel"].as_str().and_then(|channel| self.last.get(channel));
+        let sent = format!("{what} | {}", state.map_or(NEW, String::as_str));
+        let key = match (action, self.ids.get(client)) {
+            (Some(_), Some(id)) => (id.clone(), params["clientSeq"].to_text()),
+            _ => match message.id() {
+                Some(id) => (client.to_owned(), id.to_text()),
+                None => return,
+            },
+        };
+        self.open.insert(key, sent);
+    }
+
+    fn received(&mut self, client: &str, message: &Message) {
+        let (key, served) = match message.kind() {
+            Kind::Success | Kind::Failure => {
+                let id = message.id().map(Value::to_text).unwrap_or_default();
+                ((client.to_owned(), id), message.kind() == Kind::Success)
+            }
+            Kind::Notification => {
+                let params = message.params();
+                let origin = &params["origin"];
+                let Some(id) = origin["clientId"].as_str() else {
+                    let said = (params["channel"].as_str(), params["action"]["type"].as_str());
+                    if let (Some(channel), Some(action)) = said {
+                        self.last.insert(channel.to_owned(), action.to_owned());
+                    }
+                    return;
+                };
+                let key = (id.to_owned(), origin["clientSeq"].to_text());
+                (key, params["rejectionReason"].is_null())
+            }
+            _ => return,
+        };
+        match served {
+            true => self.tally.served += 1,
+            false => self.tally.refused += 1,
+        }
+        // Everybody hears of an action; it is counted once.
+        if let Some(sent) = self.open.remove(&key) {
+            let verdict = match (message.kind(), message.error_code()) {
+                (Kind::Notification, _) if served => "accepted".to_owned(),
+                (Kind::Notification, _) => "rejected".to_owned(),
+                (_, Some(code)) => format!("error {code}"),
+                _ => "result".to_owned(),
+            };
+            *self.seen.entry(format!("{sent} | {verdict}")).or_default() += 1;
+        }
+    }
+}
+
+/// What was put to the test, as a table: a row each action and method, with the states that it was sent in and
+/// what became of it.
+pub fn table(seen: &BTreeMap<String, u64>) -> String {
+    let mut rows: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, u64>>> = BTreeMap::new();
+    for (key, times) in seen {
+        let mut parts = key.split(" | ");
+        let (Some(what), Some(state), Some(verdict)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        *rows.entry(what).or_default().entry(verdict).or_default().entry(state).or_default() +=
+            times;
+    }
+    let mut out = format!(
+        "{} of action x state x verdict. The state of a channel is what the host said on it last.\n\n\
+         | action or method | verdict | how often | in how many states | in which |\n|---|---|---|---|---|\n",
+        seen.len()
+    );
+    for (what, verdicts) in rows {
+        for (verdict, states) in verdicts {
+            let times: u64 = states.values().sum();
+            let names: Vec<&str> = states.keys().copied().collect();
+            let _ = writeln!(
+                out,
+                "| {what} | {verdict} | {times} | {} | {} |",
+                names.len(),
+                names.join(", ")
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::Seen;
+    use crate::wire::frame::Frame;
+    use crate::wire::json::json;
+
+    fn said(value: &Value, sent: bool) -> Event {
+        let seen = Arc::new(Seen::new(Frame::from(value.to_text())));
+        if sent { Event::Sent(seen) } else { Event::Received(seen) }
+    }
+
+    #[test]
+    fn what_is_sent_counts_by_what_the_host_said_last_and_what_became_of_it() {
+        let mut gauge = Gauge::default();
+        let mut play = |client: &str, sent: bool, value: Value| {
+            gauge.record(Duration::ZERO, client, &said(&value, sent));
+        };
+        let note = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+        play(
+            "A",
+            true,
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"clientId": "a"}}),
+        );
+        play("A", false, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+        play("B", false, note("action", json!({"channel": "c", "action": {"type": "chat/delta"}})));
+        play(
+            "A",
+            true,
+            note(
+                "dispatchAction",
+                json!({"channel": "c", "clientSeq": 1, "action": {"type": "chat/turnCancelled"}}),
+            ),
+        );
+        let origin = json!({"clientId": "a", "clientSeq": 1});
+        let echo = json!({"channel": "c", "origin": origin, "rejectionReason": "no", "action": {"type": "chat/turnCancelled"}});
+        play("B", false, note("action", echo.clone()));
+        play("A", false, note("action", echo));
+        play(
+            "A",
+            true,
+            note(
+                "dispatchAction",
+                json!({"channel": "d", "clientSeq": 2, "action": {"type": "chat/delta"}}),
+            ),
+        );
+        let seen = gauge.seen();
+        let keys: Vec<&str> = seen.keys().map(String::as_str).collect();
+        let expected = [
+            "chat/delta | new | nothing",
+            "chat/turnCancelled | chat/delta | rejected",
+            "initialize | new | result",
+        ];
+        assert_eq!(keys, expected);
+        assert!(table(&seen).contains("| chat/turnCancelled | rejected | 1 | 1 | chat/delta |"));
+    }
+
+    #[test]
+    fn a_target_that_refuses_everything_is_futile() {
+        assert!(Tally { served: 5, refused: 300 }.futile().is_some());
+        assert!(Tally { served: 200, refused: 300 }.futile().is_none());
+        assert!(Tally { served: 0, refused: 10 }.futile().is_none());
+    }
+}

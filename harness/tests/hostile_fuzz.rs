@@ -1,0 +1,258 @@
+//! Campaigns against hosts that turn hostile in the middle: what was found before is kept, what the host does is a
+//! finding or an error, and the campaign goes on or ends.
+//!
+//! The host is a real one behind a gate, which lets some connections through and spoils others on the way.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ahp_harness::arb::campaign::Campaign;
+
+/// However hostile the host, a campaign is over by then.
+const LIMIT: Duration = Duration::from_secs(100);
+/// Conversations of a campaign.
+const SEQUENCES: u64 = 8;
+/// Connections that are let through before the first one is spoilt, and how many are spoilt then.
+const HONEST: usize = 12;
+const SPOILT: usize = 8;
+/// What of the host's bytes passes on a connection before it is spoilt: the handshake of WebSocket, and a little.
+const PASSES: usize = 900;
+
+/// What is done to a connection.
+#[derive(Clone, Copy, Debug)]
+enum Spoil {
+    /// Nothing comes any more.
+    Silence,
+    /// It is closed.
+    Close,
+    /// Frames come without end.
+    Flood,
+    /// Bytes come that are no frames.
+    Garbage,
+    /// Frames come that are no messages.
+    Nonsense,
+}
+
+struct Host {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A reference host with a fault, so that there is something to find besides.
+fn host() -> Host {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--fault", "session-added-twice"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("ws://").nth(1).unwrap();
+    let address = address.split(|c: char| c.is_whitespace() || c == '/').next().unwrap();
+    Host { child, address: address.parse().unwrap() }
+}
+
+/// A gate before a host: an address whose connections go to it, some of them spoilt.
+fn gate(host: SocketAddr, spoil: Spoil) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the process of the test.
+    thread::spawn(move || {
+        let connections = AtomicUsize::new(0);
+        for client in listener.incoming().map_while(Result::ok) {
+            let number = connections.fetch_add(1, Ordering::Relaxed);
+            let spoilt = (HONEST..HONEST + SPOILT).contains(&number);
+            let Ok(server) = TcpStream::connect(host) else { continue };
+            pass(&client, &server, None);
+            pass(&server, &client, spoilt.then_some(spoil));
+        }
+    });
+    address
+}
+
+fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<Spoil>) {
+    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+    thread::spawn(move || {
+        let (mut bytes, mut passed) = ([0; 4096], 0);
+        while let Ok(count) = from.read(&mut bytes) {
+            if count == 0 || to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+            passed += count;
+            if let Some(spoil) = spoil.filter(|_| passed > PASSES) {
+                spoils(spoil, &mut to);
+                return;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+fn spoils(spoil: Spoil, to: &mut TcpStream) {
+    let frame = |text: &str| [&[0x81, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let once = match spoil {
+        Spoil::Silence => return thread::sleep(LIMIT),
+        Spoil::Close => return drop(to.shutdown(Shutdown::Both)),
+        Spoil::Garbage => return drop(to.write_all(&[0xff; 10_000])),
+        Spoil::Nonsense => [frame("]{"), frame("[[7]]"), frame("{\"id\": {}}")].concat(),
+        Spoil::Flood => {
+            let text = r#"{"jsonrpc":"2.0","method":"x/flood","params":{}}"#;
+            frame(text).repeat(100)
+        }
+    };
+    while to.write_all(&once).is_ok() {}
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-fuzz").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Plays a campaign, which has to end in time; its exit code and what it says.
+fn fuzz(out: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let file = std::fs::File::create(out.join("said.txt")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
+        .args([
+            "fuzz",
+            "--scripted",
+            "--reference",
+            "--timeout",
+            "300ms",
+            "--no-shrink",
+            "--jobs",
+            "1",
+            "--seed",
+            "3",
+            "--out",
+        ])
+        .arg(out)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if began.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("the campaign did not end within {LIMIT:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    (code, std::fs::read_to_string(out.join("said.txt")).unwrap())
+}
+
+/// The campaign in a folder; each of its findings has its scenario.
+fn campaign(out: &Path) -> Campaign {
+    let text = std::fs::read_to_string(out.join("campaign.jsonl")).unwrap();
+    let campaign = Campaign::of_text(&text).unwrap();
+    for bucket in &campaign.buckets {
+        assert!(out.join(format!("{}.yaml", bucket.scenario)).exists(), "{}", bucket.scenario);
+    }
+    campaign
+}
+
+/// The campaign goes on to its end past a host that turns hostile, and keeps what it found.
+fn goes_on(spoil: Spoil, name: &str) {
+    let host = host();
+    let url = format!("ws://{}", gate(host.address, spoil));
+    let out = folder(name);
+    let sequences = SEQUENCES.to_string();
+    let (code, said) = fuzz(&out, &["--url", &url, "--sequences", &sequences]);
+    assert_eq!(code, Some(1), "{said}");
+    let campaign = campaign(&out);
+    assert_eq!(campaign.sequences, SEQUENCES, "{said}");
+    let rules: Vec<&str> = campaign.buckets.iter().map(|it| it.finding.rule.as_str()).collect();
+    assert!(rules.contains(&"sessions.announced-once"), "{rules:?}\n{said}");
+}
+
+#[test]
+fn a_host_that_stops_answering() {
+    goes_on(Spoil::Silence, "silence");
+}
+
+#[test]
+fn a_host_that_closes() {
+    goes_on(Spoil::Close, "close");
+}
+
+#[test]
+fn a_host_that_floods() {
+    goes_on(Spoil::Flood, "flood");
+}
+
+#[test]
+fn a_host_that_sends_garbage() {
+    goes_on(Spoil::Garbage, "garbage");
+}
+
+#[test]
+fn a_host_that_sends_nonsense() {
+    goes_on(Spoil::Nonsense, "nonsense");
+}
+
+/// A host that is gone is a finding; without a command to restart it the campaign ends, with one it goes on.
+#[test]
+fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
+    let program = env!("CARGO_BIN_EXE_ahp-harness");
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let serve = |seconds: u32| {
+        format!(
+            "timeout {seconds} {program} serve --listen 127.0.0.1:{port} >/dev/null 2>&1 </dev/null"
+        )
+    };
+    let start = |command: String| Command::new("sh").args(["-c", &command]).spawn().unwrap();
+    let url = format!("ws://127.0.0.1:{port}");
+    let listens = || {
+        (0..500).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        })
+    };
+
+    let out = folder("dies");
+    let mut host = start(serve(2));
+    assert!(listens());
+    let (code, said) = fuzz(&out, &["--url", &url, "--time", "20s"]);
+    host.wait().unwrap();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("hint: `--restart-command`"), "{said}");
+    let before = campaign(&out);
+    assert!(before.buckets.iter().any(|it| it.finding.message.contains("the host is gone")));
+    assert!(before.sequences > 0);
+
+    // The same campaign goes on with a command, and its end is not the host's.
+    let mut host = start(serve(2));
+    assert!(listens());
+    let again = format!("{} & sleep 1", serve(30));
+    let most = (before.sequences + 30).to_string();
+    let args = ["--url", &url, "--restart-command", &again, "--sequences", &most, "--time", "40s"];
+    let (code, said) = fuzz(&out, &args);
+    host.wait().unwrap();
+    let after = campaign(&out);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(after.sequences > before.sequences, "{said}");
+    let gone = after.buckets.iter().find(|it| it.finding.message.contains("the host is gone"));
+    assert!(gone.is_some_and(|it| it.times > 1), "{said}");
+}
