@@ -11,6 +11,11 @@ pub(super) const SPEC: Field = field(
     Form::Text,
     "the versions at which the step is taken, such as `>=0.5.1`; it is left out at others",
 );
+pub(super) const SETUP: Field = field(
+    "setup",
+    Form::Flag,
+    "it only prepares: where it goes wrong the scenario is untested, not failed",
+);
 pub(super) const WITHIN: Field =
     field("within", Form::Duration, "how long to wait, instead of the run's limit");
 pub(super) const BY: Field = needed("by", Form::Client, "the client that acts");

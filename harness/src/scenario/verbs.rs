@@ -5,8 +5,8 @@
 use crate::wire::version::Standard;
 
 use super::common::{
-    AS, AT, BY, CHANNEL, CLOSED, ERROR, EXACT, METHOD, OFFERS, ON, RESULT, RULE, SPEC, TOKENS,
-    TYPE, WHERE, WITHIN,
+    AS, AT, BY, CHANNEL, CLOSED, ERROR, EXACT, METHOD, OFFERS, ON, RESULT, RULE, SETUP, SPEC,
+    TOKENS, TYPE, WHERE, WITHIN,
 };
 pub use super::forms::{Field, Form};
 use super::forms::{field, needed, wanted};
@@ -211,6 +211,7 @@ pub const VERBS: &[VerbRow] = &[
             CLOSED,
             AS,
             EXACT,
+            SETUP,
             WITHIN,
             RULE,
             SPEC,
