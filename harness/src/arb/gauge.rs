@@ -203,7 +203,7 @@ mod tests {
     use crate::wire::json::json;
 
     fn said(value: &Value, sent: bool) -> Event {
-        let seen = Arc::new(Seen::new(Frame::from(value.to_text())));
+        let seen = Arc::new(Seen::new(Frame::Text(value.to_text())));
         if sent { Event::Sent(seen) } else { Event::Received(seen) }
     }
 
