@@ -171,7 +171,8 @@ async fn refuses_in_the_words_of_the_host() {
     client.read_to_string(&mut got).await.unwrap();
     assert_eq!(got, REFUSAL);
     let lines = recorded(&proxy, noted);
-    assert!(lines[0].contains("the host answered `HTTP/1.1 401 Unauthorized`"), "{lines:?}");
+    assert!(lines[0].contains(r#""dir":"refused""#), "{lines:?}");
+    assert!(lines[0].contains(r#""response":["HTTP/1.1 401 Unauthorized""#), "{lines:?}");
 }
 
 #[tokio::test]
