@@ -2,7 +2,7 @@
 //!
 //! Knows: what was written and made so far. Never knows: what is done with a file.
 //!
-//! Start at [`file`].
+//! Start at [`file()`].
 
 use crate::wire::json::{Value, json};
 

@@ -1,5 +1,5 @@
 //! The kill matrix of the suite for hosts: it is played against the reference host with one planted fault at a time, and has
-//! to notice each one in the way that was said beforehand, by [`rows`]. The rules are those of [`kills`](super::kills).
+//! to notice each one in the way that was said beforehand, by [`rows`]. The rules are those of [`kills`].
 //!
 //! Knows: `host`, the simulation. Never knows: how a matrix is shown.
 //!
