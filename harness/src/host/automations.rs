@@ -181,7 +181,7 @@ impl RefHost {
 
     /// Notes when an automation begins next, and says so in its entry. Source: `AutomationEntry.nextRunAt`.
     fn schedule(&mut self, entry: &mut Value) {
-        let now = self.epoch_ms + u64::try_from(self.now.as_millis()).unwrap_or_default();
+        let now = self.wall_ms();
         let definition = &entry["definition"];
         let triggers = definition["triggers"].as_array().into_iter().flatten();
         let next = |trigger: &Value| {
@@ -211,7 +211,7 @@ impl RefHost {
 
     /// Begins the runs whose time has come. One of an automation that has too many is left out.
     pub(super) fn run_scheduled(&mut self) {
-        let now = self.epoch_ms + u64::try_from(self.now.as_millis()).unwrap_or_default();
+        let now = self.wall_ms();
         let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
         let due: Vec<(String, Due)> = due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
         for (uri, due) in due {

@@ -48,15 +48,10 @@ pub fn play_on(entry: &Entry, agent: &mut dyn Host) -> Verdict {
 
 /// Plays scenarios against the reference agent with these faults planted.
 fn play(faults: &[Fault], entries: &[Entry], hunt: &Hunt<'_>) -> Tripped {
-    let mut tripped = Tripped::default();
-    for entry in hunt.order(entries) {
-        if hunt.is_over(&tripped) {
-            break;
-        }
+    hunt.play(entries, EXEMPT, |entry| {
         let config = Config { faults: Faults::of(faults), ..Config::default() };
-        tripped.add(entry, &play_on(entry, &mut Subject::new(config)), EXEMPT);
-    }
-    tripped
+        play_on(entry, &mut Subject::new(config))
+    })
 }
 
 /// Plays the suite against the honest agent and against each of these faults; `share` as in [`Matrix::play`].
@@ -71,7 +66,7 @@ pub fn play_all(
         version: Version::ACP_1,
         checks: checks(Standard::Acp),
         exempt: EXEMPT,
-        rows: ROWS.iter().map(|row| (row.fault, row.trips.to_vec())).collect(),
+        rows: ROWS.iter().map(|row| (row.fault, row.trips)).collect(),
         older: Vec::new(),
         partial: false,
         depth,

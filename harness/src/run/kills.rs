@@ -72,8 +72,25 @@ impl Hunt<'_> {
         Hunt { wanted: Vec::new(), depth: Depth::Whole }
     }
 
+    /// Plays scenarios with `one` until enough was seen.
+    pub fn play(
+        &self,
+        entries: &[Entry],
+        exempt: Exempt,
+        one: impl Fn(&Entry) -> Verdict,
+    ) -> Tripped {
+        let mut tripped = Tripped::default();
+        for entry in self.order(entries) {
+            if self.is_over(&tripped) {
+                break;
+            }
+            tripped.add(entry, &one(entry), exempt);
+        }
+        tripped
+    }
+
     /// The scenarios, in the order in which they are played.
-    pub fn order<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
+    fn order<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
         let named = |entry: &&Entry| {
             let id = entry.scenario.id.as_str();
             !self.wanted.iter().any(|name| covers(bare(name), id))
@@ -86,7 +103,7 @@ impl Hunt<'_> {
     }
 
     /// Whether enough was seen.
-    pub fn is_over(&self, tripped: &Tripped) -> bool {
+    fn is_over(&self, tripped: &Tripped) -> bool {
         self.depth == Depth::Caught && {
             let names: Vec<String> = tripped.names().collect();
             self.wanted.iter().all(|name| names.iter().any(|tripped| covers(name, tripped)))
@@ -102,6 +119,9 @@ fn bare(name: &str) -> &str {
 /// Ids of checks, each with the reason why no fault can trip it.
 pub type Exempt = &'static [(&'static str, &'static str)];
 
+/// Names for each fault.
+pub type Names<F> = Vec<(F, &'static [&'static str])>;
+
 /// What a matrix is held against.
 #[derive(Clone, Debug)]
 pub struct Table<F> {
@@ -112,9 +132,9 @@ pub struct Table<F> {
     /// Those of them that cannot.
     pub exempt: Exempt,
     /// What each fault must trip.
-    pub rows: Vec<(F, Vec<&'static str>)>,
+    pub rows: Names<F>,
     /// What it must trip besides in versions that lack what its row is about.
-    pub older: Vec<(F, &'static [&'static str])>,
+    pub older: Names<F>,
     /// The version may lack a part of what is checked: what the honest one does not put to the test counts for nothing.
     pub partial: bool,
     /// How much is played with each fault.
@@ -166,7 +186,7 @@ pub struct Matrix<F> {
 
 impl Tripped {
     /// Adds what a scenario and the checks under it came to.
-    pub fn add(&mut self, entry: &Entry, verdict: &Verdict, exempt: Exempt) {
+    fn add(&mut self, entry: &Entry, verdict: &Verdict, exempt: Exempt) {
         if !matches!(verdict.status, Status::Pass | Status::Skip) {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
         }
@@ -206,6 +226,10 @@ pub fn covers(name: &str, tripped: &str) -> bool {
     }
 }
 
+fn names_of<F: Planted>(names: &Names<F>, fault: F) -> &'static [&'static str] {
+    names.iter().find(|(other, _)| *other == fault).map_or(&[], |(_, named)| named)
+}
+
 impl<F: Planted> Outcome<F> {
     fn of(
         fault: F,
@@ -238,28 +262,19 @@ impl<F: Planted> Outcome<F> {
 
 impl<F: Planted> Table<F> {
     fn named(&self, fault: F) -> Vec<&'static str> {
-        let row = self.rows.iter().find(|(other, _)| *other == fault);
-        let mut named = row.map(|(_, named)| named.clone()).unwrap_or_default();
-        named.extend(self.of_older(fault));
-        named
-    }
-
-    fn of_older(&self, fault: F) -> &'static [&'static str] {
-        let row = self.older.iter().find(|(other, _)| *other == fault);
-        row.map_or(&[], |(_, names)| names)
+        [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
     /// Whether the row of a fault is about what is absent: all of its scenarios, or, of a row without any, one of its
     /// checks; and older versions add nothing to it that is there.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
-        let row = self.rows.iter().find(|(other, _)| *other == fault);
-        let named = row.map_or(&[][..], |(_, named)| named);
+        let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
         let gone = match scenarios.peek() {
             None => named.iter().any(|name| absent(name)),
             Some(_) => scenarios.all(|name| absent(name)),
         };
-        gone && self.of_older(fault).iter().all(|name| absent(name))
+        gone && names_of(&self.older, fault).iter().all(|name| absent(name))
     }
 
     /// The ids of the checks that have to be killed.

@@ -86,18 +86,12 @@ fn play(
     agent: Mode,
     hunt: &Hunt<'_>,
 ) -> Tripped {
-    let mut tripped = Tripped::default();
-    for entry in hunt.order(entries) {
-        if hunt.is_over(&tripped) {
-            break;
-        }
+    hunt.play(entries, EXEMPT, |entry| {
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
         let config = sim::speaking(config, version);
-        let verdict = play_with(entry, version, &mut RefHost::new(config), agent);
-        tripped.add(entry, &verdict, EXEMPT);
-    }
-    tripped
+        play_with(entry, version, &mut RefHost::new(config), agent)
+    })
 }
 
 pub(super) fn epoch() -> Duration {
@@ -118,7 +112,7 @@ pub fn play_all(
         version,
         checks: CHECKS,
         exempt: EXEMPT,
-        rows: rows().map(|row| (row.fault, row.trips.to_vec())).collect(),
+        rows: rows().map(|row| (row.fault, row.trips)).collect(),
         older: OLDER.to_vec(),
         partial: Protocol::known().first() != Some(&version),
         depth,

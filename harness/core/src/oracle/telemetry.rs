@@ -27,6 +27,8 @@ use super::step::Step;
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
+/// The action that says where a canvas is shown.
+const CANVAS: &str = "canvas/stateChanged";
 /// The notification of log records.
 const LOGS: &str = "otlp/exportLogs";
 
@@ -47,13 +49,22 @@ const MAX_KEPT: usize = 200;
 /// A shorter address may stand anywhere.
 const MIN_ADDRESS: usize = 10;
 
+/// Where a canvas is shown.
+struct Address {
+    url: String,
+    /// The other way in which JSON may write it.
+    escaped: String,
+    /// The line that tells it.
+    line: u64,
+}
+
 /// What is known of telemetry, and what must not be in it.
 #[derive(Default)]
 pub(super) struct Telemetry {
     /// The least severity of each channel that a level expands to, by connection.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
-    /// Where canvases are shown, with the line that tells it.
-    addresses: Vec<(String, u64)>,
+    /// Where canvases are shown.
+    addresses: Vec<Address>,
     /// The latest log records.
     logs: VecDeque<(u64, Arc<Frame>)>,
 }
@@ -75,11 +86,8 @@ impl Check for Telemetry {
                     self.logged(cx, seen, out);
                 }
             }
-            Step::Envelope(delivery) => {
-                let action = &delivery.value["action"];
-                if action["type"] == "canvas/stateChanged" {
-                    self.shown(cx, &action["canvas"], out);
-                }
+            Step::Envelope(delivery) if delivery.envelope.action_type == CANVAS => {
+                self.shown(cx, &delivery.envelope.action["canvas"], out);
             }
             Step::Snapshot { kind: Some(ChannelKind::Canvas), state, .. } => {
                 self.shown(cx, state, out);
@@ -96,11 +104,12 @@ impl Telemetry {
         let Some(url) = canvas["url"].as_str().filter(|url| url.len() >= MIN_ADDRESS) else {
             return;
         };
-        let known = self.addresses.iter().any(|(known, _)| known == url);
+        let known = self.addresses.iter().any(|known| known.url == url);
         if known || self.addresses.len() >= MAX_KEPT {
             return;
         }
-        let address = (url.to_owned(), cx.now.line);
+        let (url, line) = (url.to_owned(), cx.now.line);
+        let address = Address { escaped: url.replace('/', "\\/"), url, line };
         for (line, frame) in &self.logs {
             unaddressed(&address, *line, frame, out);
         }
@@ -169,12 +178,12 @@ impl Telemetry {
     }
 }
 
-/// Holds log records against the address of a canvas, which JSON may write in two ways.
-fn unaddressed(address: &(String, u64), line: u64, frame: &Frame, out: &mut Sink) {
+/// Holds log records against the address of a canvas.
+fn unaddressed(address: &Address, line: u64, frame: &Frame, out: &mut Sink) {
     let Frame::Text(text) = frame else { return };
-    let (url, told) = address;
+    let Address { url, escaped, line: told } = address;
     out.seen(Rule::TelemetryAddresses);
-    if text.contains(url.as_str()) || text.contains(&url.replace('/', "\\/")) {
+    if text.contains(url.as_str()) || text.contains(escaped.as_str()) {
         let message = format!("expected no address of a canvas in log records, found `{url}`");
         out.broken(Rule::TelemetryAddresses, message, &[*told, line]);
     }
