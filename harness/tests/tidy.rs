@@ -113,6 +113,7 @@ fn code(text: &str) -> &str {
 #[test]
 fn every_file_says_what_it_is() {
     let all = modules().chain(sources("tests")).chain(sources("official"));
+    let all = all.chain(sources("acp-types"));
     let mistakes: Vec<_> = all
         .filter(|(_, text)| !text.starts_with("//! "))
         .map(|(name, _)| format!("{name}: expected a `//!` header on the first line"))
@@ -222,6 +223,7 @@ fn every_dependency_has_its_reason() {
     let manifests = [
         "harness/Cargo.toml",
         "harness/core/Cargo.toml",
+        "harness/acp-types/Cargo.toml",
         "harness/official/Cargo.toml",
         "harness/official/0.5.0/Cargo.toml",
         "harness/official/0.5.1/Cargo.toml",

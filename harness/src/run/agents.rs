@@ -20,7 +20,8 @@ use super::case::Setup;
 use super::kills::{Depth, Exempt, Hunt, Matrix, Table, Tripped};
 use super::mutant_rows::acp::ROWS;
 use super::mutants::epoch;
-use super::play::{Counting, Play, Verdict};
+use super::play::{Counting, Play, Recorder, Verdict};
+use super::side::Side;
 use super::sim;
 use super::suite::{Entry, Suite};
 
@@ -41,9 +42,19 @@ pub fn playable(suite: &Suite) -> Vec<Entry> {
 
 /// Plays one scenario against an agent in memory.
 pub fn play_on(entry: &Entry, agent: &mut dyn Host) -> Verdict {
+    let side = sim::side(Some(Version::ACP_1));
+    play_recorded(entry, agent, side, Box::new(Counting::default()))
+}
+
+/// As [`play_on`], with this said about the agent, and the transcript kept.
+pub fn play_recorded(
+    entry: &Entry,
+    agent: &mut dyn Host,
+    side: Side,
+    recorder: Box<dyn Recorder>,
+) -> Verdict {
     let setup = Setup::of(&entry.scenario, Version::ACP_1, SEED, epoch(), LIMIT);
-    let setup = Setup { side: sim::side(Some(Version::ACP_1)), ..setup };
-    sim::play(Play::new(setup, false, Box::new(Counting::default())), agent)
+    sim::play(Play::new(Setup { side, ..setup }, false, recorder), agent)
 }
 
 /// Plays scenarios against the reference agent with these faults planted.

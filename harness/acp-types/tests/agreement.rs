@@ -1,0 +1,378 @@
+//! What the client and the honest reference agent send in the whole suite for agents, through the types of the protocol's own
+//! crate and back; and the harness's tables beside the crate's schema. What differs stands in a list here, with its reason.
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ahp_acp_types::{METHODS, error_again, id_again, names, schema, table};
+use ahp_harness::agent::acp::Config;
+use ahp_harness::host::subject::Subject;
+use ahp_harness::run::agents::{play_recorded, playable};
+use ahp_harness::run::play::Recorder;
+use ahp_harness::run::side::Side;
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::Suite;
+use ahp_harness::transcript::Event;
+use ahp_harness::verdict::Status;
+use ahp_harness::wire::version::Version;
+use serde_json::{Value, json};
+
+/// The harness's tables.
+const TABLES: &str = include_str!("../../protocol/acp/1.json");
+
+/// What does not come back as it went in: the type, the place (`*` for an index), what was sent there, why.
+const CHANGED: &[(&str, &str, &str, &str)] = &[
+    ("InitializeRequest", "/clientCapabilities/auth", ABSENT, DEFAULT),
+    ("InitializeResponse", "/agentCapabilities/auth", ABSENT, DEFAULT),
+    ("InitializeResponse", "/agentCapabilities/sessionCapabilities", ABSENT, DEFAULT),
+    ("SessionNotification", "/update/kind", "\"other\"", DEFAULT),
+    ("SessionNotification", "/update/status", "\"pending\"", DEFAULT),
+    ("CreateTerminalRequest", "/env", "[]", DEFAULT),
+    ("SessionNotification", "/update/content/*/oldText", "null", NULL),
+    ("TerminalOutputResponse", "/exitStatus/signal", "null", NULL),
+    ("WaitForTerminalExitResponse", "/exitCode", "null", NULL),
+    ("WaitForTerminalExitResponse", "/signal", "null", NULL),
+];
+const ABSENT: &str = "\"(absent)\"";
+const DEFAULT: &str = "what it says is the default, which the types leave out here and write there";
+const NULL: &str = "null and absent are the same, and the types leave null out";
+
+/// Where the tables say something else than the schema: the type, the member, why.
+const OTHERWISE: &[(&str, &str, &str)] = &[
+    (
+        "AuthMethod",
+        "/variants/agent",
+        "some agents say `agent`, which is what a method without a type is",
+    ),
+    ("NewSessionRequest", "/fields/mcpServers", OURS),
+    ("LoadSessionRequest", "/fields/mcpServers", OURS),
+    ("ResumeSessionRequest", "/fields/mcpServers?", OURS),
+    ("SetSessionConfigOptionRequest", "/fields", OURS),
+    ("SetSessionConfigOptionRequest", "/tag", OURS),
+    ("SetSessionConfigOptionRequest", "/variants", OURS),
+    ("CreateElicitationResponse", "/fields", OURS),
+    ("CreateElicitationResponse", "/tag", OURS),
+    ("CreateElicitationResponse", "/variants", OURS),
+    ("SessionConfigOption", "/variants/boolean/category?", OPEN),
+    ("SessionConfigOption", "/variants/select/category?", OPEN),
+    ("CancelRequestNotification", "/fields/requestId", "an id is judged by the rules of ids"),
+    ("SessionConfigOption", "/variants/select/options", UNTAGGED),
+    ("EmbeddedResourceResource", "/fields/_meta?", UNTAGGED),
+    ("EmbeddedResourceResource", "/fields/blob?", UNTAGGED),
+    ("EmbeddedResourceResource", "/fields/mimeType?", UNTAGGED),
+    ("EmbeddedResourceResource", "/fields/text?", UNTAGGED),
+    ("EmbeddedResourceResource", "/fields/uri", UNTAGGED),
+    ("CreateElicitationRequest", "/fields", UNTAGGED),
+    ("CreateElicitationRequest", "/tag", UNTAGGED),
+    ("CreateElicitationRequest", "/variants", UNTAGGED),
+];
+const OURS: &str = "only we send it, and the types above take what we send";
+const OPEN: &str = "the list of words is open: any text fits";
+const UNTAGGED: &str = "a choice that no member tells apart; the table has the members of all cases, so that it \
+                        never blames an agent that the schema does not";
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum From {
+    Client,
+    Agent,
+}
+
+/// Keeps the messages of a conversation.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<(From, Value)>>>);
+
+impl Recorder for Kept {
+    fn record(&mut self, _at: Duration, _client: &str, event: &Event) -> u64 {
+        let (from, seen) = match event {
+            Event::Sent(seen) => (From::Client, seen),
+            Event::Received(seen) => (From::Agent, seen),
+            _ => return 0,
+        };
+        let text = seen.message().unwrap().clone().into_value().to_text();
+        let mut kept = self.0.lock().unwrap();
+        kept.push((from, serde_json::from_str(&text).unwrap()));
+        u64::try_from(kept.len()).unwrap()
+    }
+}
+
+/// Plays the suite against an honest agent; every message of each scenario, in order.
+fn conversations(config: &Config, side: &Side) -> Vec<(String, Vec<(From, Value)>)> {
+    let mut all = Vec::new();
+    for entry in playable(&Suite::carried()) {
+        let kept = Kept::default();
+        let mut agent = Subject::new(config.clone());
+        let verdict = play_recorded(&entry, &mut agent, side.clone(), Box::new(kept.clone()));
+        // A mode or an option that the agent does not have ends the scenario: the request is what counts there.
+        let asked = side.mode.is_some() || !side.options.is_empty();
+        assert!(verdict.status == Status::Pass || asked, "{}", entry.scenario.id);
+        let messages = kept.0.lock().unwrap().clone();
+        all.push((entry.scenario.id.clone(), messages));
+    }
+    all
+}
+
+/// A message and what it is: the type's name, what went in, what came back.
+struct Passed {
+    what: String,
+    sent: Value,
+    back: Result<Value, String>,
+}
+
+/// Takes the messages of a conversation through the types. A method that begins with `_` is nobody's.
+fn through(messages: &[(From, Value)]) -> Vec<Passed> {
+    let mut asked: BTreeMap<(From, String), String> = BTreeMap::new();
+    let mut passed = Vec::new();
+    let mut pass = |what: &str, sent: &Value, back: Result<Value, String>| {
+        passed.push(Passed { what: what.to_owned(), sent: sent.clone(), back });
+    };
+    for (from, message) in messages {
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        let id = message.get("id");
+        if let Some(id) = id {
+            pass("RequestId", id, id_again(id));
+        }
+        let row = |name: &str| METHODS.iter().find(|row| row.name == name);
+        if let Some(method) = message["method"].as_str() {
+            if let Some(id) = id {
+                asked.insert((*from, id.to_string()), method.to_owned());
+            }
+            match row(method) {
+                Some(row) => {
+                    pass(row.params.0, &message["params"], row.params.1(&message["params"]))
+                }
+                None => assert!(method.starts_with('_'), "{method} is no method of the crate"),
+            }
+            continue;
+        }
+        let asker = if *from == From::Client { From::Agent } else { From::Client };
+        let method = asked.remove(&(asker, id.unwrap().to_string())).unwrap();
+        if let Some(error) = message.get("error") {
+            pass("Error", error, error_again(error));
+            continue;
+        }
+        let (name, again) = row(&method).unwrap().result.unwrap();
+        pass(name, &message["result"], again(&message["result"]));
+    }
+    passed
+}
+
+/// Where two values differ, as places.
+fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Value, Value)>) {
+    match (sent, back) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                let place = format!("{at}/{name}");
+                match (one.get(name), other.get(name)) {
+                    (Some(one), Some(other)) => differences(&place, one, other, found),
+                    (one, other) => {
+                        let show =
+                            |value: Option<&Value>| value.cloned().unwrap_or(json!("(absent)"));
+                        found.push((place, show(one), show(other)));
+                    }
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (one, other) in one.iter().zip(other) {
+                differences(&format!("{at}/*"), one, other, found);
+            }
+        }
+        _ if sent == back => {}
+        _ => found.push((at.to_owned(), sent.clone(), back.clone())),
+    }
+}
+
+/// What is wrong with messages that were taken through the types, but for what is known.
+fn mistakes(passed: &[Passed], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
+    let mut mistakes = BTreeSet::new();
+    for Passed { what, sent, back } in passed {
+        let mut found = Vec::new();
+        match back {
+            Ok(back) => differences("", sent, back, &mut found),
+            Err(why) => {
+                mistakes.insert(format!("{what} does not take {sent}: {why}"));
+            }
+        }
+        for (place, sent, back) in found {
+            let known = CHANGED.iter().position(|(name, at, value, _)| {
+                name == what && *at == place && sent.to_string().as_str() == *value
+            });
+            match known {
+                Some(row) => {
+                    used.insert(row);
+                }
+                None => {
+                    mistakes.insert(format!("{what} {place}: sent {sent}, came back {back}"));
+                }
+            }
+        }
+    }
+    mistakes
+}
+
+#[test]
+fn what_is_sent_is_what_the_crates_types_send() {
+    let plain = sim::side(Some(Version::ACP_1));
+    let side = Side { auth: Some("scripted".to_owned()), ..plain.clone() };
+    let mode = Side { mode: Some("ask".to_owned()), ..side.clone() };
+    let options = Side { options: vec![("model".to_owned(), "one".to_owned())], ..side };
+    let auth = Config { auth: true, ..Config::default() };
+    let (mut used, mut all, mut counts) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    for (config, side) in [(Config::default(), plain), (auth.clone(), mode), (auth, options)] {
+        for (scenario, messages) in conversations(&config, &side) {
+            assert!(messages.len() > 1, "{scenario}");
+            let passed = through(&messages);
+            for Passed { what, .. } in &passed {
+                *counts.entry(what.clone()).or_insert(0_u32) += 1;
+            }
+            all.extend(mistakes(&passed, &mut used));
+        }
+    }
+    println!("{counts:#?}");
+    assert!(all.is_empty(), "\n{}", all.into_iter().collect::<Vec<_>>().join("\n"));
+    assert_eq!(used.len(), CHANGED.len(), "rows that nothing needs");
+    for method in METHODS {
+        let sent = counts.contains_key(method.params.0);
+        assert_eq!(sent, !UNSENT.contains(&method.name), "{}", method.name);
+    }
+}
+
+/// Methods that neither side of ours sends: sessions that outlive a process, and elicitation, are not played.
+const UNSENT: &[&str] = &[
+    "logout",
+    "session/load",
+    "session/list",
+    "session/delete",
+    "session/resume",
+    "session/close",
+    "elicitation/create",
+    "elicitation/complete",
+];
+
+/// The test above can fail: each of these is an honest message with one thing changed.
+#[test]
+fn a_message_that_is_spoiled_does_not_come_back() {
+    let plain = sim::side(Some(Version::ACP_1));
+    let mut told = BTreeSet::new();
+    let spoilt: [(&str, &str, Value); 6] = [
+        ("NewSessionRequest", "/cwd", json!(null)),
+        ("SessionNotification", "/update/kind", json!("run")),
+        ("SessionNotification", "/update/status", json!("cancelled")),
+        ("RequestPermissionRequest", "/options/0/kind", json!("allow")),
+        ("PromptResponse", "/stopReason", json!("done")),
+        ("RequestPermissionResponse", "/outcome/outcome", json!("allowed")),
+    ];
+    for (_, messages) in conversations(&Config::default(), &plain) {
+        for passed in through(&messages) {
+            for (index, (what, place, value)) in spoilt.iter().enumerate() {
+                let mut sent = passed.sent.clone();
+                if passed.what != *what || sent.pointer(place).is_none() {
+                    continue;
+                }
+                *sent.pointer_mut(place).unwrap() = value.clone();
+                let row = METHODS.iter().flat_map(|row| [Some(row.params), row.result]);
+                let again = row.flatten().find(|(name, _)| name == what).unwrap().1;
+                let spoilt = Passed { what: passed.what.clone(), back: again(&sent), sent };
+                assert!(!mistakes(&[spoilt], &mut BTreeSet::new()).is_empty(), "{what} {place}");
+                told.insert(index);
+            }
+        }
+    }
+    assert_eq!(told.len(), spoilt.len());
+}
+
+#[test]
+fn methods_are_those_of_the_crate() {
+    let tables: Value = serde_json::from_str(TABLES).unwrap();
+    let side = |row: &Value| match row["from"].as_str().unwrap() {
+        "client" => "agent",
+        "host" => "client",
+        _ => "protocol",
+    };
+    let rows = tables["methods"].as_object().unwrap();
+    let ours: BTreeSet<(String, String)> =
+        rows.iter().map(|(name, row)| (side(row).to_owned(), name.clone())).collect();
+    let theirs: BTreeSet<(String, String)> =
+        names().into_iter().map(|(side, name)| (side.to_owned(), name)).collect();
+    assert_eq!(ours, theirs);
+    for method in METHODS {
+        let row = &rows[method.name];
+        assert_eq!(row["params"], method.params.0, "{}", method.name);
+        assert_eq!(row["result"].as_str(), method.result.map(|(name, _)| name), "{}", method.name);
+    }
+    assert_eq!(METHODS.len(), rows.len());
+}
+
+/// Every type of the tables, with its members, which of them are required, and its words, but for what is listed.
+#[test]
+fn tables_say_what_the_crates_schema_says() {
+    let tables: Value = serde_json::from_str(TABLES).unwrap();
+    let schema = schema();
+    let (mut mistakes, mut used, mut compared) = (Vec::new(), BTreeSet::new(), 0);
+    for (name, ours) in tables["types"].as_object().unwrap() {
+        let theirs = table::entry(&schema, name).unwrap_or_default();
+        let mut found = Vec::new();
+        differences("", &sorted(ours), &sorted(&theirs), &mut found);
+        compared += 1;
+        for (place, ours, theirs) in found {
+            match OTHERWISE.iter().position(|(kind, at, _)| kind == name && *at == place) {
+                Some(row) => {
+                    used.insert(row);
+                }
+                None => mistakes.push(format!("{name} {place}: ours {ours}, theirs {theirs}")),
+            }
+        }
+    }
+    assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
+    assert_eq!(used.len(), OTHERWISE.len(), "rows that nothing needs");
+    assert!(compared > 80, "{compared}");
+}
+
+/// Words of a list in an order of their own.
+fn sorted(value: &Value) -> Value {
+    let mut value = value.clone();
+    if let Some(words) = value.get_mut("enum").and_then(Value::as_array_mut) {
+        words.sort_by_key(ToString::to_string);
+    }
+    value
+}
+
+/// The words that this seed is about are known to the types, each by itself, and no others are.
+#[test]
+fn words_come_back_and_others_do_not() {
+    let tables: Value = serde_json::from_str(TABLES).unwrap();
+    let call = |member: &str, word: &str| {
+        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", member: word});
+        ("session/update", json!({"sessionId": "s", "update": update}))
+    };
+    let option = |word: &str| {
+        let option = json!({"optionId": "o", "name": "O", "kind": word});
+        let params =
+            json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": [option]});
+        ("session/request_permission", params)
+    };
+    let comes_back = |(method, params): (&str, Value)| {
+        let row = METHODS.iter().find(|row| row.name == method).unwrap();
+        row.params.1(&params).is_ok_and(|back| back == params)
+    };
+    let words = |name: &str| -> Vec<String> {
+        let words = tables["types"][name]["enum"].as_array().unwrap();
+        words.iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    for word in words("ToolKind") {
+        assert!(comes_back(call("kind", &word)), "{word}");
+    }
+    for word in words("ToolCallStatus") {
+        assert!(comes_back(call("status", &word)), "{word}");
+    }
+    for word in words("PermissionOptionKind") {
+        assert!(comes_back(option(&word)), "{word}");
+    }
+    assert!(!comes_back(call("kind", "run")));
+    assert!(!comes_back(call("status", "cancelled")));
+    assert!(!comes_back(option("allow")));
+}
