@@ -27,6 +27,7 @@ impl ToolClass {
             ToolClass::Edit => ("edit", "Edit file"),
             ToolClass::Client(name) | ToolClass::Mcp(name) => (name, name),
             ToolClass::Worker => ("worker", "Have a worker do"),
+            ToolClass::Further(row) => (row.name, row.name),
         }
     }
 }

@@ -82,7 +82,11 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
                 peer,
                 filter: filter(step),
                 channel: step.template("channel").cloned(),
-                mode: if step.verb == Verb::Next { Mode::Next } else { Mode::First },
+                mode: match step.verb {
+                    Verb::Next => Mode::Next,
+                    Verb::Await => Mode::Look,
+                    _ => Mode::First,
+                },
             })
             .collect(),
         Verb::Never => peers(case, step, "at")

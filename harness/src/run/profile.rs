@@ -34,7 +34,7 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("prompt", "what a `fixed` agent is asked"),
     (
         "offers",
-        "what it can be made to do: shell, read, write, edit, mcp, ask (asks for permission), script",
+        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, mcp, ask (asks for permission), script",
     ),
     ("timeout", "how long each wait may take, unless `--timeout` says so"),
     ("jobs", "how many scenarios it bears at once, unless `--jobs` says so"),

@@ -124,6 +124,8 @@ pub enum Mode {
     First,
     /// The very next.
     Next,
+    /// The first that matches, which stays unread.
+    Look,
 }
 
 /// One small act, with the step it belongs to.

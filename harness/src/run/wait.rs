@@ -439,7 +439,7 @@ impl Case {
         }
         if let Some((place, bound)) = found {
             let pattern = pattern.clone();
-            if let Some(peer) = self.peers.get_mut(id) {
+            if let Some(peer) = self.peers.get_mut(id).filter(|_| mode != Mode::Look) {
                 peer.mailbox.read_to(place);
             }
             self.bind(&pattern, bound);

@@ -104,7 +104,21 @@ impl fmt::Display for Shown {
 const NOBODYS: &str = "ahp-harness-probe";
 
 /// What an agent can be made to do, as its profile says.
-pub const ABILITIES: &[&str] = &["shell", "read", "write", "edit", "mcp", "ask", "script"];
+pub const ABILITIES: &[&str] = &[
+    "shell",
+    "read",
+    "write",
+    "edit",
+    "delete",
+    "move",
+    "search",
+    "think",
+    "fetch",
+    "switch-mode",
+    "mcp",
+    "ask",
+    "script",
+];
 
 /// Every capability that a scenario may need.
 pub const CAPABILITIES: &[Capability] = &[

@@ -625,7 +625,7 @@ pub const VERBS: &[VerbRow] = &[
         short: None,
         asserts: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
-        doc: "waits for the first message that matches; untested where none comes, since it only prepares",
+        doc: "waits for the first message that matches, and leaves it to others; untested where none comes, since it only prepares",
     },
     VerbRow {
         verb: Verb::Disk,

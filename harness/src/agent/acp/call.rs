@@ -47,6 +47,7 @@ fn names(class: &ToolClass) -> (&str, &'static str) {
         ToolClass::Edit => ("edit", "edit"),
         ToolClass::Client(name) | ToolClass::Mcp(name) => (name, "other"),
         ToolClass::Worker => ("worker", "other"),
+        ToolClass::Further(row) => (row.name, row.kind),
     }
 }
 
@@ -60,6 +61,7 @@ pub(super) fn class(class: &ToolClass) -> &'static str {
         ToolClass::Client(_) => "client",
         ToolClass::Mcp(_) => "mcp",
         ToolClass::Worker => "worker",
+        ToolClass::Further(row) => row.name,
     }
 }
 
@@ -98,10 +100,12 @@ fn raw_input(step: &ToolStep) -> Value {
         ToolClass::Read => json!({"path": path}),
         ToolClass::Write => json!({"path": path, "content": text}),
         ToolClass::Edit => json!({"path": path, "old": old, "new": new}),
-        ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker => Value::read(&step.input)
-            .ok()
-            .filter(Value::is_object)
-            .unwrap_or_else(|| json!({"text": (step.input.as_str())})),
+        ToolClass::Client(_) | ToolClass::Mcp(_) | ToolClass::Worker | ToolClass::Further(_) => {
+            Value::read(&step.input)
+                .ok()
+                .filter(Value::is_object)
+                .unwrap_or_else(|| json!({"text": (step.input.as_str())}))
+        }
     }
 }
 
@@ -216,7 +220,7 @@ impl Agent {
         let server = server.filter(|server| !server.is_empty());
         let pretends = match call.step.class {
             ToolClass::Mcp(_) => server.is_none(),
-            ToolClass::Client(_) | ToolClass::Worker => true,
+            ToolClass::Client(_) | ToolClass::Worker | ToolClass::Further(_) => true,
             _ => false,
         };
         let effect = match effect(&call.step, &cwd) {

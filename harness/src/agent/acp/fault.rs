@@ -26,6 +26,7 @@ faults! {
     NoTitle = "no-title", "Calls are reported without a title.";
     UpdatesWithNumbers = "updates-with-numbers", "The title of a call is updated with a number.";
     OwnKinds = "own-kinds", "The kind of a call is `run`.";
+    KindsOther = "kinds-other", "Every call is of the kind `other`.";
     OwnStatuses = "own-statuses", "A call that has failed is reported as `cancelled`.";
     BareContent = "bare-content", "The content of a call is a content block that is not wrapped.";
     DiffsWithoutText = "diffs-without-text", "A diff has no new text.";
@@ -61,6 +62,12 @@ faults! {
     WorksOn = "works-on", "A cancelled turn runs its calls before it is answered.";
     FilesUngated = "files-ungated", "Files are asked of a client that does not offer them.";
     TerminalsUngated = "terminals-ungated", "Terminals are asked of a client that does not offer them.";
+    TextsLost = "texts-lost", "What a call held is told as an empty text.";
+    DiffsElsewhere = "diffs-elsewhere", "Diffs and locations are of another file.";
+    TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal by another name than the client gave it.";
+    InputsChanged = "inputs-changed", "The raw input of a call is not what its tool is called with.";
+    OutputsEarly = "outputs-early", "Raw output is told while a call is in progress, and not at its end.";
+    FailuresComplete = "failures-complete", "A call that has failed is reported as completed.";
     Elicits = "elicits", "Something is elicited of a client that does not offer it.";
     NoticesUngated = "notices-ungated", "Notices are sent to a client that does not offer them.";
     EchoesVersion = "echoes-version", "Whatever version is asked for is the answer.";
@@ -172,6 +179,12 @@ fn spoil_update(
         if faults.has(Fault::NoTitle) {
             update["title"] = Value::Null;
         }
+        if faults.has(Fault::KindsOther) {
+            update["kind"] = json!("other");
+        }
+        if faults.has(Fault::InputsChanged) {
+            update["rawInput"] = json!({"text": "another"});
+        }
         if faults.has(Fault::OwnKinds) {
             update["kind"] = json!("run");
         }
@@ -180,6 +193,9 @@ fn spoil_update(
         }
     }
     if progress {
+        if faults.has(Fault::OutputsEarly) {
+            update["rawOutput"] = json!({"output": ""});
+        }
         if faults.has(Fault::UpdatesWithNumbers) {
             update["title"] = json!(1);
         }
@@ -205,6 +221,15 @@ fn spoil_update(
         if faults.has(Fault::RelativePaths) {
             place["path"] = json!("a.txt");
         }
+        if faults.has(Fault::DiffsElsewhere) {
+            place["path"] = json!("/elsewhere/a.txt");
+        }
+    }
+    let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for item in items.filter(|item| item["type"] == "terminal") {
+        if faults.has(Fault::TerminalsMisnamed) {
+            item["terminalId"] = json!("misnamed");
+        }
     }
     true
 }
@@ -213,6 +238,18 @@ fn spoil_update(
 fn spoil_end(faults: Faults, update: &mut Value) {
     if faults.has(Fault::OwnStatuses) && update["status"] == "failed" {
         update["status"] = json!("cancelled");
+    }
+    if faults.has(Fault::FailuresComplete) {
+        update["status"] = json!("completed");
+    }
+    if faults.has(Fault::OutputsEarly) {
+        update["rawOutput"] = Value::Null;
+    }
+    let texts = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for item in texts.filter(|item| item["type"] == "content") {
+        if faults.has(Fault::TextsLost) {
+            item["content"]["text"] = json!("");
+        }
     }
     if faults.has(Fault::BareContent) {
         update["content"] = json!([{"type": "text", "text": "bare"}]);
@@ -227,6 +264,9 @@ fn spoil_end(faults: Faults, update: &mut Value) {
         }
         if faults.has(Fault::RelativePaths) {
             diff["path"] = json!("a.txt");
+        }
+        if faults.has(Fault::DiffsElsewhere) {
+            diff["path"] = json!("/elsewhere/a.txt");
         }
     }
 }

@@ -97,6 +97,49 @@ const WORKER: Class = Class {
     members: &[&["prompt", "task", "message", "instructions", "query"]],
 };
 
+/// The classes of the further kinds, by their names.
+const FURTHER: &[Class] = &[
+    Class {
+        word: "delete",
+        names: &["delete", "Delete", "delete_file", "deleteFile", "remove_file", "rm"],
+        words: &["delete_file", "deletefile", "remove_file"],
+        members: &[PATH],
+    },
+    Class {
+        word: "move",
+        names: &["move", "Move", "move_file", "moveFile", "rename", "rename_file", "mv"],
+        words: &["move_file", "movefile", "rename_file"],
+        members: &[
+            &["source", "from", "old_path", "oldPath", "source_path"],
+            &["destination", "to", "new_path", "newPath", "destination_path"],
+        ],
+    },
+    Class {
+        word: "search",
+        names: &["Grep", "grep", "grep_search", "search_file_content", "Glob", "glob", "search"],
+        words: &["grep", "glob"],
+        members: &[&["pattern", "query", "regex"]],
+    },
+    Class {
+        word: "think",
+        names: &["think", "Think", "TodoWrite", "todowrite", "todo_write", "update_plan"],
+        words: &["think", "todo"],
+        members: &[&["thought", "explanation"]],
+    },
+    Class {
+        word: "fetch",
+        names: &["WebFetch", "webfetch", "web_fetch", "fetch"],
+        words: &["fetch"],
+        members: &[&["url", "uri", "prompt"]],
+    },
+    Class {
+        word: "switch-mode",
+        names: &["ExitPlanMode", "exit_plan_mode", "switch_mode", "switchMode"],
+        words: &["switch_mode", "plan_mode"],
+        members: &[&["plan", "mode"]],
+    },
+];
+
 const ASK: Class = Class {
     word: "ask",
     names: &[
@@ -131,6 +174,12 @@ pub(super) fn call(step: &ToolStep, offered: &[Offered]) -> Result<(String, Valu
         ToolClass::Write => &WRITE,
         ToolClass::Edit => &EDIT,
         ToolClass::Worker => &WORKER,
+        ToolClass::Further(row) => {
+            let known = FURTHER.iter().find(|class| class.word == row.name);
+            known.ok_or_else(|| {
+                missing(&format!("tool of the class `{}`", row.name), true, offered)
+            })?
+        }
         ToolClass::Client(name) | ToolClass::Mcp(name) => return named(name, &step.input, offered),
     };
     let tool = pick(class, offered)?;

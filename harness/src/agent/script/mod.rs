@@ -226,7 +226,28 @@ pub enum ToolClass {
     Mcp(String),
     /// Has another agent work on the input, in a chat of its own.
     Worker,
+    /// One of the further kinds that ACP tells apart, a row of [`FURTHER`].
+    Further(&'static Further),
 }
+
+/// A kind of tools that many agents have and no host has to.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Further {
+    /// How a script names it.
+    pub name: &'static str,
+    /// What ACP calls its kind.
+    pub kind: &'static str,
+}
+
+/// The further kinds.
+pub const FURTHER: &[Further] = &[
+    Further { name: "delete", kind: "delete" },
+    Further { name: "move", kind: "move" },
+    Further { name: "search", kind: "search" },
+    Further { name: "think", kind: "think" },
+    Further { name: "fetch", kind: "fetch" },
+    Further { name: "switch-mode", kind: "switch_mode" },
+];
 
 /// A mistake in a script: the author's to fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -262,7 +283,8 @@ pub enum ScriptErrorKind {
     },
     /// A tool class of no known name.
     #[error(
-        "expected a tool class, found `{found}`\n(hint: shell read write edit client mcp worker)"
+        "expected a tool class, found `{found}`\n(hint: shell read write edit client mcp worker \
+         delete move search think fetch switch-mode)"
     )]
     UnknownClass {
         /// The word.
@@ -334,6 +356,10 @@ pub const EXTRAS: &[Extra] = &[
     Extra {
         name: "worker",
         needs: |step| step.calls().iter().any(|call| call.class == ToolClass::Worker),
+    },
+    Extra {
+        name: "further-tools",
+        needs: |step| step.calls().iter().any(|call| matches!(call.class, ToolClass::Further(_))),
     },
     Extra { name: "by-reference", needs: |step| step.calls().iter().any(|call| call.by_reference) },
     Extra { name: "auth", needs: |step| step.calls().iter().any(|call| call.auth) },

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use super::{
-    ASKS, AskKind, AskTail, MAX_STEPS, MAX_TEXTS, MAX_WAIT, Script, ScriptError, ScriptErrorKind,
-    ScriptStep, ToolClass, ToolStep,
+    ASKS, AskKind, AskTail, FURTHER, MAX_STEPS, MAX_TEXTS, MAX_WAIT, Script, ScriptError,
+    ScriptErrorKind, ScriptStep, ToolClass, ToolStep,
 };
 
 /// Reads the lines behind the header, which stands on that line.
@@ -112,10 +112,13 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         "client" => ToolClass::Client(words.next("the name of a client's tool")?),
         "mcp" => ToolClass::Mcp(words.next("the name of an MCP tool")?),
         "worker" => ToolClass::Worker,
-        found => {
-            let found = found.to_owned();
-            return Err(ScriptErrorKind::UnknownClass { found });
-        }
+        found => match FURTHER.iter().find(|row| row.name == found) {
+            Some(row) => ToolClass::Further(row),
+            None => {
+                let found = found.to_owned();
+                return Err(ScriptErrorKind::UnknownClass { found });
+            }
+        },
     };
     let mut step = ToolStep {
         class,

@@ -38,6 +38,7 @@ impl fmt::Display for ToolStep {
             ToolClass::Write => f.write_str("tool write")?,
             ToolClass::Edit => f.write_str("tool edit")?,
             ToolClass::Worker => f.write_str("tool worker")?,
+            ToolClass::Further(row) => write!(f, "tool {}", row.name)?,
             ToolClass::Client(name) => write!(f, "tool client {}", Word(name))?,
             ToolClass::Mcp(name) => write!(f, "tool mcp {}", Word(name))?,
         }
