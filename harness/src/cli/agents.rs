@@ -29,6 +29,8 @@ pub(super) struct Agents {
     /// What is played around it.
     pub(super) behind: Arc<Behind>,
     model: String,
+    /// The folder of the profile.
+    folder: String,
     /// Where our tool tells that it was called.
     tool: SocketAddr,
 }
@@ -63,7 +65,10 @@ impl Agents {
             stand.base().clone_into(&mut model);
             behind.stand = Some(stand);
         }
-        Ok(Agents { profile, behind: Arc::new(behind), model, tool })
+        let folder = path.canonicalize().ok();
+        let folder = folder.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+        let folder = folder.display().to_string();
+        Ok(Agents { profile, behind: Arc::new(behind), model, folder, tool })
     }
 
     /// What it is called in reports.
@@ -110,7 +115,8 @@ impl Agents {
         let (home, work) = (scratch.home(), scratch.work());
         let (home, work) = (home.display().to_string(), work.display().to_string());
         let fill = |text: &str| {
-            text.replace("{model}", &self.model).replace("{home}", &home).replace("{work}", &work)
+            let text = text.replace("{model}", &self.model).replace("{home}", &home);
+            text.replace("{work}", &work).replace("{profile}", &self.folder)
         };
         for (name, text) in &self.profile.home {
             scratch.put(name, &fill(text))?;

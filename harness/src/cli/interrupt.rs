@@ -1,6 +1,6 @@
 //! The user's wish to end a run before its time.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
@@ -17,16 +17,16 @@ pub(super) fn interrupts() -> watch::Receiver<bool> {
     stopped
 }
 
-/// Turns true when the user interrupts, or when the time is over.
+/// Turns true when the user interrupts, or at that time.
 pub(super) fn ended_by(
     mut interrupted: watch::Receiver<bool>,
-    budget: Option<Duration>,
+    due: Option<Instant>,
 ) -> watch::Receiver<bool> {
     let (stop, stopped) = watch::channel(*interrupted.borrow());
     tokio::spawn(async move {
         let over = async {
-            match budget {
-                Some(budget) => tokio::time::sleep(budget).await,
+            match due {
+                Some(due) => tokio::time::sleep_until(due.into()).await,
                 None => std::future::pending().await,
             }
         };

@@ -18,7 +18,7 @@ use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Detected, Found};
 use crate::run::mint::iso8601;
-use crate::run::plan::{Abilities, Planned, Selection, Shard, plan};
+use crate::run::plan::{Abilities, Planned, Selection, Shard, most_first, plan};
 use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
 use crate::run::side::Side;
@@ -269,6 +269,7 @@ impl Run {
             Standard::Ahp => Protocol::known(),
             Standard::Acp => &[Version::ACP_1],
         };
+        let due = target.budget(self.budget).map(|budget| (Instant::now() + budget, budget));
         let spec = self.spec.and_then(Spec::one);
         let offers: Vec<String> = match spec {
             Some(version) => vec![version.to_string()],
@@ -303,7 +304,8 @@ impl Run {
         }
         reports.header(&header, planned.len() * usize::from(self.repeat));
         let began = Instant::now();
-        let interrupted = self.rounds(target, &planned, &header, &mut baseline, &mut reports).await;
+        let interrupted =
+            self.rounds(target, &planned, &header, &mut baseline, &mut reports, due).await;
         reports.close(began.elapsed(), baseline, interrupted)
     }
 
@@ -448,15 +450,21 @@ impl Run {
         header: &Header,
         baseline: &mut Baseline,
         reports: &mut Reports<'_>,
+        due: Option<(Instant, Duration)>,
     ) -> bool {
         let interrupted = interrupts();
-        let budget = target.budget(self.budget);
-        let stopped = ended_by(interrupted.clone(), budget);
+        let budget = due.map(|(_, budget)| budget);
+        let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
         let _orphans = target.profile().map(|_| Orphans::adopt());
         let jobs = target.jobs(self.jobs);
         let mut queue = VecDeque::new();
+        // Where the time may be over before everything was played, that is to be the least loss.
+        let ordered = match budget {
+            Some(_) => most_first(planned, header.version.parse().unwrap_or(Version::ACP_1)),
+            None => planned.iter().collect(),
+        };
         for round in 0..self.repeat {
-            for planned in planned {
+            for planned in ordered.iter().copied() {
                 let id = &planned.entry.scenario.id;
                 let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
                 queue.push_back((name, planned.clone()));

@@ -605,8 +605,8 @@ impl Case {
                 match self.check(step, wait) {
                     Progress::Done => {}
                     Progress::Wait(wait) => {
-                        self.current = Some((step, wait, deadline));
-                        return;
+                        let until = self.unless_over(&wait, now, deadline);
+                        return self.current = Some((step, wait, until));
                     }
                     Progress::Failed(failure) => self.fail(now, failure),
                 }

@@ -32,6 +32,10 @@ impl Case {
     /// What it means that the time of a wait is over.
     pub(super) fn expired(&mut self, step: Option<usize>, wait: Wait) -> Progress {
         let limit = self.limit(step);
+        let when = match self.turns_over(&wait) {
+            true => "before its turns were over".to_owned(),
+            false => format!("within {limit:?}"),
+        };
         let (peer, missing) = match &wait {
             Wait::Connected(peer, Entry::Refused(_)) => {
                 (*peer, "the connection to be refused".to_owned())
@@ -75,7 +79,7 @@ impl Case {
         if let Some((line, miss)) = self.near.take() {
             return Progress::Failed(self.mismatch(step, &name, "closest message", line, &miss));
         }
-        let message = format!("client `{name}`: expected {missing} within {limit:?}, nothing came");
+        let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let mut failure = self.failure_at(step, message);
         failure.label = "nothing came for this".to_owned();
         if self.last_line > 0 {

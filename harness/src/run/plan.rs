@@ -1,10 +1,14 @@
 //! Which scenarios are played, and why the others are not.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
+use litemap::LiteMap;
+
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
+use crate::ledger::Ledger;
 use crate::scenario::capability::{self, Shown};
 use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::source::closest;
@@ -276,6 +280,27 @@ fn scripts(scenario: &Scenario) -> impl Iterator<Item = Script> {
         .filter_map(|text| script::find(&format!("{HEADER}\n{text}"))?.ok())
 }
 
+/// The scenarios in an order for a run that may end early: first one for each rule, the rule of most harm first, then a second
+/// one for each, and so on. A scenario counts for the heaviest rule that it puts to the test.
+pub fn most_first(planned: &[Planned], version: Version) -> Vec<&Planned> {
+    let ledger = Ledger::of(version);
+    let mut earlier: LiteMap<&str, usize> = LiteMap::new();
+    let mut ranked: Vec<_> = planned
+        .iter()
+        .map(|planned| {
+            let rules = planned.entry.scenario.proves.iter().filter_map(|id| ledger.find(id));
+            let heaviest = rules.max_by_key(|rule| (rule.weight, rule.severity));
+            let count = earlier.entry(heaviest.map_or("", |rule| rule.id)).or_default();
+            // Those that are not played take nobody's turn.
+            let turn = *count;
+            *count += usize::from(planned.skip.is_none());
+            (turn, Reverse(heaviest.map(|rule| (rule.weight, rule.severity))), planned)
+        })
+        .collect();
+    ranked.sort_by_key(|(turn, harm, _)| (*turn, *harm));
+    ranked.into_iter().map(|(.., planned)| planned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,5 +317,26 @@ mod tests {
         check("turns/*-b", "turns/a-b", true);
         check("*", "x", true);
         check("b*", "a", false);
+    }
+
+    #[test]
+    fn a_run_that_is_cut_short_has_seen_every_rule_once() {
+        let planned: Vec<Planned> = super::super::agents::playable(&Suite::carried())
+            .into_iter()
+            .map(|entry| Planned { entry, skip: None })
+            .collect();
+        let heaviest = |planned: &Planned| {
+            let proves = planned.entry.scenario.proves.iter();
+            let rules = proves.filter_map(|id| Ledger::of(Version::ACP_1).find(id));
+            rules.max_by_key(|rule| (rule.weight, rule.severity)).unwrap().id
+        };
+        let ordered = most_first(&planned, Version::ACP_1);
+        assert_eq!(ordered.len(), planned.len());
+        let all: std::collections::BTreeSet<_> = planned.iter().map(heaviest).collect();
+        let first: std::collections::BTreeSet<_> =
+            ordered[..all.len()].iter().map(|planned| heaviest(planned)).collect();
+        assert_eq!(first, all);
+        let ids = ordered[..6].iter().map(|planned| heaviest(planned));
+        assert!(ids.into_iter().any(|id| id == "acp.cp-01"));
     }
 }

@@ -1,7 +1,8 @@
 //! What a user says about an agent that is to be certified: how it is started, and how it can be made to do things.
 //!
 //! A profile is a small YAML file; [`MEMBERS`] is the table of its members. Within commands, variables and files `{model}`
-//! stands for the URL of the model stand-in, `{home}` for the fresh home folder and `{work}` for the folder of the session.
+//! stands for the URL of the model stand-in, `{home}` for the fresh home folder, `{work}` for the folder of the session, in which the
+//! agent is started, and `{profile}` for the folder of the profile itself.
 //!
 //! Knows: YAML. Never knows: processes, files.
 //!
@@ -19,7 +20,8 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "what the agent is called"),
     (
         "command",
-        "how it is started, a list of the program and its arguments; it speaks on standard input and output",
+        "how it is started, a line for a shell or a list of the program and its arguments; it speaks on standard input and output. It \
+         is started in a folder of its own: `{profile}` is the folder of this file",
     ),
     ("url", "instead of a command: where it listens, a ws:// or wss:// URL"),
     ("env", "variables of its environment; HOME is a fresh folder in every scenario"),

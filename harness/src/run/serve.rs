@@ -38,6 +38,8 @@ const SLOWEST: u32 = 4;
 const MAX_NOTED: usize = 10;
 /// How long an agent is waited for that is told to stop at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// The part of a wait that is enough once no turn goes on.
+const LINGERS: u32 = 10;
 
 /// One client's side of what an agent asks.
 #[derive(Debug, Default)]
@@ -186,6 +188,26 @@ impl Case {
             }
         }
         self.advance(now);
+    }
+
+    /// When a wait for something that an agent says of its own ends: as usual, or soon after the last of its turns was over.
+    /// Outside of turns an agent hardly speaks, and one that has nothing more to say would be waited for in vain.
+    pub(super) fn unless_over(&self, wait: &Wait, now: Duration, deadline: Duration) -> Duration {
+        match self.turns_over(wait) {
+            true => deadline.min(now + self.setup.limit / LINGERS),
+            false => deadline,
+        }
+    }
+
+    /// Whether a wait is for something that an agent says in a turn, and its turns are over.
+    pub(super) fn turns_over(&self, wait: &Wait) -> bool {
+        let (Wait::Message { peer: id, .. } | Wait::Permission { peer: id, .. }) = wait else {
+            return false;
+        };
+        self.peers.get(*id).filter(|_| self.is_acp()).is_some_and(|peer| {
+            let mut prompts = peer.served.prompts.keys();
+            !peer.served.prompts.is_empty() && prompts.all(|id| peer.engine.awaits(*id).is_none())
+        })
     }
 
     /// Sends a request and goes on.

@@ -289,6 +289,7 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "script.canvas", shown: Shown::Extra("canvas") },
     Capability { name: "script.crash", shown: Shown::Extra("crash") },
     Capability { name: "script.worker", shown: Shown::Extra("worker") },
+    Capability { name: "script.further-tools", shown: Shown::Extra("further-tools") },
     Capability { name: "script.by-reference", shown: Shown::Extra("by-reference") },
     Capability { name: "script.auth", shown: Shown::Extra("auth") },
 ];

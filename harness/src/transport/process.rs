@@ -16,7 +16,7 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
 use tokio::process::Command;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::peer::errand::KILLED;
@@ -36,6 +36,8 @@ const MAX_STDERR: usize = 1_000;
 const LEFT_OUT: usize = MAX_STDERR + 1;
 /// Bytes of such a line that are kept.
 const STDERR_LINE: usize = 4_096;
+/// Characters of the last of them that are told where the agent ends.
+const LAST_WORDS: usize = 200;
 /// How long an agent may take to end by itself once its standard input is closed.
 const ENDING: Duration = Duration::from_secs(1);
 
@@ -102,11 +104,12 @@ impl Link {
             .stderr(Stdio::piped());
         let mut process = Process::start(&mut command)?;
         let child = process.child();
+        let (last, words) = watch::channel(String::new());
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(read(output, told.clone()));
+            tokio::spawn(read(output, told.clone(), words));
         }
         if let Some(errors) = child.stderr.take() {
-            tokio::spawn(complain(errors, Arc::clone(&start.hub), start.case.clone()));
+            tokio::spawn(complain(errors, Arc::clone(&start.hub), start.case.clone(), last));
         }
         if let Some(mut input) = child.stdin.take() {
             let (lines, mut queue) = mpsc::unbounded_channel::<String>();
@@ -174,13 +177,25 @@ impl Link {
 }
 
 /// Reads messages, a line each, until the output ends. Blank lines are nothing.
-async fn read(output: impl AsyncRead + Unpin, told: mpsc::Sender<LinkEvent>) {
+async fn read(
+    output: impl AsyncRead + Unpin,
+    told: mpsc::Sender<LinkEvent>,
+    words: watch::Receiver<String>,
+) {
     let mut output = BufReader::new(output);
     let reason = loop {
         let mut bytes = Vec::new();
         let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
         match (&mut output).take(most).read_until(b'\n', &mut bytes).await {
-            Ok(0) => break "the agent ended".to_owned(),
+            Ok(0) => {
+                // What it complained of just before comes by another pipe.
+                sleep(BETWEEN).await;
+                let words = words.borrow();
+                break match words.is_empty() {
+                    true => "the agent ended".to_owned(),
+                    false => format!("the agent ended (its last words: {})", *words),
+                };
+            }
             Err(error) => break format!("its output cannot be read: {error}"),
             Ok(read) if read >= MAX_MESSAGE => {
                 break format!("it wrote a line of more than {} MiB", MAX_MESSAGE >> 20);
@@ -205,7 +220,12 @@ async fn read(output: impl AsyncRead + Unpin, told: mpsc::Sender<LinkEvent>) {
 }
 
 /// Reads standard error until it ends, tells the first lines, and forgets the others.
-async fn complain(errors: impl AsyncRead + Unpin, hub: Arc<Hub>, case: String) {
+async fn complain(
+    errors: impl AsyncRead + Unpin,
+    hub: Arc<Hub>,
+    case: String,
+    last: watch::Sender<String>,
+) {
     let mut errors = BufReader::new(errors);
     let mut count: usize = 0;
     loop {
@@ -216,6 +236,10 @@ async fn complain(errors: impl AsyncRead + Unpin, hub: Arc<Hub>, case: String) {
             Ok(_) => {}
         }
         count += 1;
+        let said = String::from_utf8_lossy(&bytes);
+        if !said.trim().is_empty() {
+            last.send_replace(said.trim().chars().take(LAST_WORDS).collect());
+        }
         let text = match count {
             ..=MAX_STDERR => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
             LEFT_OUT => format!("(after {MAX_STDERR} lines what it writes there is left out)"),

@@ -122,8 +122,8 @@ const FURTHER: &[Class] = &[
     },
     Class {
         word: "think",
-        names: &["think", "Think", "TodoWrite", "todowrite", "todo_write", "update_plan"],
-        words: &["think", "todo"],
+        names: &["think", "Think"],
+        words: &["think"],
         members: &[&["thought", "explanation"]],
     },
     Class {
