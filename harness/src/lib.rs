@@ -30,6 +30,9 @@ pub mod scenario;
 pub mod reducers;
 
 #[cfg(feature = "cli")]
+pub mod system;
+
+#[cfg(feature = "cli")]
 pub mod transport;
 
 pub mod run;

@@ -19,6 +19,7 @@ use crate::run::kills::{Depth, Matrix, Outcome as Caught, UNTESTED};
 use crate::run::suite::Suite;
 use crate::run::{agents, mutants};
 use crate::scenario::source::did_you_mean;
+use crate::system::thread_time;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -155,7 +156,7 @@ impl Mutants {
                 let _ = writeln!(file, "{}", row.value().to_text());
             }
         };
-        let means = Means { clock: &worked, share: &on_all_cores, keep: &keep };
+        let means = Means { clock: &thread_time, share: &on_all_cores, keep: &keep };
         let table = Table::play(version, faults, effort, known, &means);
         let text = fuzz_table(&table);
         context.say(&text);
@@ -210,12 +211,6 @@ fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, 
         )));
     }
     Ok(lines.filter_map(|line| Row::of(&line)).collect())
-}
-
-/// The time that this thread has worked: what others do on the machine does not count.
-fn worked() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
 }
 
 /// The table as Markdown.

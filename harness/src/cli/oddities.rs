@@ -7,10 +7,9 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use crate::system::{link, pipe};
 
 /// What stands in the file outside, and in no frame of the host.
 pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
@@ -37,10 +36,9 @@ impl Oddities {
         let canary = put.outside.join("canary.txt");
         fs::write(&canary, CANARY)?;
         fs::write(put.inside.join("inside.txt"), "inside")?;
-        symlink(fs::canonicalize(&put.outside)?, put.inside.join("link"))?;
-        symlink(fs::canonicalize(canary)?, put.inside.join("link.txt"))?;
-        let pipe = put.inside.join("pipe");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        link(&fs::canonicalize(&put.outside)?, &put.inside.join("link"))?;
+        link(&fs::canonicalize(canary)?, &put.inside.join("link.txt"))?;
+        pipe(&put.inside.join("pipe"))?;
         fs::File::create(put.inside.join("large"))?.set_len(LARGE)?;
         Ok(put)
     }

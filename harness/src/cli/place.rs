@@ -12,12 +12,11 @@ use crate::peer::guise::Guise;
 use crate::run::driver::{self, Backstage};
 use crate::run::play::{Play, Verdict};
 use crate::run::side::Side;
-use crate::transport::agent::AgentProcess;
 use crate::transport::below::Hub;
 use crate::transport::http::Stand;
 use crate::transport::link::Endpoint;
 use crate::transport::scratch::Scratch;
-use crate::transport::serve::{Served, serve};
+use crate::transport::serve::{self, Served};
 
 use super::strangers;
 use super::target::Remote;
@@ -40,7 +39,7 @@ impl Place {
     pub(super) async fn own(host: Box<dyn Host + Send>) -> std::io::Result<Place> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
-        let (served, task) = serve(listener, host, AgentProcess::default());
+        let (served, task) = serve::serve(listener, host, serve::Behind::nothing());
         let own = door::headers(&Guise::default());
         let endpoint = strangers::endpoint(&url, own, Some(door::TOKENS[1]));
         let endpoint = Endpoint::Socket(endpoint);

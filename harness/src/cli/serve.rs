@@ -12,7 +12,8 @@ use crate::host::liar::{Liar, LiarHost};
 use crate::host::null::{Null, NullHost};
 use crate::scenario::source::did_you_mean;
 use crate::transport::agent::AgentProcess;
-use crate::transport::serve::serve;
+use crate::transport::serve::{Behind, serve};
+use crate::transport::shells::Shells;
 use crate::wire::version::Version;
 
 use super::context::Context;
@@ -40,6 +41,10 @@ pub struct Serve {
     /// Start this command as the agent of every chat and speak ACP to it, in place of the host's own agent
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["null", "liar"])]
     agent_command: Option<String>,
+    /// Start this command as the shell of every terminal, such as `bash --norc`: who connects can run anything, so that
+    /// they need a token
+    #[arg(long, value_name = "COMMAND", requires = "token", conflicts_with_all = ["null", "liar"])]
+    shell: Option<String>,
     /// Support this protocol version (repeatable; all that are known unless given)
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
@@ -60,7 +65,10 @@ impl Serve {
             )));
         }
         let host = self.host(context)?;
-        let agent = AgentProcess::new(self.agent_command.clone().unwrap_or_default());
+        let behind = Behind {
+            agent: AgentProcess::new(self.agent_command.clone().unwrap_or_default()),
+            shells: Shells::new(self.shell.clone().unwrap_or_default()),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -70,9 +78,9 @@ impl Serve {
                 Stop::usage(format!("cannot listen on {}: {error}", self.listen))
             })?;
             let address = listener.local_addr().unwrap_or(self.listen);
-            let (_served, _task) = serve(listener, host, agent);
+            let (_served, _task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
-            // Whatever ends it, the agents that it has started end with it.
+            // Whatever ends it, what it has started ends with it.
             signalled().await;
             Ok(Code::Ok)
         })
@@ -88,6 +96,7 @@ impl Serve {
         let mut config = Config {
             replay_capacity: self.replay,
             acp: self.agent_command.as_ref().map(|_| working_directory()),
+            shells: self.shell.is_some(),
             seed: context.seed,
             tokens: self.token.clone(),
             epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),

@@ -18,6 +18,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::profile::Profile;
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::system::lead_group;
 use crate::transport::child::Process;
 use crate::transport::link::Endpoint;
 use crate::transport::websocket;
@@ -200,7 +201,7 @@ fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
 /// Runs the user's command that restarts a host. What it leaves running is the host, so that it is no [`Process`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
-    line.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
+    lead_group(line.stdin(Stdio::null()).stdout(Stdio::null())).kill_on_drop(true);
     line.status().await
 }
 

@@ -20,8 +20,8 @@ use crate::wire::json::{Value, json};
 
 use super::challenge;
 use super::configuration;
-use super::connection::{Call, Failure, Reply};
-use super::engine::{Connection, RefHost};
+use super::connection::{Call, Connection, Failure, Reply};
+use super::engine::RefHost;
 use super::fault::Fault;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;

@@ -74,7 +74,7 @@ impl RefHost {
         self.running = rest;
         let over: Vec<Running> = over;
         for Running { chat, id, terminal, .. } in over {
-            self.exit(&terminal, 0);
+            self.exit(&terminal, Some(0));
             if !self.has(Fault::BackgroundStays) {
                 self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
             }

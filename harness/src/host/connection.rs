@@ -1,11 +1,17 @@
-//! Requests and notifications of a connection: what a frame holds, and the row of each method.
+//! A connection, its requests and notifications: what a frame holds, and the row of each method.
 //!
 //! Knows: the tables of `wire`. Never knows: what a request does.
 //!
 //! Start at [`REQUESTS`].
 
+use std::collections::HashSet;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
 use crate::wire::json::{Value, json};
 
+use super::door::Visitor;
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::mcp;
@@ -16,6 +22,35 @@ use crate::wire::frame::Frame;
 use crate::wire::message::{Decoded, Kind, Message, decode};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    /// Who stands behind it.
+    pub(super) visitor: Visitor,
+    /// The client behind it, once the handshake is done.
+    pub(super) client: Option<String>,
+    /// The table of the version that was agreed on.
+    pub(super) protocol: Option<&'static Protocol>,
+    /// Which view it has, where that is an older one.
+    pub(super) view: Option<usize>,
+    /// Its channels.
+    pub(super) subscriptions: HashSet<String>,
+    /// Frames that are not yet polled.
+    pub(super) pending: usize,
+    /// Whether it is being closed; nothing more is read or sent.
+    pub(super) closing: bool,
+    /// Requests so far; some faults count them.
+    pub(super) requests: u64,
+    /// How long deliveries of a channel may be held back.
+    pub(super) latencies: LiteMap<String, Duration>,
+    /// The resources that it has brought a token for, and when that ends.
+    pub(super) tokens: LiteMap<String, Option<Duration>>,
+    /// Whether its client does not read, and how much was sent since; some faults count it.
+    pub(super) unread: Option<u64>,
+    /// An echo that a fault holds back.
+    pub(super) held: Option<Frame>,
+}
 
 /// A request on its way to its handler.
 pub(super) struct Call<'a> {

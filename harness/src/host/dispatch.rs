@@ -342,6 +342,7 @@ impl RefHost {
             }
             "annotations/set" | "annotations/entrySet" => self.store_annotation(uri, action),
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
+            "terminal/resized" => self.resize(uri),
             _ => self.wake(uri),
         }
     }

@@ -36,7 +36,7 @@ use super::automations::{self, AUTOMATIONS};
 use super::background::Running;
 use super::changesets::Changeset;
 use super::configuration::{self, PROVIDER};
-use super::connection::{Call, Failure, Reply};
+use super::connection::{Call, Connection, Failure, Reply};
 use super::customizations::Brought;
 use super::door::Visitor;
 use super::errands::Errand;
@@ -47,6 +47,7 @@ use super::mcp::SideChannel;
 use super::merge::Held;
 use super::resources::Right;
 use super::sessions::{Chat, Session};
+use super::shell::Said;
 use super::terminals::Terminal;
 use super::view::View;
 use super::watches::Watch;
@@ -109,6 +110,8 @@ pub struct Config {
     /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
     /// agent of its own.
     pub acp: Option<String>,
+    /// Whether terminals of clients have real shells, which whoever moves the frames starts.
+    pub shells: bool,
 }
 
 impl Default for Config {
@@ -123,6 +126,7 @@ impl Default for Config {
             grace: GRACE,
             tokens: Vec::new(),
             acp: None,
+            shells: false,
         }
     }
 }
@@ -147,35 +151,6 @@ pub(super) struct Client {
     pub(super) gone_at: Option<Duration>,
     /// The paths of files that it may reach after it asked for them, and what for.
     pub(super) granted: HashSet<(String, Right)>,
-}
-
-/// One connection.
-#[derive(Debug, Default)]
-pub(super) struct Connection {
-    /// Who stands behind it.
-    pub(super) visitor: Visitor,
-    /// The client behind it, once the handshake is done.
-    pub(super) client: Option<String>,
-    /// The table of the version that was agreed on.
-    pub(super) protocol: Option<&'static Protocol>,
-    /// Which view it has, where that is an older one.
-    pub(super) view: Option<usize>,
-    /// Its channels.
-    pub(super) subscriptions: HashSet<String>,
-    /// Frames that are not yet polled.
-    pub(super) pending: usize,
-    /// Whether it is being closed; nothing more is read or sent.
-    pub(super) closing: bool,
-    /// Requests so far; some faults count them.
-    pub(super) requests: u64,
-    /// How long deliveries of a channel may be held back.
-    pub(super) latencies: LiteMap<String, Duration>,
-    /// The resources that it has brought a token for, and when that ends.
-    pub(super) tokens: LiteMap<String, Option<Duration>>,
-    /// Whether its client does not read, and how much was sent since; some faults count it.
-    pub(super) unread: Option<u64>,
-    /// An echo that a fault holds back.
-    pub(super) held: Option<Frame>,
 }
 
 /// One channel with its state.
@@ -218,6 +193,7 @@ pub struct RefHost {
     pub(super) sessions: LiteMap<String, Session>,
     pub(super) chats: LiteMap<String, Chat>,
     pub(super) terminals: LiteMap<String, Terminal>,
+    pub(super) shells: bool,
     pub(super) files: Files,
     pub(super) watches: LiteMap<String, Watch>,
     pub(super) changesets: LiteMap<String, Changeset>,
@@ -300,6 +276,7 @@ impl RefHost {
             sessions: LiteMap::new(),
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
+            shells: config.shells,
             files: Files::new(),
             watches: LiteMap::new(),
             changesets: LiteMap::new(),
@@ -643,6 +620,11 @@ impl Host for RefHost {
             Some(line) => self.hear_agent(line),
             None => self.lose_agent(),
         }
+    }
+
+    fn handle_shell(&mut self, now: Duration, terminal: &str, said: Said) {
+        self.pass(now);
+        self.hear_shell(terminal, said);
     }
 
     fn poll_output(&mut self) -> Option<Output> {

@@ -292,7 +292,7 @@ impl RefHost {
 
     /// Closes the other connections of a client that came back: they are half-open at best.
     fn supersede(&mut self, conn: ConnId, client: &str) {
-        let old = |(id, other): (&ConnId, &super::engine::Connection)| {
+        let old = |(id, other): (&ConnId, &super::connection::Connection)| {
             (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
         };
         let old: Vec<ConnId> = self.connections.iter().filter_map(old).collect();
@@ -326,7 +326,7 @@ impl RefHost {
         let Some(client) = client else {
             return;
         };
-        let here = |other: &super::engine::Connection| other.client.as_deref() == Some(client);
+        let here = |other: &super::connection::Connection| other.client.as_deref() == Some(client);
         if self.connections.values().any(here) {
             return;
         }

@@ -25,6 +25,7 @@ pub mod fault;
 pub mod files;
 pub mod liar;
 pub mod null;
+pub mod shell;
 pub mod subject;
 
 mod acp;
@@ -102,6 +103,8 @@ pub trait Host {
     /// The agent that the host has started wrote a line; without one it has ended. Hosts that start none
     /// ignore it.
     fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
+    /// Something happened to the shell of a terminal, by the URI. Hosts that start none ignore it.
+    fn handle_shell(&mut self, _now: Duration, _terminal: &str, _said: shell::Said) {}
     /// Whoever holds at that name goes on. Hosts whose agents are told otherwise ignore it.
     fn release(&mut self, _now: Duration, _hold: &str) {}
     /// A client of ACP has something done where this is: what came of it, see [`Errand`]. Where there is no such
@@ -136,6 +139,8 @@ pub enum Output {
     },
     /// A line for the agent that the host has started, without its end.
     ToAgent(String),
+    /// Something for the shell of the terminal with this URI.
+    Shell(String, shell::Deed),
     /// The harness's own tool was called with these arguments.
     Called(Value),
 }

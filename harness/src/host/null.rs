@@ -136,7 +136,9 @@ mod tests {
                 match output {
                     Output::Send { frame, .. } => said.push_str(&frame.display()),
                     Output::Close { .. } => said.push_str("close"),
-                    Output::ToAgent(_) | Output::Called(_) => said.push_str("agent"),
+                    Output::ToAgent(_) | Output::Called(_) | Output::Shell(..) => {
+                        said.push_str("agent")
+                    }
                 }
             }
             let fits = if expected.is_empty() { said.is_empty() } else { said.contains(expected) };

@@ -210,7 +210,7 @@ impl RefHost {
 
     /// Tells a client that came back what it has missed: a fault.
     pub(super) fn repeat_record(&mut self, conn: ConnId) {
-        let listens = |it: &super::engine::Connection| {
+        let listens = |it: &super::connection::Connection| {
             it.subscriptions.iter().any(|uri| self.is_telemetry(uri))
         };
         if self.connections.get(&conn).is_some_and(listens)

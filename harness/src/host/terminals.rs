@@ -1,20 +1,24 @@
 //! Terminals: made, typed into, disposed of, and always in the root's list.
 //!
-//! Behind each one is a shell that only says what it was told: a line that is typed becomes a
-//! command, its output repeats the line, `exit 3` ends the process with that code, `cd file:///a` goes to
-//! another folder. Output is bounded:
-//! with too much of it the terminal is cleared, by an action, so that everybody agrees.
+//! Behind each one that a client makes is a real shell, where the host was told to start such; otherwise one that only
+//! says what it was told: a line that is typed becomes a command, its output repeats the line, `echo $((1+2))` sums up,
+//! `stty size` tells the rows and columns, `exit 3` ends the process with that code, `cd file:///a` goes to another
+//! folder. Output is bounded: with too much of it the terminal is cleared, by an action, so that everybody agrees.
 //!
-//! Knows: what a terminal holds. Never knows: real processes.
+//! Knows: what a terminal holds. Never knows: processes.
 //!
 //! Start at [`RefHost::create_terminal`].
 
+use std::time::Duration;
+
 use crate::wire::json::{Value, json};
 
+use super::Output;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::publish::unknown_channel;
+use super::shell::{Deed, Piece, Said, Shell, Size};
 use crate::wire::channel::{ChannelKind, ROOT};
 
 /// The most terminals at a time.
@@ -42,6 +46,10 @@ pub(super) struct Terminal {
     line: String,
     /// How much output it retains, in bytes.
     retained: usize,
+    /// How large its shell believes it to be.
+    size: Size,
+    /// The real shell behind it.
+    shell: Option<Shell>,
 }
 
 impl RefHost {
@@ -81,14 +89,23 @@ impl RefHost {
                 state[name] = value.clone();
             }
         }
+        let folder = state["cwd"].as_str().map(str::to_owned);
+        let size = size(&state);
         self.open_terminal(&uri, state);
+        if self.shells
+            && let Some(terminal) = self.terminals.get_mut(&uri)
+        {
+            terminal.shell = Some(Shell::default());
+            self.outputs.push_back(Output::Shell(uri, Deed::Start { folder, size }));
+        }
         Ok(Value::Null)
     }
 
     /// Makes a terminal of its first state.
     pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
+        let terminal = Terminal { size: size(&state), ..Terminal::default() };
         self.add_channel(uri, ChannelKind::Terminal, state);
-        self.terminals.insert(uri.to_owned(), Terminal::default());
+        self.terminals.insert(uri.to_owned(), terminal);
         self.list_terminals();
     }
 
@@ -110,8 +127,11 @@ impl RefHost {
     /// Serves `disposeTerminal`.
     pub(super) fn dispose_terminal(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
-        if self.terminals.remove(uri).is_none() {
+        let Some(terminal) = self.terminals.remove(uri) else {
             return Err(unknown_channel(uri));
+        };
+        if terminal.shell.is_some() {
+            self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::End));
         }
         self.drop_channel(uri);
         self.list_terminals();
@@ -143,12 +163,32 @@ impl RefHost {
         }
     }
 
-    /// Takes what a client types: every line that ends is a command.
+    /// A terminal has another size.
+    pub(super) fn resize(&mut self, uri: &str) {
+        let size = size(self.state(uri));
+        if let Some(terminal) = self.terminals.get_mut(uri)
+            && !self.faults.has(Fault::ShellSizeStays)
+        {
+            terminal.size = size;
+            if terminal.shell.is_some() {
+                self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::Resize(size)));
+            }
+        }
+    }
+
+    /// Takes what a client types: of shells that are not real every line that ends is a command.
     pub(super) fn type_into(&mut self, uri: &str, data: &str) {
         let mut lines = Vec::new();
         let Some(terminal) = self.terminals.get_mut(uri) else {
             return;
         };
+        if terminal.shell.is_some() {
+            let typed = match self.faults.has(Fault::InputReversed) {
+                true => data.chars().rev().collect(),
+                false => data.to_owned(),
+            };
+            return self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::Type(typed)));
+        }
         for character in data.chars() {
             match character {
                 '\r' | '\n' if terminal.line.is_empty() => {}
@@ -163,12 +203,10 @@ impl RefHost {
         }
         for line in lines {
             if let Some(code) = line.strip_prefix("exit") {
-                return self.exit(uri, code.trim().parse().unwrap_or(0));
+                return self.exit(uri, Some(code.trim().parse().unwrap_or(0)));
             }
-            if self.state(uri)["supportsCommandDetection"] != true {
-                self.publish(uri, json!({"type": "terminal/commandDetectionAvailable"}));
-            }
-            let output = format!("{line}\r\n");
+            self.detect_commands(uri);
+            let output = format!("{}\r\n", self.output_of(uri, &line));
             self.make_room(uri, output.len());
             let command = self.begin_command(uri, &line);
             self.print(uri, &output);
@@ -178,30 +216,120 @@ impl RefHost {
             // A fault lets the next command begin first.
             match self.has(Fault::CommandsOverlap) {
                 true => ends.push(command),
-                false => self.end_command(uri, &command),
+                false => self.end_command(uri, &command, Some(0), Duration::ZERO),
             }
         }
         for command in ends {
-            self.end_command(uri, &command);
+            self.end_command(uri, &command, Some(0), Duration::ZERO);
+        }
+    }
+
+    /// What a command prints whose shell is not real.
+    fn output_of(&self, uri: &str, line: &str) -> String {
+        let sum = line.strip_prefix("echo ").and_then(|said| {
+            let (before, (terms, after)) =
+                said.split_once("$((").and_then(|(it, rest)| Some((it, rest.split_once("))")?)))?;
+            let terms: Result<Vec<i32>, _> = terms.split('+').map(|it| it.trim().parse()).collect();
+            let sum = terms.ok()?.into_iter().try_fold(0, i32::checked_add)?;
+            Some(format!("{before}{sum}{after}"))
+        });
+        let Size { columns, rows } =
+            self.terminals.get(uri).map(|terminal| terminal.size).unwrap_or_default();
+        match line {
+            _ if self.has(Fault::LinesNotRun) => line.to_owned(),
+            "stty size" => format!("{rows} {columns}"),
+            _ => sum.unwrap_or_else(|| line.to_owned()),
+        }
+    }
+
+    /// Takes what the real shell of a terminal says. What comes after its end is nobody's.
+    pub(super) fn hear_shell(&mut self, uri: &str, said: Said) {
+        let running = self.state(uri)["lifecycle"]["status"] == "running";
+        let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
+        let Some(shell) = shell.filter(|_| running) else {
+            return;
+        };
+        match said {
+            Said::Printed(bytes) => {
+                for piece in shell.reader.read(&bytes) {
+                    self.tell_of_shell(uri, piece);
+                }
+            }
+            Said::Ended(code) => {
+                if let Some(piece) = shell.reader.end() {
+                    self.tell_of_shell(uri, piece);
+                }
+                self.tell_of_shell(uri, Piece::Finished(code));
+                self.exit(uri, code);
+            }
+        }
+    }
+
+    /// Tells a part of what a shell printed.
+    fn tell_of_shell(&mut self, uri: &str, piece: Piece) {
+        let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
+        let Some(shell) = shell else {
+            return;
+        };
+        match piece {
+            Piece::Text(text) => {
+                self.make_room(uri, text.len());
+                self.print(uri, &text);
+            }
+            Piece::Line(line) => {
+                // How a shell numbers the lines of its history is not part of them.
+                let said = line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit());
+                shell.line = said.trim().to_owned();
+            }
+            Piece::Began if shell.command.is_none() => {
+                let line = std::mem::take(&mut shell.line);
+                self.detect_commands(uri);
+                let command = (self.begin_command(uri, &line), self.now);
+                let terminal = self.terminals.get_mut(uri);
+                if let Some(shell) = terminal.and_then(|terminal| terminal.shell.as_mut()) {
+                    shell.command = Some(command);
+                }
+            }
+            Piece::Began => {}
+            Piece::Finished(code) => {
+                if let Some((command, began)) = shell.command.take() {
+                    self.end_command(uri, &command, code, self.now - began);
+                }
+            }
+            Piece::Folder(folder) if self.state(uri)["cwd"] != folder.as_str() => {
+                self.publish(uri, json!({"type": "terminal/cwdChanged", "cwd": folder}));
+            }
+            Piece::Title(title) if self.state(uri)["title"] != title.as_str() => {
+                self.publish(uri, json!({"type": "terminal/titleChanged", "title": title}));
+            }
+            Piece::Folder(_) | Piece::Title(_) => {}
+        }
+    }
+
+    fn detect_commands(&mut self, uri: &str) {
+        if self.state(uri)["supportsCommandDetection"] != true {
+            self.publish(uri, json!({"type": "terminal/commandDetectionAvailable"}));
         }
     }
 
     fn begin_command(&mut self, uri: &str, line: &str) -> String {
         let command = self.fresh_id("command");
-        let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         let action = json!({
             "type": "terminal/commandExecuted", "commandId": command, "commandLine": line,
-            "timestamp": self.epoch_ms.saturating_add(elapsed),
+            "timestamp": self.wall_ms(),
         });
         self.publish(uri, action);
         command
     }
 
-    fn end_command(&mut self, uri: &str, command: &str) {
-        let action = json!({
-            "type": "terminal/commandFinished", "commandId": command, "exitCode": 0,
-            "durationMs": 0,
+    fn end_command(&mut self, uri: &str, command: &str, code: Option<i64>, took: Duration) {
+        let mut action = json!({
+            "type": "terminal/commandFinished", "commandId": command,
+            "durationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         });
+        if let Some(code) = code {
+            action["exitCode"] = json!(code);
+        }
         self.publish(uri, action.clone());
         if self.has(Fault::CommandFinishesTwice) {
             self.publish(uri, action);
@@ -231,8 +359,12 @@ impl RefHost {
         }
     }
 
-    pub(super) fn exit(&mut self, uri: &str, code: i64) {
-        let action = json!({"type": "terminal/exited", "exitCode": code});
+    /// The process of a terminal has ended, with this code unless a signal ended it.
+    pub(super) fn exit(&mut self, uri: &str, code: Option<i64>) {
+        let mut action = json!({"type": "terminal/exited"});
+        if let Some(code) = code {
+            action["exitCode"] = json!(code);
+        }
         self.publish(uri, action.clone());
         if self.has(Fault::ExitsTwice) {
             self.publish(uri, action);
@@ -244,7 +376,20 @@ impl RefHost {
         let running = |uri: &&String| self.state(uri)["lifecycle"]["status"] == "running";
         let running: Vec<String> = self.terminals.keys().filter(running).cloned().collect();
         for uri in running {
+            if self.terminals.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
+                self.outputs.push_back(Output::Shell(uri.clone(), Deed::End));
+            }
             self.publish(&uri, json!({"type": "terminal/exited"}));
         }
     }
+}
+
+/// How large a terminal is, by its state; of another size than text has no pseudo-terminal can be.
+fn size(state: &Value) -> Size {
+    let usual = Size::default();
+    let given = |name: &str, usual: u16| match state[name].as_u64().map(u16::try_from) {
+        Some(Ok(given @ 1..)) => given,
+        _ => usual,
+    };
+    Size { columns: given("cols", usual.columns), rows: given("rows", usual.rows) }
 }

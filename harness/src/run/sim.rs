@@ -259,7 +259,7 @@ impl Wires {
 fn conn_of(output: &HostOutput) -> Option<ConnId> {
     match output {
         HostOutput::Send { conn, .. } | HostOutput::Close { conn, .. } => Some(*conn),
-        HostOutput::ToAgent(_) | HostOutput::Called(_) => None,
+        HostOutput::ToAgent(_) | HostOutput::Called(_) | HostOutput::Shell(..) => None,
     }
 }
 
@@ -347,6 +347,8 @@ fn to_case(
             play.below(now, Below::ToAgent.peer(), Below::ToAgent, seen(&line));
             agent.handle_line(now, &line);
         }
+        // Hosts in memory were not told to start any.
+        HostOutput::Shell(..) => {}
     }
     true
 }

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::task::AbortHandle;
+
+use crate::system::{Ending, Group, lead_group};
 
 /// The variable by which the processes that one of ours has started are known.
 pub const MARK: &str = "AHP_HARNESS_PROCESS";
@@ -39,7 +40,7 @@ fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    group: Option<Pid>,
+    group: Option<Group>,
     mark: String,
 }
 
@@ -49,14 +50,28 @@ impl Process {
     /// # Errors
     /// It cannot be started.
     pub fn start(command: &mut Command) -> std::io::Result<Process> {
+        let (process, ()) = Process::with(|mark| {
+            Ok((lead_group(command.env(MARK, mark)).kill_on_drop(true).spawn()?, ()))
+        })?;
+        Ok(process)
+    }
+
+    /// Takes what starts a process that leads a group, with the value that [`MARK`] has to have there; and gives what
+    /// comes with it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn with<T>(
+        start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
+    ) -> std::io::Result<(Process, T)> {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{serial}", std::process::id());
         // Held meanwhile, so that nobody takes it for an orphan.
         let mut own = own();
-        let child = command.env(MARK, &mark).process_group(0).kill_on_drop(true).spawn()?;
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        own.get_or_insert_default().extend(group.map(|group| group.as_raw_nonzero().get()));
-        Ok(Process { child, group, mark })
+        let (child, rest) = start(&mark)?;
+        let group = child.id().and_then(Group::led_by);
+        own.get_or_insert_default().extend(group.map(Group::leader));
+        Ok((Process { child, group, mark }, rest))
     }
 
     /// Its pipes, once, and its end.
@@ -67,7 +82,7 @@ impl Process {
     /// Asks all of it to end.
     pub fn ask_to_end(&self) {
         if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::TERM);
+            group.end(Ending::Asked);
         }
     }
 
@@ -79,13 +94,13 @@ impl Process {
     /// Kills what is left of it.
     pub fn kill(&self) {
         if let Some(group) = self.group {
-            let _ = kill_process_group(group, Signal::KILL);
+            group.end(Ending::Forced);
         }
         end(|| self.marked());
     }
 
     fn marked(&self) -> Vec<strays::Stray> {
-        strays::marked(&self.mark, self.group.map(|group| group.as_raw_nonzero().get()))
+        strays::marked(&self.mark, self.group.map(Group::leader))
     }
 }
 
@@ -93,7 +108,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         if let (Some(group), Some(own)) = (self.group, own().as_mut()) {
-            own.remove(&group.as_raw_nonzero().get());
+            own.remove(&group.leader());
         }
     }
 }
@@ -115,8 +130,8 @@ fn end(find: impl Fn() -> Vec<strays::Stray>) {
         if found.is_empty() {
             return;
         }
-        found.iter().for_each(|stray| strays::signal(stray, Signal::STOP));
-        found.iter().for_each(|stray| strays::signal(stray, Signal::KILL));
+        found.iter().for_each(strays::stop);
+        found.iter().for_each(strays::kill);
         found.iter().for_each(strays::reap);
         std::thread::sleep(BETWEEN);
     }
@@ -218,7 +233,15 @@ mod strays {
         ours(own).filter(|stray| stray.ended).collect()
     }
 
-    pub(super) fn signal(stray: &Stray, signal: Signal) {
+    pub(super) fn stop(stray: &Stray) {
+        signal(stray, Signal::STOP);
+    }
+
+    pub(super) fn kill(stray: &Stray) {
+        signal(stray, Signal::KILL);
+    }
+
+    fn signal(stray: &Stray, signal: Signal) {
         if let Some(id) = Pid::from_raw(stray.id) {
             let _ = kill_process(id, signal);
         }
@@ -241,8 +264,6 @@ mod strays {
 mod strays {
     use std::collections::HashSet;
 
-    use rustix::process::Signal;
-
     #[derive(Debug)]
     pub(super) struct Stray {
         pub(super) id: i32,
@@ -261,7 +282,9 @@ mod strays {
         Vec::new()
     }
 
-    pub(super) fn signal(_: &Stray, _: Signal) {}
+    pub(super) fn stop(_: &Stray) {}
+
+    pub(super) fn kill(_: &Stray) {}
 
     pub(super) fn reap(_: &Stray) {}
 

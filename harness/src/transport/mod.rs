@@ -2,7 +2,7 @@
 //!
 //! [`websocket`] is a client's connection, [`serve`] puts a host engine on a port, [`tap`] listens to
 //! a connection of others, [`http`] puts the model stand-in on a port, [`acp`] the agent on standard input and
-//! output, [`agent`] starts such an agent; [`below`] brings what passes there to the scenarios. [`process`] is the way to an
+//! output, [`agent`] starts such an agent, [`shells`] the shells of terminals; [`below`] brings what passes there to the scenarios. [`process`] is the way to an
 //! agent that is put to the test, [`link`] either way, [`scratch`] the folder that such an agent is given. [`child`] is any process
 //! of ours, which ends with everything that it has started.
 //!
@@ -18,5 +18,6 @@ pub mod link;
 pub mod process;
 pub mod scratch;
 pub mod serve;
+pub mod shells;
 pub mod tap;
 pub mod websocket;

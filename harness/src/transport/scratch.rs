@@ -8,22 +8,20 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use litemap::LiteMap;
-use rustix::fs::{Mode, OFlags, openat};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::peer::errand::{Errand, OUTSIDE};
+use crate::system::{Access, Folder, let_in, private_folder};
 use crate::transcript::{Below, Seen};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -53,7 +51,7 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 pub struct Scratch {
     root: PathBuf,
     /// The folder of the session as it was made, whatever has its name by now.
-    folder: OwnedFd,
+    folder: Folder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<Hub>,
     case: String,
@@ -69,7 +67,7 @@ impl Scratch {
         let (home, work) = (root.join("home"), root.join("work"));
         std::fs::create_dir(home)?;
         std::fs::create_dir(&work)?;
-        let folder = File::open(work)?.into();
+        let folder = Folder::open(&work)?;
         let scratch =
             Scratch { root, folder, running: Mutex::default(), hub, case: case.to_owned() };
         Ok(scratch)
@@ -159,37 +157,19 @@ impl Scratch {
         }
     }
 
-    /// Opens a file of the folder without following any link: what may be followed has been. Whatever is no plain file
-    /// with one name is not opened; a pipe or a device would never end.
-    fn open(&self, path: &str, flags: OFlags) -> std::io::Result<File> {
-        let rest = self.inside(path)?;
-        let mut names = rest.components().map(|part| match part {
-            Component::Normal(name) => Ok(name),
-            _ => Err(outside()),
-        });
-        let name = names.next_back().ok_or_else(|| std::io::Error::other("not a file"))??;
-        let plain = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut folder = self.folder.try_clone()?;
-        for name in names {
-            folder = openat(&folder, name?, plain | OFlags::DIRECTORY, Mode::empty())?;
-        }
-        let flags = flags | plain | OFlags::NONBLOCK;
-        let file = File::from(openat(&folder, name, flags, Mode::from_raw_mode(0o644))?);
-        let about = file.metadata()?;
-        match about.is_file() && about.nlink() == 1 {
-            true => Ok(file),
-            false => Err(std::io::Error::other("not a plain file with one name")),
-        }
+    /// Opens a file of the folder: what links may be followed has been.
+    fn open(&self, path: &str, access: Access) -> std::io::Result<File> {
+        self.folder.file(&self.inside(path)?, access)
     }
 
     fn read(&self, path: &str) -> std::io::Result<String> {
         let mut bytes = Vec::new();
-        self.open(path, OFlags::RDONLY)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+        self.open(path, Access::Read)?.take(MAX_FILE).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn write(&self, path: &str, text: &str) -> std::io::Result<()> {
-        let mut file = self.open(path, OFlags::WRONLY | OFlags::CREATE)?;
+        let mut file = self.open(path, Access::Write)?;
         file.set_len(0)?;
         file.write_all(text.as_bytes())
     }
@@ -270,7 +250,7 @@ fn fresh() -> std::io::Result<PathBuf> {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path =
             std::env::temp_dir().join(format!("ahp-harness-{}-{serial}", std::process::id()));
-        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+        match private_folder(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => made = error,
             Err(error) => return Err(error),
@@ -281,9 +261,7 @@ fn fresh() -> std::io::Result<PathBuf> {
 
 /// Lets us into folders that were closed to us.
 fn open_up(folder: &Path, deep: u32) {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
+    let_in(folder);
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|_| deep > 0) {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,6 +1,8 @@
 //! A host engine on a port: every connection is a task, the engine is one more.
 
 use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -19,12 +21,14 @@ use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
 use super::agent::AgentProcess;
+use super::shells::Shells;
 use super::websocket::config;
 
 /// Frames that may wait for the engine; further ones wait in their sockets.
 const INBOX: usize = 1024;
-/// Frames that may wait for a client that does not read; then its connection ends.
+/// Frames, and bytes of them, that may wait for a client that does not read; then its connection ends.
 const OUTBOX: usize = 100_000;
+const OUTBOX_BYTES: usize = 64 << 20;
 /// A wait that never ends, for an engine that waits for nothing.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -40,7 +44,7 @@ type Socket = tokio::io::Join<tokio::io::Chain<Cursor<Vec<u8>>, OwnedReadHalf>, 
 enum Inward {
     /// With these headers; the answer is the HTTP status that refuses it.
     Admit(ConnId, Vec<(String, String)>, oneshot::Sender<Result<(), u16>>),
-    Open(ConnId, mpsc::Sender<Outward>),
+    Open(ConnId, Client),
     Frame(ConnId, Frame),
     Closed(ConnId),
     Restart(oneshot::Sender<()>),
@@ -50,6 +54,31 @@ enum Inward {
 enum Outward {
     Frame(Frame),
     Close(u16, String),
+}
+
+/// The way to a connection.
+struct Client {
+    outward: mpsc::Sender<Outward>,
+    /// Bytes of frames that are on it.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Client {
+    /// Puts something on the way; false where too much is there already.
+    fn send(&self, outward: Outward) -> bool {
+        let bytes = outward.bytes();
+        let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        (waiting == 0 || waiting + bytes <= OUTBOX_BYTES) && self.outward.try_send(outward).is_ok()
+    }
+}
+
+impl Outward {
+    fn bytes(&self) -> usize {
+        match self {
+            Outward::Frame(frame) => frame.len(),
+            Outward::Close(..) => 0,
+        }
+    }
 }
 
 /// A host that is being served.
@@ -68,17 +97,31 @@ impl Served {
     }
 }
 
-/// Serves a host engine until the returned task is aborted or the runtime ends. A host that speaks to an agent
-/// speaks to this one.
+/// What stands behind a host.
+pub struct Behind {
+    /// The agent that it speaks to, if it speaks to any.
+    pub agent: AgentProcess,
+    /// The shells of its terminals, if they are real.
+    pub shells: Shells,
+}
+
+impl Behind {
+    /// Nothing: the host needs neither.
+    pub fn nothing() -> Behind {
+        Behind { agent: AgentProcess::default(), shells: Shells::new(String::new()) }
+    }
+}
+
+/// Serves a host engine until the returned task is aborted or the runtime ends.
 pub fn serve(
     listener: TcpListener,
     host: Box<dyn Host + Send>,
-    agent: AgentProcess,
+    behind: Behind,
 ) -> (Served, tokio::task::JoinHandle<()>) {
     let (inward, inbox) = mpsc::channel(INBOX);
     let served = Served { inward: inward.clone() };
     let task = tokio::spawn(async move {
-        tokio::join!(accept(listener, inward), engine(host, agent, inbox));
+        tokio::join!(accept(listener, inward), engine(host, behind, inbox));
     });
     (served, task)
 }
@@ -109,14 +152,16 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
         return;
     };
     let (outward, mut outbox) = mpsc::channel(OUTBOX);
-    if inward.send(Inward::Open(conn, outward)).await.is_err() {
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let client = Client { outward, waiting: Arc::clone(&waiting) };
+    if inward.send(Inward::Open(conn, client)).await.is_err() {
         return;
     }
     loop {
         tokio::select! {
             out = outbox.recv() => {
                 let Some(first) = out else { break };
-                if !write(&mut socket, first, &mut outbox).await {
+                if !write(&mut socket, first, &mut outbox, &waiting).await {
                     break;
                 }
             }
@@ -182,9 +227,11 @@ async fn write(
     socket: &mut WebSocketStream<Socket>,
     first: Outward,
     outbox: &mut mpsc::Receiver<Outward>,
+    waiting: &AtomicUsize,
 ) -> bool {
     let mut next = Some(first);
     while let Some(outward) = next {
+        let bytes = outward.bytes();
         let fed = match outward {
             Outward::Frame(frame) => socket.feed(message(frame)).await,
             Outward::Close(code, reason) => {
@@ -196,6 +243,7 @@ async fn write(
         if fed.is_err() {
             return false;
         }
+        waiting.fetch_sub(bytes, Ordering::Relaxed);
         next = outbox.try_recv().ok();
     }
     socket.flush().await.is_ok()
@@ -208,13 +256,10 @@ fn message(frame: Frame) -> Message {
     }
 }
 
-async fn engine(
-    mut host: Box<dyn Host + Send>,
-    mut agent: AgentProcess,
-    mut inbox: mpsc::Receiver<Inward>,
-) {
+async fn engine(mut host: Box<dyn Host + Send>, behind: Behind, mut inbox: mpsc::Receiver<Inward>) {
+    let Behind { mut agent, mut shells } = behind;
     let began = Instant::now();
-    let mut clients: LiteMap<ConnId, mpsc::Sender<Outward>> = LiteMap::new();
+    let mut clients: LiteMap<ConnId, Client> = LiteMap::new();
     loop {
         let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
@@ -240,6 +285,7 @@ async fn engine(
                 None => return,
             },
             line = agent.hear() => host.handle_agent(began.elapsed(), line.as_deref()),
+            (terminal, said) = shells.hear() => host.handle_shell(began.elapsed(), &terminal, said),
             () = sleep_until(began + due) => host.handle_timeout(began.elapsed()),
         }
         while let Some(output) = host.poll_output() {
@@ -250,10 +296,14 @@ async fn engine(
                     agent.say(line);
                     continue;
                 }
+                Output::Shell(terminal, deed) => {
+                    shells.take(terminal, deed);
+                    continue;
+                }
                 // A reference agent is played in memory only.
                 Output::Called(_) => continue,
             };
-            let full = clients.get(&conn).is_some_and(|client| client.try_send(outward).is_err());
+            let full = clients.get(&conn).is_some_and(|client| !client.send(outward));
             if full {
                 clients.remove(&conn);
                 host.handle_close(began.elapsed(), conn);

@@ -258,6 +258,7 @@ impl Pair {
                 Output::Send { conn, frame } => (conn, Parcel::Frame(frame)),
                 Output::Close { conn, .. } => (conn, Parcel::Close),
                 Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
+                Output::Shell(..) => panic!("there are no shells"),
                 Output::Called(what) => panic!("there is no tool to call: {what}"),
             };
             let lag = Duration::from_millis(self.seats[self.owners[&conn]].lag.1);

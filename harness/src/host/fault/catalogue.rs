@@ -477,6 +477,10 @@ faults! {
         "The first directory of a session can be replaced, which no agent here offers.";
     InputReversed = "input-reversed",
         "A line that is typed into a terminal comes out backwards.";
+    LinesNotRun = "lines-not-run",
+        "What is typed into a terminal is repeated, and not run.";
+    ShellSizeStays = "shell-size-stays",
+        "What runs in a terminal never learns that its size has changed.";
     TerminalsNotReplayed = "terminals-not-replayed",
         "A replay leaves out what happened on terminals.";
     OverwritesAlways = "overwrites-always",

@@ -318,7 +318,8 @@ fn terminals(host: Box<dyn Host>) -> String {
     pair.ask(a, "createTerminal", json!({"channel": uri, "claim": claim}));
     pair.subscribe(a, uri);
     pair.dispatch(a, uri, json!({"type": "terminal/titleChanged", "title": "T"}));
-    for data in ["grüße\rls\r", "exit\r"] {
+    pair.dispatch(a, uri, json!({"type": "terminal/resized", "cols": 100, "rows": 30}));
+    for data in ["grüße\rls\r", "echo $((1+2))\rstty size\r", "exit\r"] {
         pair.dispatch(a, uri, json!({"type": "terminal/input", "data": data}));
     }
     let other = json!({"kind": "client", "clientId": "c2"});

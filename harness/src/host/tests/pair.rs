@@ -10,6 +10,7 @@ pub(super) use std::time::Duration;
 pub(super) use crate::wire::json::{Value, json};
 
 pub(super) use super::super::engine::{Config, RefHost};
+pub(super) use super::super::shell::{Deed, Said, Size};
 use super::super::{Host, Output};
 use crate::model::{NoOp, Outcome, apply};
 pub(super) use crate::transcript::ConnId;
@@ -41,11 +42,20 @@ pub(super) struct Pair {
     pub(super) next_id: u64,
     /// Whether the host is meant to be right.
     pub(super) strict: bool,
+    /// What shells were told to do.
+    pub(super) deeds: Vec<(String, Deed)>,
 }
 
 impl Pair {
     pub(super) fn over(host: Box<dyn Host>, strict: bool) -> Pair {
-        Pair { host, now: Duration::ZERO, seats: BTreeMap::new(), next_id: 0, strict }
+        Pair {
+            host,
+            now: Duration::ZERO,
+            seats: BTreeMap::new(),
+            next_id: 0,
+            strict,
+            deeds: Vec::new(),
+        }
     }
 
     pub(super) fn new(config: Config) -> Pair {
@@ -137,6 +147,12 @@ impl Pair {
         answer["result"]["snapshot"]["state"].clone()
     }
 
+    /// The shell of a terminal says something.
+    pub(super) fn said(&mut self, terminal: &str, said: Said) {
+        self.host.handle_shell(self.now, terminal, said);
+        self.drain();
+    }
+
     /// Dispatches and returns the reason of the rejection, `accepted`, or `silence`.
     pub(super) fn dispatch(&mut self, conn: ConnId, channel: &str, action: Value) -> String {
         let seat = self.seats.get_mut(&conn).unwrap();
@@ -178,6 +194,7 @@ impl Pair {
                     seat.closed = Some(code);
                 }
                 Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
+                Output::Shell(terminal, deed) => self.deeds.push((terminal, deed)),
                 Output::Called(what) => panic!("there is no tool to call: {what}"),
             }
         }

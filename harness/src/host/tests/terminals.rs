@@ -87,3 +87,50 @@ fn a_crash_ends_every_process() {
     assert_eq!(pair.subscribe(a, TERMINAL)["lifecycle"], json!({"status": "exited"}));
     assert_eq!(pair.subscribe(a, ROOT)["terminals"][0]["lifecycle"]["status"], "exited");
 }
+
+#[test]
+fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
+    let mut pair = Pair::new(Config { shells: true, ..Config::default() });
+    let a = pair.join(1, "1.0.0", &[ROOT]);
+    let params = json!({
+        "channel": TERMINAL, "claim": claim("c1"), "cwd": "file:///a", "cols": 90, "rows": 20,
+    });
+    pair.ask(a, "createTerminal", params);
+    pair.subscribe(a, TERMINAL);
+    pair.dispatch(a, TERMINAL, typed("ls\r"));
+    pair.dispatch(a, TERMINAL, json!({"type": "terminal/resized", "cols": 100, "rows": 0}));
+    let deeds = [
+        Deed::Start { folder: Some("file:///a".to_owned()), size: Size { columns: 90, rows: 20 } },
+        Deed::Type("ls\r".to_owned()),
+        Deed::Resize(Size { columns: 100, rows: 24 }),
+    ];
+    let expected: Vec<_> = deeds.map(|deed| (TERMINAL.to_owned(), deed)).into();
+    assert_eq!(pair.deeds, expected);
+
+    // A mark and a character are cut in two.
+    let printed = "$ ls\r\n\u{1b}]633;E;    7  ls\u{7}\u{1b}]133;C\u{7}grüße\r\n\u{1b}]133;D;3\u{7}\
+                   \u{1b}]7;file:///b\u{7}$ ";
+    let (before, rest) = printed.as_bytes().split_at(8);
+    let (middle, after) = rest.split_at(30);
+    for cut in [before, middle, after] {
+        pair.said(TERMINAL, Said::Printed(cut.to_vec()));
+    }
+    let state = pair.subscribe(a, TERMINAL);
+    assert_eq!(state["cwd"], "file:///b");
+    assert_eq!(state["supportsCommandDetection"], true);
+    let content = &state["content"];
+    assert_eq!(content[0]["value"], "$ ls\r\n");
+    let command = &content[1];
+    assert_eq!((&command["commandLine"], &command["output"]), (&json!("ls"), &json!("grüße\r\n")));
+    assert_eq!((&command["isComplete"], &command["exitCode"]), (&json!(true), &json!(3)));
+    assert_eq!(content[2]["value"], "$ ");
+
+    pair.said(TERMINAL, Said::Ended(None));
+    pair.said(TERMINAL, Said::Printed(b"late".to_vec()));
+    let state = pair.subscribe(a, TERMINAL);
+    assert_eq!(state["lifecycle"], json!({"status": "exited"}));
+    assert_eq!(state["content"], *content);
+    pair.converges(a, TERMINAL);
+    pair.ask(a, "disposeTerminal", json!({"channel": TERMINAL}));
+    assert_eq!(pair.deeds.last(), Some(&(TERMINAL.to_owned(), Deed::End)));
+}

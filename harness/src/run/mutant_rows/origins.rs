@@ -36,8 +36,15 @@ pub(super) const ROWS: &[Row] = &[
             "terminals/what-is-typed-arrives-in-order",
             "terminals/commands-come-in-pairs",
             "reconnect/every-channel-comes-back",
+            "terminals/what-is-typed-runs",
+            "terminals/a-terminal-is-as-large-as-was-said",
         ],
     ),
+    row(
+        Fault::LinesNotRun,
+        &["terminals/what-is-typed-runs", "terminals/a-terminal-is-as-large-as-was-said"],
+    ),
+    row(Fault::ShellSizeStays, &["terminals/a-terminal-is-as-large-as-was-said"]),
     row(
         Fault::TerminalsNotReplayed,
         &["reconnect.replay-complete", "reconnect/every-channel-comes-back"],

@@ -1,0 +1,177 @@
+//! Real shells behind the terminals of a host that is served: each on a pseudo-terminal of its own, ended with
+//! everything that it has started.
+//!
+//! Shells that can are asked, by variables of their environment, to mark where commands begin and end, which those are,
+//! and where they stand. `bash` can; others are shells without command detection.
+//!
+//! Start at [`Shells::take`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use litemap::LiteMap;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::host::shell::{Deed, Said, Size};
+use crate::system::{Shell, resize};
+
+use super::child::{MARK, Process};
+
+/// What a shell finds in its environment: the marks of `OSC 133`, `633` and `7`, and no history of the user's.
+const VARIABLES: &[(&str, &str)] = &[
+    ("TERM", "xterm-256color"),
+    ("PS1", "$ "),
+    ("PS0", r"\e]633;E;$(HISTTIMEFORMAT= history 1)\a\e]133;C\a"),
+    ("PROMPT_COMMAND", r#"printf '\033]133;D;%s\007\033]7;file://%s\007' "$?" "$PWD""#),
+    ("HISTFILE", ""),
+    ("HISTCONTROL", ""),
+];
+/// Bytes that are read at a time.
+const CHUNK: usize = 16 << 10;
+/// What is to be done with one shell, and what has been said by all, that may wait.
+const WAITING: usize = 1_000;
+const SAID: usize = 64;
+/// How long the last words of a shell that has ended may take.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// The shells of one host.
+pub struct Shells {
+    line: String,
+    serial: u64,
+    running: LiteMap<String, Running>,
+    tell: mpsc::Sender<(u64, String, Said)>,
+    said: mpsc::Receiver<(u64, String, Said)>,
+}
+
+struct Running {
+    serial: u64,
+    deeds: mpsc::Sender<Deed>,
+    /// What is dropped with the task ends the shell.
+    task: AbortHandle,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shells {
+    /// Shells that this command line starts.
+    pub fn new(line: String) -> Shells {
+        let (tell, said) = mpsc::channel(SAID);
+        Shells { line, serial: 0, running: LiteMap::new(), tell, said }
+    }
+
+    /// Does something with the shell of a terminal. What it does not read in time is lost.
+    pub fn take(&mut self, terminal: String, deed: Deed) {
+        match deed {
+            Deed::Start { folder, size } => {
+                self.serial += 1;
+                let (deeds, to_do) = mpsc::channel(WAITING);
+                let (serial, line, tell) = (self.serial, self.line.clone(), self.tell.clone());
+                let name = terminal.clone();
+                let task = tokio::spawn(async move {
+                    let say = |said| {
+                        let told = tell.send((serial, name.clone(), said));
+                        async { told.await.is_ok() }
+                    };
+                    let code = match start(&line, folder.as_deref(), size) {
+                        Ok((process, shell)) => attend(process, shell, to_do, &say).await,
+                        Err(error) => {
+                            say(Said::Printed(format!("{error}\r\n").into_bytes())).await;
+                            Some(127)
+                        }
+                    };
+                    say(Said::Ended(code)).await;
+                });
+                let running = Running { serial, deeds, task: task.abort_handle() };
+                self.running.insert(terminal, running);
+            }
+            Deed::End => drop(self.running.remove(&terminal)),
+            deed => {
+                if let Some(running) = self.running.get(&terminal) {
+                    let _ = running.deeds.try_send(deed);
+                }
+            }
+        }
+    }
+
+    /// The next thing that a shell says, by its terminal. Waits for ever where there is none.
+    pub async fn hear(&mut self) -> (String, Said) {
+        loop {
+            // There is always a sender: our own.
+            let Some((serial, terminal, said)) = self.said.recv().await else {
+                return std::future::pending().await;
+            };
+            if self.running.get(&terminal).is_some_and(|running| running.serial == serial) {
+                if matches!(said, Said::Ended(_)) {
+                    self.running.remove(&terminal);
+                }
+                return (terminal, said);
+            }
+        }
+    }
+}
+
+fn start(line: &str, folder: Option<&str>, size: Size) -> std::io::Result<(Process, Shell)> {
+    // A folder that is not there is replaced by ours; the shell says where it is.
+    let wanted = folder.and_then(|uri| uri.strip_prefix("file://")).map(PathBuf::from);
+    let here = wanted.filter(|path| path.is_dir()).unwrap_or_else(|| PathBuf::from("."));
+    Process::with(|mark| {
+        let variables: Vec<_> = VARIABLES.iter().copied().chain([(MARK, mark)]).collect();
+        let (shell, child) = Shell::start(line, &here, &variables, (size.columns, size.rows))?;
+        Ok((child, shell))
+    })
+}
+
+/// Moves what is typed and printed until the shell ends; the code is its own, unless a signal ended it.
+async fn attend<F: Future<Output = bool>>(
+    mut process: Process,
+    shell: Shell,
+    mut deeds: mpsc::Receiver<Deed>,
+    say: &impl Fn(Said) -> F,
+) -> Option<i64> {
+    let Shell { mut reads, mut types } = shell;
+    let typing = async {
+        while let Some(deed) = deeds.recv().await {
+            match deed {
+                Deed::Type(text) => {
+                    if types.write_all(text.as_bytes()).await.is_err() {
+                        break;
+                    }
+                }
+                Deed::Resize(size) => resize(&types, size.columns, size.rows),
+                Deed::Start { .. } | Deed::End => {}
+            }
+        }
+        std::future::pending().await
+    };
+    let mut buffer = vec![0; CHUNK];
+    let running = async {
+        let mut child = std::pin::pin!(process.child().wait());
+        let mut quiet = false;
+        let status = loop {
+            tokio::select! {
+                status = &mut child => break status,
+                read = reads.read(&mut buffer), if !quiet => match read {
+                    Ok(read @ 1..) => {
+                        say(Said::Printed(buffer[..read].to_vec())).await;
+                    }
+                    _ => quiet = true,
+                },
+            }
+        };
+        while let Ok(Ok(read @ 1..)) = timeout(LAST_WORDS, reads.read(&mut buffer)).await {
+            say(Said::Printed(buffer[..read].to_vec())).await;
+        }
+        status.ok().and_then(|status| status.code()).map(i64::from)
+    };
+    tokio::select! {
+        code = running => code,
+        () = typing => None,
+    }
+}
