@@ -40,7 +40,7 @@ fn said(judged: &Judged) -> String {
 
 #[test]
 fn captures_come_to_what_is_written_beside_them() {
-    for (name, connections) in [("clean", 6), ("broken", 4)] {
+    for (name, connections) in [("clean", 7), ("broken", 4)] {
         let judged = judged(&text(&format!("{name}.jsonl")), None);
         assert_eq!(judged.connections, connections, "{name}");
         assert_eq!(judged.summary.checks.len(), checks(Standard::Acp).len());

@@ -40,10 +40,7 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::ChunksWithoutContent, trips: &["acp.wire.schema"] },
     Row { fault: Fault::NoTitle, trips: &["acp.calls.shape"] },
     Row { fault: Fault::UpdatesWithNumbers, trips: &["acp.calls.update-shape"] },
-    Row {
-        fault: Fault::OwnKinds,
-        trips: &["acp.calls.kinds", "acp/kinds/other", "acp/kinds/*", "untested:acp/reports/*"],
-    },
+    Row { fault: Fault::OwnKinds, trips: &["acp.calls.kinds", "acp/kinds/other", "acp/kinds/*"] },
     Row {
         fault: Fault::OwnStatuses,
         trips: &[
@@ -166,7 +163,6 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp.turns.*",
             "acp.terminals.*",
             "acp/*",
-            "untested:acp/reports/*",
         ],
     },
     Row { fault: Fault::AsksOutside, trips: &["acp.permission.in-turn", "acp.permission.*"] },
@@ -270,7 +266,6 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/kinds/think",
             "acp/kinds/fetch",
             "acp/kinds/switch-mode",
-            "untested:acp/reports/*",
         ],
     },
     Row { fault: Fault::TextsLost, trips: &["acp/reports/content-is-what-the-tool-said"] },

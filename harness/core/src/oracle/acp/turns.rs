@@ -91,6 +91,8 @@ impl Fold {
                 let own = calls.filter(|call| call.turn == turn.number);
                 own.for_each(|call| call.over = Some(line));
             }
+            // It was cancelled as a request: how its turn ends is open then.
+            None if turn.withdrawn => {}
             None => {
                 out.seen(Rule::CancelledOnlyThen);
                 if reason == Some("cancelled") {
