@@ -27,21 +27,19 @@ fn every_fault_is_caught(version: Version) {
     assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));
 }
 
+/// The versions whose matrix is held here.
+const HELD: [Version; 4] = [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1];
+
 #[test]
 fn every_fault_trips_what_its_row_names() {
-    every_fault_is_caught(Version::new(1, 0, 0));
+    HELD.into_iter().for_each(every_fault_is_caught);
 }
 
-#[test]
-fn every_fault_of_a_host_of_0_9_0_does() {
-    every_fault_is_caught(Version::new(0, 9, 0));
-}
-
-/// The older versions have to leave the honest host alone too.
+/// The other versions have to leave the honest host alone too.
 #[test]
 fn nothing_trips_on_the_honest_host() {
     let suite = Suite::carried();
-    for version in Protocol::known() {
+    for version in Protocol::known().iter().filter(|version| !HELD.contains(version)) {
         let matrix = play_all(&suite, *version, &[], Depth::Whole, |work| work());
         let broken = matrix.broken(&suite);
         assert!(!matrix.scenarios.is_empty(), "{version}");

@@ -25,6 +25,7 @@ use crate::wire::json::{Map, Value, json};
 use super::engine::RefHost;
 use super::fault::Fault;
 use super::{asking, mcp};
+use crate::wire::protocol::Protocol;
 
 /// Scopes of decisions, the one that counts first. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
@@ -148,8 +149,12 @@ impl RefHost {
         if !self.has(Fault::PluginsOutlive) {
             let stays = |it: &Brought| wanted.iter().any(|(client, new)| it.is(client, new));
             let gone: Vec<Brought> = known.extract_if(.., |it| !stays(it)).collect();
+            let any = !gone.is_empty();
             for it in gone {
                 self.publish(session, json!({"type": "session/customizationRemoved", "id": it.id}));
+            }
+            if any {
+                self.list_anew(session);
             }
         }
         let mut elsewhere = Vec::new();
@@ -175,6 +180,15 @@ impl RefHost {
             self.ask_for_plugin(session, &client, &source);
         }
         self.close_side_channels(session);
+    }
+
+    /// Says the whole list where there is no word for a customization that goes.
+    fn list_anew(&mut self, session: &str) {
+        let customizations = self.state(session)["customizations"].clone();
+        let action =
+            json!({"type": "session/customizationsChanged", "customizations": customizations});
+        let wordless = |it: &Protocol| it.action("session/customizationRemoved").is_none();
+        self.say_old(session, &action, wordless);
     }
 
     fn list_plugin(&mut self, session: &str, entry: Value) {

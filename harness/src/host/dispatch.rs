@@ -112,7 +112,9 @@ impl RefHost {
             return;
         }
         let creating = |session: &String| self.state(session)["lifecycle"] == "creating";
-        let early = self.chats.get(uri).is_some_and(|chat| creating(&chat.session));
+        // Without a chat yet the session itself is spoken to, where it has the turns.
+        let early =
+            self.chats.get(uri).map_or(creating(&uri.to_owned()), |it| creating(&it.session));
         if early && action_type(action) == "chat/turnStarted" && self.has(Fault::EarlyTurnsLost) {
             return;
         }

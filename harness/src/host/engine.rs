@@ -221,7 +221,7 @@ pub struct RefHost {
     /// The first snapshot ever given, which only a fault keeps.
     pub(super) frozen: Option<Value>,
     /// Every notification of the root channel, which only a fault keeps.
-    pub(super) told: Vec<Value>,
+    pub(super) told: Vec<(String, Value)>,
     /// Whose an id is, which only a fault keeps.
     pub(super) asked: LiteMap<u64, ConnId>,
     /// What clients were asked and have not answered, by the number of the request.
@@ -466,7 +466,7 @@ impl RefHost {
         };
         let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
         if self.has(Fault::NotificationsReplayed) && self.told.len() < MAX_SESSIONS {
-            self.told.push(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+            self.told.push((method.to_owned(), params.clone()));
         }
         conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
     }

@@ -110,7 +110,7 @@ impl RefHost {
         }
         if self.has(Fault::UnknownVersionAccepted) {
             let first = offers.clone().next().unwrap_or("1.0.0");
-            return Ok((first.to_owned(), self.protocol));
+            return Ok((first.to_owned(), self.protocol_spoken(params)));
         }
         let mut failure =
             Failure::named("UnsupportedProtocolVersion", "no offered version is supported");
@@ -129,7 +129,7 @@ impl RefHost {
         base.copied().and_then(Protocol::of).unwrap_or(self.protocol)
     }
 
-    /// The table of a handshake that comes to nothing, by its form: what names no channel is of the
+    /// The table of what is said before a handshake has come to something, by its form: what names no channel is of the
     /// versions that have none, what names a number of the first one.
     fn protocol_spoken(&self, params: &Value) -> &'static Protocol {
         let number = params.get("protocolVersion").is_some();
@@ -161,7 +161,7 @@ impl RefHost {
                 let known = self.clients.get(call.text("clientId"));
                 known.map_or(self.protocol, |client| self.protocol_named(&client.version))
             }
-            _ => self.protocol,
+            _ => self.protocol_spoken(call.params),
         }
     }
 
@@ -316,7 +316,13 @@ impl RefHost {
     fn announce_again(&mut self, conn: ConnId) {
         let known = self.connections.get(&conn);
         if known.is_some_and(|connection| connection.subscriptions.contains(ROOT)) {
-            let told = self.told.iter().map(|message| (conn, Frame::json(message)));
+            let told = self.told.iter();
+            let told = told.filter_map(|(method, params)| self.shaped(conn, method, params));
+            let told = told.map(|(method, params)| {
+                let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+                (conn, Frame::json(&message))
+            });
+            let told: Vec<_> = told.collect();
             self.late.extend(told);
         }
     }

@@ -96,7 +96,7 @@ impl RefHost {
     ) {
         let kind = action_type(&action).to_owned();
         let seq = self.log.advance();
-        if tamper::loses_delta(self.faults, &kind, seq) {
+        if tamper::is_lost(self.faults, &kind, seq) {
             return;
         }
         let before = (!worded.is_empty()).then(|| action.clone());
@@ -105,10 +105,9 @@ impl RefHost {
             let again = origin.map(|origin| Origin { sent: None, ..origin.clone() });
             worded = self.worded(uri, &action, again.as_ref());
         }
-        let channel = match self.chats.get(uri) {
-            Some(chat) if tamper::strays(self.faults, &kind) => chat.session.clone(),
-            _ => uri.to_owned(),
-        };
+        let above = self.chats.get(uri).map(|chat| chat.session.clone());
+        let strays = tamper::strays(self.faults, &kind);
+        let channel = above.clone().filter(|_| strays).unwrap_or_else(|| uri.to_owned());
         let mut params = Map::new();
         params.insert("channel", json!(channel));
         params.insert("action", action);
@@ -120,7 +119,10 @@ impl RefHost {
             more.insert("origin", origin);
         }
         let face = |(view, worded): (usize, Option<Worded>)| {
-            worded.and_then(|worded| self.face(view, worded, number, &more))
+            let mut worded = worded?;
+            let edge = &self.views.get(view)?.edge;
+            tamper::worded(self.faults, &kind, edge, above.as_deref(), &mut worded);
+            self.face(view, worded, number, &more)
         };
         let faces = worded.into_iter().enumerate().map(face).collect();
         let params = Value::Object(params);
@@ -307,6 +309,7 @@ impl RefHost {
             && let Some(list) = channel.state.get_mut("activeClients").and_then(Value::as_array_mut)
         {
             list.push(json!({"clientId": client, "tools": []}));
+            self.join_unheard(uri, client.as_deref());
         }
         if self.has(Fault::ReplaysBelowFromSeq) {
             let view = self.view_of(call.conn);
@@ -467,6 +470,10 @@ impl RefHost {
             for name in ["summary", "changes"] {
                 if let Some(summary) = inner.get_mut(name) {
                     self.summary_shown(view, &session, summary);
+                    let mixed = name == "changes" && self.has(Fault::ActivitiesMixed);
+                    if mixed && let Some(status) = summary["status"].as_u64() {
+                        summary["status"] = json!(status | 3);
+                    }
                     if name == "changes" && summary.as_object().is_some_and(Map::is_empty) {
                         return None;
                     }

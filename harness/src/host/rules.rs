@@ -227,7 +227,8 @@ impl Facts<'_> {
 }
 
 fn session_ready(facts: &Facts) -> Result<(), String> {
-    require(facts.session()["lifecycle"] == "ready", "the session is not ready")
+    let ready = facts.session()["lifecycle"] == "ready" || facts.host.has(Fault::ReadyHeldBack);
+    require(ready, "the session is not ready")
 }
 
 fn no_turn(facts: &Facts) -> Result<(), String> {

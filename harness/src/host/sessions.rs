@@ -322,10 +322,15 @@ impl RefHost {
 
     /// Takes a channel and its subscriptions away.
     pub(super) fn drop_channel(&mut self, uri: &str) {
-        self.channels.remove(uri);
-        self.hide(uri);
+        let kind = self.channels.remove(uri).map(|channel| channel.kind);
+        // What an agent that goes on says is the session's where turns are.
+        let heard = self.has(Fault::DisposeKeepsAgent) && kind == Some(ChannelKind::Session);
+        self.hide(uri, heard);
         for (_, connection) in &mut self.connections {
-            connection.subscriptions.remove(uri);
+            let view = connection.view.and_then(|view| self.views.get(view));
+            if !view.is_some_and(|view| view.channels.contains_key(uri)) {
+                connection.subscriptions.remove(uri);
+            }
         }
     }
 

@@ -8,7 +8,11 @@ use crate::wire::json::{Value, json};
 
 use super::fault::{Fault, FaultSet};
 use super::publish::Origin;
+use super::view::Worded;
+use crate::edge::Edge;
 use crate::model::Outcome;
+use crate::wire::channel::ROOT;
+use crate::wire::feature::Feature;
 
 /// Actions that are echoed and not stored, by fault.
 const NOT_STORED: &[(Fault, &[&str])] = &[
@@ -31,6 +35,17 @@ const NOT_STORED: &[(Fault, &[&str])] = &[
 /// The kinds of attachments that have a type. Source: MessageAttachment.
 const KINDS: &[&str] = &["simple", "embeddedResource", "resource", "annotations", "chat"];
 
+/// Faults about what a session shows of its chats.
+const ROLLED_UP: &[Fault] = &[
+    Fault::SummaryDrift,
+    Fault::SessionStatusStuck,
+    Fault::InputNeededMissing,
+    Fault::InputNeededStale,
+];
+
+const ACTIVITY: u64 = 31;
+const IN_PROGRESS: u64 = 8;
+const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
@@ -46,7 +61,7 @@ pub(super) fn reduce(
     if NOT_STORED.iter().any(lost) {
         return apply(&mut state.clone());
     }
-    let status = state.get("status").and_then(Value::as_u64).unwrap_or(0);
+    let status = status_of(state);
     let outcome = apply(state);
     if outcome != Outcome::Applied {
         return outcome;
@@ -65,12 +80,12 @@ pub(super) fn reduce(
             sort_unnamed(state, action);
         }
         "chat/turnStarted" => {
-            let after = state.get("status").and_then(Value::as_u64).unwrap_or(0);
+            let after = status_of(state);
             if faults.has(Fault::UnreadNotSet) {
-                state["status"] = json!(after | (status & IS_READ));
+                set_status(state, after | (status & IS_READ));
             }
             if faults.has(Fault::ArchivedLostOnTurn) {
-                state["status"] = json!(after & !IS_ARCHIVED);
+                set_status(state, after & !IS_ARCHIVED);
             }
         }
         "session/mcpServerStopRequested" if faults.has(Fault::SideChannelKept) => {
@@ -78,7 +93,7 @@ pub(super) fn reduce(
         }
         "chat/turnCancelled" if faults.has(Fault::HistoryUnfinished) => keep_running(state),
         "chat/inputRequested" if faults.has(Fault::WaitingUnseen) => {
-            state["status"] = json!(status);
+            set_status(state, status);
         }
         "annotations/updated" if faults.has(Fault::RangeDropped) => {
             let annotations = state.get_mut("annotations").and_then(Value::as_array_mut);
@@ -92,6 +107,11 @@ pub(super) fn reduce(
                 attachments.retain(|it| KINDS.iter().any(|kind| it["type"] == *kind));
             }
         }
+        "changeset/fileSet" if faults.has(Fault::ChangedFileTwice) => {
+            if let Some(files) = state.get_mut("files").and_then(Value::as_array_mut) {
+                files.extend(files.last().cloned());
+            }
+        }
         "chat/truncated" if faults.has(Fault::TruncationDropsOneMore) => {
             if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
                 turns.pop();
@@ -102,12 +122,58 @@ pub(super) fn reduce(
     outcome
 }
 
-/// Whether an action is applied and sent to nobody.
-pub(super) fn loses_delta(faults: FaultSet, kind: &str, seq: u64) -> bool {
-    faults.has(Fault::DeltaLost) && kind == "chat/delta" && seq.is_multiple_of(2)
+/// As [`reduce`], for a session that has its turns itself: what else a session shows of its chats is a part of its own
+/// state there.
+pub(super) fn reduce_turns(
+    faults: FaultSet,
+    kind: &str,
+    state: &mut Value,
+    action: &Value,
+    apply: impl Fn(&mut Value) -> Outcome,
+) -> Outcome {
+    let before = ROLLED_UP.iter().any(|fault| faults.has(*fault)).then(|| state["summary"].clone());
+    let outcome = reduce(faults, kind, state, action, apply);
+    let Some(before) = before.filter(|_| kind.starts_with("chat/")) else {
+        return outcome;
+    };
+    let (was, is) = (before["status"].as_u64().unwrap_or(0), status_of(state));
+    if faults.has(Fault::SummaryDrift) {
+        state["summary"] = before;
+    } else if faults.has(Fault::SessionStatusStuck) {
+        set_status(state, was);
+    } else if faults.has(Fault::InputNeededMissing) && is & ACTIVITY == INPUT_NEEDED {
+        set_status(state, is & !ACTIVITY | IN_PROGRESS);
+    } else if faults.has(Fault::InputNeededStale)
+        && (was & ACTIVITY, is & ACTIVITY) == (INPUT_NEEDED, IN_PROGRESS)
+    {
+        set_status(state, is & !ACTIVITY | INPUT_NEEDED);
+    }
+    outcome
 }
 
-/// Whether an action of a chat travels on the session's channel.
+/// The status of a chat or a session, which has it in its `summary` up to 0.4.0.
+fn status_of(state: &Value) -> u64 {
+    let holder = state.get("summary").unwrap_or(state);
+    holder.get("status").and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn set_status(state: &mut Value, status: u64) {
+    match state.get_mut("summary") {
+        Some(summary) => summary["status"] = json!(status),
+        None => state["status"] = json!(status),
+    }
+}
+
+/// Whether an action is applied and sent to nobody.
+pub(super) fn is_lost(faults: FaultSet, kind: &str, seq: u64) -> bool {
+    match kind {
+        "chat/delta" => faults.has(Fault::DeltaLost) && seq.is_multiple_of(2),
+        "root/agentsChanged" | "root/terminalsChanged" => faults.has(Fault::RootListsSilent),
+        _ => false,
+    }
+}
+
+/// Whether an action of a chat travels on the channel above.
 pub(super) fn strays(faults: FaultSet, kind: &str) -> bool {
     faults.has(Fault::WrongFamilyChannel) && matches!(kind, "chat/usage" | "chat/reasoning")
 }
@@ -121,6 +187,32 @@ pub(super) fn number(faults: FaultSet, seq: u64) -> u64 {
         return seq - 1;
     }
     if faults.has(Fault::SequenceGoesBack) { seq - 3 } else { seq }
+}
+
+/// Changes an action in the words of an older version before it goes out. `above` is the channel above its own.
+pub(super) fn worded(
+    faults: FaultSet,
+    kind: &str,
+    edge: &Edge,
+    above: Option<&str>,
+    worded: &mut Worded,
+) {
+    let timed = edge.protocol().has(Feature::TurnTimes);
+    if kind == "chat/turnComplete"
+        && !timed
+        && faults.has(Fault::ShapeMissingRequired)
+        && let Some(members) = worded.action.as_object_mut()
+    {
+        members.remove("turnId");
+    }
+    let Some(above) = above.filter(|_| strays(faults, kind)) else {
+        return;
+    };
+    let above = if edge.has_chats() { above } else { ROOT };
+    worded.channel = edge.lower_uri(above);
+    if let Some(session) = worded.action.get_mut("session") {
+        *session = json!(worded.channel);
+    }
 }
 
 /// Changes an action before it goes out.

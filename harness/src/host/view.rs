@@ -83,7 +83,11 @@ impl View {
         let before = faults.has(Fault::SnapshotStale).then(|| shown.state.clone());
         let channel = shown.kind;
         let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
-        let outcome = tamper::reduce(faults, kind, &mut shown.state, &worded.action, reduce);
+        let state = &mut shown.state;
+        let outcome = match self.edge.has_chats() || channel != ChannelKind::Session {
+            true => tamper::reduce(faults, kind, state, &worded.action, reduce),
+            false => tamper::reduce_turns(faults, kind, state, &worded.action, reduce),
+        };
         if outcome == Outcome::Applied {
             shown.stale = before;
         }
@@ -128,10 +132,22 @@ impl RefHost {
         }
     }
 
-    /// A channel is no more.
-    pub(super) fn hide(&mut self, uri: &str) {
-        for view in &mut self.views {
+    /// A channel is no more; `heard`: but where it has turns of its own.
+    pub(super) fn hide(&mut self, uri: &str, heard: bool) {
+        for view in self.views.iter_mut().filter(|view| !heard || view.edge.has_chats()) {
             view.channels.remove(uri);
+        }
+    }
+
+    /// A client is active in a session of which no view has heard it.
+    pub(super) fn join_unheard(&mut self, uri: &str, client: Option<&str>) {
+        let entry = json!({"clientId": client, "tools": []});
+        let states = self.views.iter_mut().filter_map(|view| view.channels.get_mut(uri));
+        for shown in states.filter(|shown| shown.kind == ChannelKind::Session) {
+            match shown.state.get_mut("activeClients").and_then(Value::as_array_mut) {
+                Some(list) => list.push(entry.clone()),
+                None => shown.state["activeClient"] = entry.clone(),
+            }
         }
     }
 
@@ -150,7 +166,15 @@ impl RefHost {
             }
             let key = self.key_of(view, uri)?;
             let beside = Beside { state: view.state(&key) };
-            let (channel, action) = view.edge.lower_action(&key, action, beside)?;
+            let raw = || {
+                let mut raw = self.has(Fault::NewerActionsSent).then(|| action.clone())?;
+                let channel = view.edge.lower_uri(&key);
+                if !view.edge.protocol().has(Feature::Channels) {
+                    raw["session"] = json!(channel);
+                }
+                Some((channel, raw))
+            };
+            let (channel, action) = view.edge.lower_action(&key, action, beside).or_else(raw)?;
             view.channels.contains_key(&key).then_some(Worded { key, channel, action })
         };
         self.views.iter().enumerate().map(of).collect()
@@ -161,6 +185,7 @@ impl RefHost {
         match self.chats.get(uri) {
             Some(chat) if !view.edge.has_chats() => {
                 let default = self.state(&chat.session)["defaultChat"] == *uri;
+                let default = default || self.has(Fault::DisposeKeepsAgent);
                 default.then(|| chat.session.clone())
             }
             _ => Some(uri.to_owned()),

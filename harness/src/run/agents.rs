@@ -70,7 +70,7 @@ pub fn play_all(
     suite: &Suite,
     faults: &[Fault],
     depth: Depth,
-    share: impl FnOnce(&(dyn Fn() + Sync)),
+    share: impl Fn(&(dyn Fn() + Sync)),
 ) -> Matrix<Fault> {
     let entries = playable(suite);
     let table = Table {

@@ -12,7 +12,8 @@
 //! Rows are exact for the newest version. In a version that may lack a part of the suite, a fault about that part is
 //! [`Outcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
 //! same mistake looks different where states and messages are others. The rules about checks and scenarios stand as
-//! they are, so that nothing which the version does have goes unproved.
+//! they are, so that nothing which the version does have goes unproved; what a row names kills there also if the fault is
+//! about something else.
 //!
 //! A name is an id, or ends with `*` and allows an area without proving any scenario of it.
 //! A scenario that could not be tested proves little, so it trips only a name that begins with
@@ -64,12 +65,14 @@ pub enum Depth {
 pub struct Hunt<'a> {
     wanted: Vec<&'a str>,
     depth: Depth,
+    /// Once the scenarios that are named were played, one name is enough.
+    any: bool,
 }
 
 impl Hunt<'_> {
     /// Looks at everything.
     pub fn whole() -> Self {
-        Hunt { wanted: Vec::new(), depth: Depth::Whole }
+        Hunt { wanted: Vec::new(), depth: Depth::Whole, any: false }
     }
 
     /// Plays scenarios with `one` until enough was seen.
@@ -81,7 +84,7 @@ impl Hunt<'_> {
     ) -> Tripped {
         let mut tripped = Tripped::default();
         for entry in self.order(entries) {
-            if self.is_over(&tripped) {
+            if self.is_over(&tripped, entry) {
                 break;
             }
             tripped.add(entry, &one(entry), exempt);
@@ -89,24 +92,29 @@ impl Hunt<'_> {
         tripped
     }
 
+    fn is_named(&self, entry: &Entry) -> bool {
+        self.wanted.iter().any(|name| covers(bare(name), &entry.scenario.id))
+    }
+
     /// The scenarios, in the order in which they are played.
     fn order<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
-        let named = |entry: &&Entry| {
-            let id = entry.scenario.id.as_str();
-            !self.wanted.iter().any(|name| covers(bare(name), id))
-        };
         let mut order: Vec<&Entry> = entries.iter().collect();
         if self.depth == Depth::Caught {
-            order.sort_by_key(named);
+            order.sort_by_key(|entry| !self.is_named(entry));
         }
         order
     }
 
-    /// Whether enough was seen.
-    fn is_over(&self, tripped: &Tripped) -> bool {
-        self.depth == Depth::Caught && {
-            let names: Vec<String> = tripped.names().collect();
-            self.wanted.iter().all(|name| names.iter().any(|tripped| covers(name, tripped)))
+    /// Whether enough was seen before this scenario.
+    fn is_over(&self, tripped: &Tripped, next: &Entry) -> bool {
+        if self.depth == Depth::Whole {
+            return false;
+        }
+        let names: Vec<String> = tripped.names().collect();
+        let seen = |name: &&str| names.iter().any(|tripped| covers(name, tripped));
+        match self.any && !self.is_named(next) {
+            true => self.wanted.is_empty() || self.wanted.iter().any(seen),
+            false => self.wanted.iter().all(seen),
         }
     }
 }
@@ -203,6 +211,21 @@ impl Tripped {
         }
     }
 
+    /// Adds what tripped elsewhere.
+    fn join(&mut self, other: Tripped) {
+        for (check, weight) in other.checks {
+            let known = self.checks.entry(check).or_insert(weight);
+            *known = weight.max(*known);
+        }
+        self.scenarios.extend(other.scenarios);
+        self.exercised.extend(other.exercised);
+    }
+
+    /// Whether a name of a row tripped.
+    fn has(&self, name: &str) -> bool {
+        self.names().any(|tripped| covers(name, &tripped))
+    }
+
     /// Whether nothing tripped.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.scenarios.is_empty()
@@ -224,6 +247,16 @@ pub fn covers(name: &str, tripped: &str) -> bool {
         Some(area) => tripped.strip_prefix(area).is_some_and(|rest| !rest.is_empty()),
         None => name == tripped,
     }
+}
+
+/// Does something with each of these, on as many threads as `share` has.
+fn each<T: Sync>(share: &impl Fn(&(dyn Fn() + Sync)), all: &[T], work: &(impl Fn(&T) + Sync)) {
+    let next = AtomicUsize::new(0);
+    share(&|| {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(one);
+        }
+    });
 }
 
 fn names_of<F: Planted>(names: &Names<F>, fault: F) -> &'static [&'static str] {
@@ -295,7 +328,7 @@ impl<F: Planted> Matrix<F> {
         honest: Vec<(&'static str, Tripped)>,
         faults: &[F],
         one: impl Fn(F, &Hunt<'_>) -> Tripped + Sync,
-        share: impl FnOnce(&(dyn Fn() + Sync)),
+        share: impl Fn(&(dyn Fn() + Sync)),
     ) -> Matrix<F> {
         let scenarios: Vec<String> = played.iter().map(|one| one.scenario.id.clone()).collect();
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
@@ -303,13 +336,14 @@ impl<F: Planted> Matrix<F> {
             honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
         // A scenario that this version does not have cannot be missed, nor can a check of what it does
         // not have.
+        let (partial, played) = (table.partial, scenarios.clone());
         let absent = |name: &str| {
             let id = bare(name);
-            if table.partial && checks.contains(id) {
+            if partial && checks.contains(id) {
                 return !exercised.contains(id);
             }
             suite.entries.iter().any(|one| covers(id, &one.scenario.id))
-                && !scenarios.iter().any(|scenario| covers(id, scenario))
+                && !played.iter().any(|scenario| covers(id, scenario))
         };
         let hunts: Vec<(F, Hunt<'_>)> = faults
             .iter()
@@ -317,21 +351,59 @@ impl<F: Planted> Matrix<F> {
                 let mut wanted: Vec<&str> = table.named(*fault);
                 let foreign = table.is_foreign(*fault, absent);
                 wanted.retain(|name| !foreign && !absent(name));
-                (*fault, Hunt { wanted, depth: table.depth })
+                (*fault, Hunt { wanted, depth: table.depth, any: table.partial })
             })
             .collect();
-        let next = AtomicUsize::new(0);
         let tripped: Mutex<LiteMap<F, Tripped>> = Mutex::default();
-        share(&|| {
-            while let Some((fault, hunt)) = hunts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let one = one(*fault, hunt);
-                tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
-            }
+        each(&share, &hunts, &|(fault, hunt)| {
+            let one = one(*fault, hunt);
+            tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
         });
         let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let outcome = |(fault, one)| Outcome::of(fault, &table, one, absent);
-        let outcomes = tripped.into_iter().map(outcome).collect();
-        Matrix { honest, outcomes, scenarios, table }
+        let outcomes = tripped.into_iter();
+        let outcomes =
+            outcomes.map(|(fault, one)| Outcome::of(fault, &table, one, absent)).collect();
+        let mut matrix = Matrix { honest, outcomes, scenarios, table };
+        if matrix.table.partial && matrix.table.depth == Depth::Caught && matrix.is_whole() {
+            matrix.look_again(one, share, &absent);
+        }
+        matrix
+    }
+
+    /// Where a part of a row is enough for a fault, some names have not been looked for. Each that nothing has
+    /// killed yet is looked for alone, with one fault after another whose row has it, also with those that are
+    /// about something else.
+    fn look_again(
+        &mut self,
+        one: impl Fn(F, &Hunt<'_>) -> Tripped + Sync,
+        share: impl Fn(&(dyn Fn() + Sync)),
+        absent: &impl Fn(&str) -> bool,
+    ) {
+        let scenarios = self.scenarios_alive().into_iter().map(str::to_owned);
+        let alive: Vec<String> =
+            self.checks_alive().into_iter().map(str::to_owned).chain(scenarios).collect();
+        let found: Mutex<Vec<(usize, Tripped)>> = Mutex::default();
+        each(&share, &alive, &|name| {
+            for (place, outcome) in self.outcomes.iter().enumerate() {
+                let Some(named) = outcome.named.iter().find(|named| bare(named) == name) else {
+                    continue;
+                };
+                let wanted = vec![*named];
+                let hunt = Hunt { wanted, depth: Depth::Caught, any: false };
+                let tripped = one(outcome.fault, &hunt);
+                if tripped.has(named) {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push((place, tripped));
+                    return;
+                }
+            }
+        });
+        for (place, tripped) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(outcome) = self.outcomes.get_mut(place) {
+                let mut all = std::mem::take(&mut outcome.tripped);
+                all.join(tripped);
+                *outcome = Outcome::of(outcome.fault, &self.table, all, absent);
+            }
+        }
     }
 
     /// Whether a row names it by its very name, and it tripped there.

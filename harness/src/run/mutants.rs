@@ -104,7 +104,7 @@ pub fn play_all(
     version: Version,
     faults: &[Fault],
     depth: Depth,
-    share: impl FnOnce(&(dyn Fn() + Sync)),
+    share: impl Fn(&(dyn Fn() + Sync)),
 ) -> Matrix<Fault> {
     let entries = playable(suite, version);
     let started = playable_with(suite, version, Mode::Acp);

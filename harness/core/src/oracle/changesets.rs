@@ -9,6 +9,7 @@ use litemap::LiteMap;
 
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
+use crate::wire::feature::Feature;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
@@ -146,6 +147,10 @@ fn recomputing(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
+    // Before enumerations could grow nothing told what is computed anew from what is computed at first.
+    if !cx.here().and_then(|conn| conn.protocol).is_some_and(|it| it.has(Feature::OpenEnums)) {
+        return;
+    }
     out.seen(Rule::ChangesetKept);
     if text(&fold.state, "status") == Some("recomputing") {
         let message = format!(

@@ -47,8 +47,12 @@ fn all(cx: &Context, items: &[Value], out: &mut Sink) {
     if items.is_empty() {
         return;
     }
-    out.seen(Rule::CustomizationIds);
-    let ids = items.iter().flat_map(with_children).filter_map(|item| text(item, "id"));
+    let mut ids =
+        items.iter().flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
+    // References by URI, as they were before 0.2.0, have none.
+    if ids.peek().is_some() {
+        out.seen(Rule::CustomizationIds);
+    }
     if let Some(id) = repeated_text(ids) {
         let message = format!("expected the ids of customizations to differ, found `{id}` twice");
         out.broken(Rule::CustomizationIds, message, &[cx.now.line]);

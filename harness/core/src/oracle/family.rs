@@ -123,6 +123,13 @@ impl<'a> Family<'a> {
         uris.filter_map(|uri| Some((uri, followed_chat(cx, uri)?)))
     }
 
+    /// The states that have turns: of the chats of its catalogue that somebody listens to and, before there were
+    /// chats, its own.
+    pub(super) fn with_turns(&self, cx: &'a Context) -> impl Iterator<Item = (&'a str, &'a Fold)> {
+        let own = self.fold.state.get("turns").map(|_| (self.uri, self.fold));
+        self.chats(cx).chain(own)
+    }
+
     /// The lines that its state was read from.
     pub(super) fn lines(&self) -> [u64; 2] {
         [self.fold.base_line, self.fold.last_line]

@@ -252,10 +252,12 @@ fn drains(cx: &Context, family: &Family<'_>, out: &mut Sink) {
     if text(&family.fold.state, "lifecycle") != Some("ready") {
         return;
     }
-    for (uri, chat) in family.chats(cx) {
+    for (uri, chat) in family.with_turns(cx) {
         let state = &chat.state;
         let last = list(state, "turns").last().and_then(|turn| text(turn, "state"));
-        let bits = state.get("status").and_then(Value::as_u64).unwrap_or_default();
+        // Up to 0.4.0 the status of a session is in its `summary`.
+        let holder = given(state, "summary").unwrap_or(state);
+        let bits = holder.get("status").and_then(Value::as_u64).unwrap_or_default();
         let idle = given(state, "activeTurn").is_none() && bits & ACTIVITY_MASK == IDLE;
         let open = bits & IS_ARCHIVED == 0 && last.is_none_or(|state| state == "complete");
         let Some(first) = list(state, "queuedMessages").first().filter(|_| idle && open) else {

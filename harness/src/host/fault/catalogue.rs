@@ -22,7 +22,8 @@ faults! {
     ReplaysBelowFromSeq = "replays-below-from-seq",
         "After a snapshot the last envelope that it already holds is sent again.";
     WrongFamilyChannel = "wrong-family-channel",
-        "`chat/usage` and `chat/reasoning` travel on the session's channel.";
+        "`chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are \
+         the session's.";
     DeltaLost = "delta-lost",
         "About every other text delta is applied and sent to nobody.";
     EchoTwice = "echo-twice",
@@ -190,7 +191,7 @@ faults! {
     ChatRemovedSilent = "chat-removed-silent",
         "A disposed chat stays in the session's catalog.";
     SummaryDrift = "summary-drift",
-        "The session's catalog does not follow its chats.";
+        "The session's catalog, or before there was one its summary, does not follow its chats.";
     SessionStatusStuck = "session-status-stuck",
         "A session's status does not follow its chats.";
     InputNeededStale = "input-needed-stale",
@@ -264,7 +265,7 @@ faults! {
     NewerActionsSent = "newer-actions-sent",
         "Actions that a connection's version does not know are sent to it.";
     ShapeMissingRequired = "shape-missing-required",
-        "`chat/turnComplete` lacks its duration.";
+        "`chat/turnComplete` lacks its duration, or its turn where turns have none.";
     ShapeWrongType = "shape-wrong-type",
         "The `turnId` of text deltas is a number.";
     NullOptional = "null-optional",
@@ -362,7 +363,7 @@ faults! {
     WaitingUnseen = "waiting-unseen",
         "A chat that asks a question does not say in its status that it waits.";
     ActivitiesMixed = "activities-mixed",
-        "The catalog gives chats the activities Idle and Error at once.";
+        "The catalog gives chats, and what is told of sessions gives these, the activities Idle and Error at once.";
     InputNeededStripped = "input-needed-stripped",
         "A session repeats the questions of its chats without their text.";
     DefaultChatUnknown = "default-chat-unknown",
@@ -682,5 +683,7 @@ faults! {
     CronAnything = "cron-anything", "A schedule with any expression is taken.";
     UnknownKindsDropped = "unknown-kinds-dropped", "Attachments of kinds that are not known are left out.";
     ExtensionsNeeded = "extensions-needed", "A session is archived for clients with an extension of the host's own alone.";
+    RootListsSilent = "root-lists-silent",
+        "Nobody hears of a change in the root's lists of agents and terminals.";
     ConditionsRepeat = "conditions-repeat", "An automation may end twice for the same reason.";
 }

@@ -35,5 +35,10 @@ pub const ROWS: &[(Fault, &[&str])] = &[
     (Fault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
     (Fault::ConfigNotMerged, &["early/configuration-is-resolved"]),
     (Fault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
+    (Fault::EarlyTurnsLost, &["early/a-turn-before-the-session-is-ready"]),
+    (Fault::RootListsSilent, &["early/agents-are-told-anew"]),
+    (Fault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),
+    (Fault::PluginsOutlive, &["early/a-clients-plugin-is-told"]),
+    (Fault::WrongErrorCode, &["early/files-are-read-and-written"]),
     (Fault::SessionNeverReady, &["sessions/a-creation-can-fail"]),
 ];

@@ -490,6 +490,14 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
+        Fault::RootListsSilent,
+        &[
+            "terminal.listed",
+            "reconnect/every-channel-comes-back",
+            "terminals/made-listed-and-disposed",
+        ],
+    ),
+    row(
         Fault::WrongErrorCode,
         &[
             "mcp/*",
