@@ -3,13 +3,14 @@
 //!
 //! Knows: the tables, what values actions like to have. Never knows: what is legal; the stage does.
 //!
-//! Start at [`dispatch`] and [`DEVIATIONS`].
+//! Start at [`dispatch`].
 
-use crate::reducers::aim::{Targets, is_reference};
+use crate::reducers::aim::Targets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Dispatch;
 
+use super::deviate::DEVIATIONS;
 use super::draw::{Came, Draw};
 use super::rules::UNKNOWN_CHANNELS;
 
@@ -20,141 +21,19 @@ const DEVIANT: usize = 35;
 
 /// An action about to be dispatched.
 pub struct Bid {
-    by: String,
-    client: String,
-    uri: String,
-    kind: ChannelKind,
-    state: Value,
-    action: Value,
+    /// Who sends it.
+    pub by: String,
+    /// The id of that client.
+    pub client: String,
+    /// The channel.
+    pub uri: String,
+    /// What the channel is.
+    pub kind: ChannelKind,
+    /// The channel's state.
+    pub state: Value,
+    /// The action itself.
+    pub action: Value,
 }
-
-/// How an action goes beside what is legal.
-type Deviate = fn(&mut Draw, &mut Bid) -> Option<()>;
-
-/// Every deviation, under its name.
-pub const DEVIATIONS: &[(&str, Deviate)] = &[
-    ("wrong-time", |draw, bid| {
-        let name = bid.action["type"].as_str()?.to_owned();
-        bid.action = drawn(draw, bid, &name)?;
-        Some(())
-    }),
-    ("wrong-owner", |draw, bid| {
-        let others: Vec<String> = draw.present().into_iter().filter(|it| *it != bid.by).collect();
-        let other = draw.dice.pick(&others)?.clone();
-        (bid.by, _) = (other.clone(), draw.connection(&other)?);
-        Some(())
-    }),
-    ("other-identity", |draw, bid| {
-        let others: Vec<String> = draw.present().into_iter().filter(|it| *it != bid.by).collect();
-        let (other, _) = draw.connection(draw.dice.clone().pick(&others)?)?;
-        let own = bid.client.clone();
-        replace(&mut bid.action, &mut |name, value| {
-            (name == "clientId" && *value == *own).then(|| json!(other))
-        });
-        Some(())
-    }),
-    ("wrong-turn", |draw, bid| {
-        let turns = bid.state["turns"].as_array().cloned().unwrap_or_default();
-        let other = draw.dice.pick(&turns).map(|turn| turn["id"].clone());
-        bid.action.get("turnId")?;
-        bid.action["turnId"] = other.unwrap_or_else(|| json!("no-turn"));
-        Some(())
-    }),
-    ("unknown-id", |draw, bid| {
-        let members = bid.action.as_object()?;
-        let names: Vec<String> =
-            members.keys().filter(|it| is_reference(it)).map(ToString::to_string).collect();
-        let name = draw.dice.pick(&names)?;
-        bid.action[name.as_str()] = json!("nothing");
-        Some(())
-    }),
-    ("wrong-channel", |draw, bid| {
-        let all: Vec<_> =
-            draw.stage().host().channels().map(|(uri, kind, _)| (uri.to_owned(), kind)).collect();
-        let same: Vec<_> = all.iter().filter(|row| row.1 == bid.kind && row.0 != bid.uri).collect();
-        let other = match draw.dice.pick(&same) {
-            Some(same) if draw.dice.chance(50) => (*same).clone(),
-            _ => draw.dice.pick(&all)?.clone(),
-        };
-        (bid.uri, bid.kind) = other;
-        Some(())
-    }),
-    ("unknown-channel", |draw, bid| {
-        const NOWHERE: [&str; 4] =
-            ["ahp-session:/nowhere", "ahp-chat:/nowhere", "ahp-terminal:/nowhere", "x-other:/"];
-        bid.uri = (*draw.dice.pick(&NOWHERE)?).to_owned();
-        Some(())
-    }),
-    ("malformed", |draw, bid| {
-        let mut action = bid.action.clone();
-        draw.sample(false, |sampler| sampler.spoil(&mut action)).then_some(())?;
-        bid.action = action;
-        Some(())
-    }),
-    ("unknown-action", |_, bid| {
-        let family = bid.kind.family();
-        bid.action["type"] = json!(format!("{family}/xLater"));
-        Some(())
-    }),
-    ("host-only", |draw, bid| {
-        let rows = draw.protocol.actions();
-        let rows = rows.filter(|row| row.channel == bid.kind && row.dispatch == Dispatch::Host);
-        let names: Vec<String> = rows.map(|row| row.action_type.clone()).collect();
-        let name = draw.dice.pick(&names)?.clone();
-        bid.action = drawn(draw, bid, &name)?;
-        Some(())
-    }),
-    ("extended", |_, bid| {
-        bid.action["x-fuzz"] = json!({"any": [1, null]});
-        Some(())
-    }),
-    ("wrong-kind-of-message", |_, bid| {
-        let member = ["message", "draft"].into_iter().find(|it| bid.action.get(it).is_some())?;
-        bid.action[member] = json!({"text": "not yours", "origin": {"kind": "agent"}});
-        Some(())
-    }),
-    ("used-id", |draw, bid| {
-        let turns = bid.state["turns"].as_array().cloned().unwrap_or_default();
-        bid.action.get("startedAt")?;
-        bid.action["turnId"] = draw.dice.pick(&turns)?["id"].clone();
-        Some(())
-    }),
-    ("nothing-queued", |_, bid| {
-        bid.action.get("startedAt")?;
-        bid.action["queuedMessageId"] = json!("nothing");
-        Some(())
-    }),
-    ("unanswered", |draw, bid| {
-        bid.action.get("response")?;
-        bid.action["response"] = json!("accept");
-        drop_member(&mut bid.action, "answers");
-        let _ = draw;
-        Some(())
-    }),
-    ("unfit-answer", |_, bid| {
-        bid.action.get("questionId")?;
-        let boolean = bid.action["answer"]["value"]["kind"] == "boolean";
-        let value = match boolean {
-            true => json!({"kind": "number", "value": 3}),
-            false => json!({"kind": "boolean", "value": true}),
-        };
-        bid.action["answer"] = json!({"state": "submitted", "value": value});
-        Some(())
-    }),
-    ("unfit-decision", |draw, bid| {
-        bid.action.get("approved")?;
-        match draw.dice.below(2) {
-            0 => bid.action["selectedOptionId"] = json!("not-offered"),
-            _ => bid.action["editedToolInput"] = json!("something else"),
-        }
-        Some(())
-    }),
-    ("no-time", |_, bid| {
-        bid.action.get("startedAt")?;
-        bid.action["startedAt"] = json!("yesterday");
-        Some(())
-    }),
-];
 
 /// Dispatches an action on a channel of one of these kinds. Says what was dispatched, how it deviated and
 /// what came of it.
@@ -318,7 +197,7 @@ fn hearers(draw: &Draw, uri: &str) -> Vec<String> {
 }
 
 /// An action of a type, aimed at the state of the channel.
-fn drawn(draw: &mut Draw, bid: &Bid, name: &str) -> Option<Value> {
+pub fn drawn(draw: &mut Draw, bid: &Bid, name: &str) -> Option<Value> {
     let plain = draw.dice.chance(35);
     let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
     Targets::of(&bid.state).aim(&mut draw.dice, &mut action);
@@ -361,7 +240,39 @@ const FITS: &[(&str, Fit)] = &[
     ("chat/turnCancelled", |_, _, action| action["duration"] = json!(7)),
     ("chat/pendingMessageSet", |draw, _, action| {
         if draw.dice.chance(75) {
-            action["id"] = json!(format!("q{}", draw.number()));
+            // Not in the order in which they come.
+            let first = draw.dice.pick(&["q", "a", "z"]).copied().unwrap_or_default();
+            action["id"] = json!(format!("{first}{}", draw.number()));
+        }
+    }),
+    ("chat/pendingMessageRemoved", |draw, bid, action| {
+        let held = |name: &str| bid.state[name].as_array().cloned().unwrap_or_default();
+        let mut all: Vec<(&str, Value)> =
+            held("queuedMessages").into_iter().map(|it| ("queued", it["id"].clone())).collect();
+        if bid.state["steeringMessage"].is_object() {
+            all.push(("steering", bid.state["steeringMessage"]["id"].clone()));
+        }
+        if let Some((kind, id)) = draw.dice.pick(&all) {
+            (action["kind"], action["id"]) = (json!(kind), id.clone());
+        }
+    }),
+    ("chat/queuedMessagesReordered", |draw, bid, action| {
+        let held = bid.state["queuedMessages"].as_array().cloned().unwrap_or_default();
+        let mut left: Vec<Value> = held.into_iter().map(|it| it["id"].clone()).collect();
+        let mut order = Vec::new();
+        while !left.is_empty() && draw.dice.chance(75) {
+            order.push(left.remove(draw.dice.below(left.len())));
+        }
+        if draw.dice.chance(25) {
+            order.push(json!("never-was"));
+        }
+        action["order"] = json!(order);
+    }),
+    ("changeset/filesReviewChanged", |draw, bid, action| {
+        let files = bid.state["files"].as_array().cloned().unwrap_or_default();
+        if let Some(file) = draw.dice.pick(&files) {
+            action["files"] = json!([file["id"].clone()]);
+            action["reviewed"] = json!(draw.dice.chance(75));
         }
     }),
     ("chat/toolCallConfirmed", |draw, bid, action| {
@@ -415,8 +326,17 @@ const FITS: &[(&str, Fit)] = &[
     ("session/configChanged", configured),
     ("root/configChanged", configured),
     ("terminal/input", |draw, _, action| {
-        const TYPED: &[&str] =
-            &["echo one\r", "ls\recho two\r", "échø 𝄞\r", "half", "half \rand", "exit\r"];
+        const TYPED: &[&str] = &[
+            "echo one\r",
+            "ls\recho two\r",
+            "échø 𝄞\r",
+            "half",
+            "half \rand",
+            "exit\r",
+            "echo a$((1+2))b\r",
+            "stty size\r",
+            "stty size\r",
+        ];
         action["data"] = json!(draw.dice.pick(TYPED));
     }),
     ("terminal/claimed", |_, bid, action| {
@@ -473,12 +393,14 @@ const FITS: &[(&str, Fit)] = &[
         action["range"] =
             json!({"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 5}});
     }),
-    ("terminal/resized", |_, _, action| {
-        (action["cols"], action["rows"]) = (json!(80), json!(24));
+    ("terminal/resized", |draw, _, action| {
+        (action["cols"], action["rows"]) =
+            (json!(80 + draw.dice.below(3)), json!(24 + draw.dice.below(3)));
     }),
 ];
 
-fn drop_member(action: &mut Value, name: &str) {
+/// Takes a member of an action away.
+pub fn drop_member(action: &mut Value, name: &str) {
     if let Some(members) = action.as_object_mut() {
         members.remove(name);
     }
@@ -490,6 +412,10 @@ pub fn plugin(draw: &mut Draw) -> Value {
     let readable = draw.dice.chance(80);
     let folder = if readable { "virtual:/plugins" } else { "virtual:/nowhere" };
     let uri = format!("{folder}/p{number}");
+    if draw.dice.chance(35) {
+        // What is in it has to be read from where it is.
+        return json!({"type": "plugin", "id": format!("p{number}"), "uri": uri, "name": "Plugin"});
+    }
     json!({
         "type": "plugin", "id": format!("p{number}"), "uri": uri, "name": "Plugin",
         "enablement": [{"kind": "session", "enabled": true}, {"kind": "global", "enabled": true}],
@@ -545,7 +471,7 @@ fn definition(draw: &mut Draw) -> Value {
         "session": {}, "enabled": draw.dice.chance(50), "triggers": [],
     });
     if draw.dice.chance(50) {
-        definition["x-kept"] = json!({"by": "hosts"});
+        definition["_meta"] = json!({"x-fuzz/kept": "by hosts"});
     }
     if draw.dice.chance(30) {
         definition["disableConditions"] = json!([{"kind": "afterRuns", "max": 2}]);

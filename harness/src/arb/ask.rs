@@ -13,7 +13,7 @@ use crate::wire::json::{Value, json};
 use super::act::{FOLDERS, Told, replace};
 use super::draw::{Came, Draw};
 use super::files::{FILES, OWN, file, has_folder};
-use super::names::Names;
+use super::observe::look;
 use super::rules;
 
 /// Methods about files.
@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
         if draw.dice.chance(8) {
             new["provider"] = json!("no-such-provider");
         } else if draw.taste.reference
-            && draw.dice.chance(if draw.focus == "token" { 80 } else { 10 })
+            && draw.dice.chance(if ["token", "provider"].contains(&draw.focus) { 80 } else { 10 })
         {
             new["provider"] = provider(draw);
         }
@@ -141,6 +141,9 @@ const ROWS: &[Row] = &[
         *params = json!({"claim": {"kind": "client", "clientId": client}});
         if draw.dice.chance(30) {
             params["name"] = json!("shell");
+        }
+        if draw.dice.chance(30) {
+            (params["cols"], params["rows"]) = (json!(91), json!(23));
         }
         if draw.dice.chance(12) {
             let others: Vec<String> =
@@ -227,7 +230,8 @@ fn provider(draw: &mut Draw) -> Value {
     let agents = agents(draw);
     let protected: Vec<Value> =
         agents.iter().filter(|it| it["protectedResources"].is_array()).cloned().collect();
-    let from = if draw.dice.chance(80) { &protected } else { &agents };
+    let asked = draw.dice.chance(80) && draw.focus != "provider";
+    let from = if asked { &protected } else { &agents };
     draw.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
 }
 
@@ -348,6 +352,7 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
         "createChat" => announced(draw),
+        "authenticate" => expires(draw),
         "createResourceWatch" => {
             draw.bind_result(result);
             let watches = draw.channels(ChannelKind::ResourceWatch);
@@ -365,10 +370,18 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
         "listSessions" if paged(draw) => {}
         "listSessions" => {
             let items = result["items"].as_array().cloned().unwrap_or_default();
-            let listed = items.iter().filter_map(|item| names.symbolic(&item["resource"]));
-            let listed: Vec<Value> = listed.map(|uri| json!({"resource": uri})).collect();
+            let shown = |item: &Value| {
+                let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
+                // How much was changed is as certain as the files are.
+                let changes = item.get("changes").filter(|_| draw.taste.reference);
+                if let Some(changes) = changes {
+                    shown["changes"] = changes.clone();
+                }
+                Some(shown)
+            };
+            let listed: Vec<Value> = items.iter().filter_map(shown).collect();
             draw.wants(json!({"items": {"$contains": listed}}));
-            let step = draw.steps.last_mut().and_then(super::draft::members_mut);
+            let step = draw.asked().and_then(super::draft::members_mut);
             if let Some(members) = step.filter(|it| it.contains_key("rule")) {
                 members.insert("rule", json!("root.listSessions.contains-created"));
             }
@@ -377,15 +390,20 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
     }
 }
 
+/// The last request.
+fn request(draw: &Draw) -> Option<&Value> {
+    draw.steps.iter().rev().find_map(|step| step.get("request"))
+}
+
 /// Whether the last request is about a file that nobody else knows.
 fn own(draw: &Draw) -> bool {
-    let uri = draw.steps.last().and_then(|step| step.pointer("/request/params/uri"));
+    let uri = request(draw).map(|it| &it["params"]["uri"]);
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
 /// A chat is in the session's catalogue before whoever made it hears that it was made.
 fn announced(draw: &mut Draw) {
-    let Some(request) = draw.steps.last().and_then(|step| step.get("request")).cloned() else {
+    let Some(request) = request(draw).cloned() else {
         return;
     };
     let (by, params) = (request["by"].as_str().unwrap_or_default(), &request["params"]);
@@ -397,6 +415,13 @@ fn announced(draw: &mut Draw) {
         |uri: &str| draw.stage().client(by).is_some_and(|(client, _)| client.is_subscribed(uri));
     let followed = uri.is_some_and(follows);
     if followed {
+        // It must not come behind the answer.
+        let never = json!({"never": {
+            "at": by, "type": "session/chatAdded", "channel": session,
+            "where": {"action": {"summary": {"resource": chat}}},
+            "rule": "chat.create.added-before-response",
+        }});
+        draw.behind_request(vec![never, json!({"barrier": {"by": by}})]);
         draw.put(json!({"mirror": {
             "at": by, "of": session, "state": {"chats": {"$contains": [{"resource": chat}]}},
             "rule": "chat.create.added-before-response",
@@ -408,9 +433,35 @@ fn announced(draw: &mut Draw) {
     }
 }
 
+/// That a token ends is told to who brought it, and to nobody else.
+fn expires(draw: &mut Draw) {
+    let Some(request) = request(draw).cloned() else {
+        return;
+    };
+    if request["params"].get("expiresIn").is_none() {
+        return;
+    }
+    let brought = |by: &String| {
+        let requests = draw.steps.iter().filter_map(|step| step.get("request"));
+        requests.into_iter().any(|it| it["method"] == "authenticate" && it["by"] == by.as_str())
+    };
+    let others: Vec<String> = draw.present().into_iter().filter(|it| !brought(it)).collect();
+    if others.is_empty() {
+        return;
+    }
+    draw.put(json!({"never": {
+        "at": others.clone(), "method": "auth/required", "rule": "auth.notification.audience",
+    }}));
+    draw.put(json!({"rest": {"for": "1500ms"}}));
+    for by in others {
+        draw.put(json!({"barrier": {"by": by}}));
+    }
+}
+
 fn paged(draw: &Draw) -> bool {
-    let params = draw.steps.last().and_then(|step| step.pointer("/request/params"));
-    params.is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
+    request(draw)
+        .map(|it| &it["params"])
+        .is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
 }
 
 /// The channel of a request, and its state where it has one.
@@ -544,6 +595,11 @@ pub fn subscribe(draw: &mut Draw) -> Option<Told> {
             let uri = draw.dice.pick(&held)?.clone();
             let channel = draw.named(&json!(uri))?;
             draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
+            let stays = draw.stage().host().channels().any(|(known, ..)| known == uri);
+            if all.contains(&uri) && !stays && draw.dice.chance(70) {
+                // Nobody else listened, so that it is gone.
+                return subscription(draw, &by, &uri, "unknown-channel");
+            }
             return Some(("unsubscribe".to_owned(), "legal", Came::Nothing));
         }
         2 => {
@@ -590,107 +646,4 @@ fn subscription(draw: &mut Draw, by: &str, uri: &str, deviation: &'static str) -
         draw.wants(json!({"snapshot": {"resource": channel}}));
     }
     Some(("subscribe".to_owned(), deviation, came))
-}
-
-/// Looks at a channel as somebody who comes late.
-pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
-    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
-    let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
-    let channel = draw.named(&json!(uri))?;
-    let found = draw.stage().host().channels().find(|(known, ..)| *known == uri);
-    let (kind, state) = match found {
-        Some((_, kind, state)) => (Some(kind), state.clone()),
-        None => (None, Value::Null),
-    };
-    let shown = told_state(draw, kind, &channel, &state);
-    draw.act(
-        json!({"snapshot": {"of": channel, "state": shown, "rule": "subscribe.late-joiner-state"}}),
-        |_, _| None,
-    )?;
-    Some(("snapshot".to_owned(), "legal", Came::Result(Value::Null)))
-}
-
-/// What of a state clients have decided: a host has no choice there. Ids that nobody knows yet are named.
-fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state: &Value) -> Value {
-    let names = draw.names();
-    let mut number = draw.number();
-    let mut fresh = |_: &str| {
-        number += 1;
-        format!("found{number}")
-    };
-    let mut shown = names.binding("", state, &mut fresh).unwrap_or_else(|| json!({}));
-    draw.skip_to(number);
-    if draw.is_quiet()
-        && let Some(kind) = kind
-    {
-        let mut shows = rules::shown(kind);
-        let more = if draw.taste.reference { rules::shown_by_reference(kind) } else { json!({}) };
-        for (name, more) in more.as_object().into_iter().flatten() {
-            shows[&**name] = more.clone();
-        }
-        let told = project(&names, state, &shows).unwrap_or_else(|| json!({}));
-        for (name, value) in told.as_object().into_iter().flatten() {
-            // A list in which something is named stays as it is.
-            if shown.get(name).is_none() {
-                shown[&**name] = value.clone();
-            }
-        }
-    }
-    let accepted = draw.steps.iter().filter_map(|step| step.get("dispatch"));
-    let accepted = accepted.filter(|it| it["channel"] == *channel && it.get("accept").is_some());
-    for action in accepted.map(|it| &it["action"]) {
-        for (name, value) in action.as_object().into_iter().flatten() {
-            let held = state.get(name).and_then(|held| names.symbolic(held));
-            if held.as_ref() == Some(value) {
-                shown[&**name] = value.clone();
-            }
-        }
-        for (name, value) in action["config"].as_object().into_iter().flatten() {
-            if state["config"]["values"].get(name) == Some(value) {
-                shown["config"]["values"][&**name] = value.clone();
-            }
-        }
-    }
-    shown
-}
-
-/// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
-fn project(names: &Names, value: &Value, spec: &Value) -> Option<Value> {
-    match spec {
-        Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),
-        Value::Array(items) => {
-            let spec = items.first()?;
-            let all = value.as_array()?;
-            let shown: Vec<Value> = all
-                .iter()
-                .map(|item| project(names, item, spec).unwrap_or(json!("$present")))
-                .collect();
-            Some(json!(shown))
-        }
-        Value::Object(members) => {
-            if let Some(inner) = members.get("$or") {
-                let shown = project(names, value, inner);
-                return Some(if value.is_null() { json!("$absent") } else { shown? });
-            }
-            if let Some(inner) = members.get("$contains") {
-                let all = value.as_array()?;
-                let spec = inner.get(0)?;
-                let shown: Vec<Value> =
-                    all.iter().filter_map(|item| project(names, item, spec)).collect();
-                return (!shown.is_empty()).then(|| json!({"$contains": shown}));
-            }
-            let mut shown = json!({});
-            for (name, spec) in members {
-                let or_none = spec.get("$or").is_some();
-                let held = value.get(name).unwrap_or(&Value::Null);
-                if (or_none || !held.is_null())
-                    && let Some(inner) = project(names, held, spec)
-                {
-                    shown[&**name] = inner;
-                }
-            }
-            (shown != json!({})).then_some(shown)
-        }
-        _ => None,
-    }
 }

@@ -83,6 +83,8 @@ pub struct Draw {
     pub broken: bool,
     /// What scripts and files are mostly about: a part of their text.
     pub focus: &'static str,
+    /// Words that were said, each once.
+    pub words: Vec<String>,
     /// Every channel that there ever was.
     pub known: Vec<String>,
     /// What the target can be asked for.
@@ -104,6 +106,7 @@ impl Draw {
             fresh: 0,
             broken: false,
             focus: "",
+            words: Vec::new(),
             known: Vec::new(),
             taste,
             seed,
@@ -113,6 +116,13 @@ impl Draw {
     /// A word of this conversation alone.
     pub fn tag(&self) -> String {
         format!("{:06x}", self.seed & 0xff_ffff)
+    }
+
+    /// A word that nobody has said before.
+    pub fn word(&mut self) -> String {
+        let word = format!("{}-{}", self.tag(), self.words.len());
+        self.words.push(word.clone());
+        word
     }
 
     /// A number that no name has yet.
@@ -242,15 +252,26 @@ impl Draw {
         members.insert("rule", json!(rule));
     }
 
-    /// Adds a pattern to what the last step wants as its result.
+    /// The last request or subscription: what it set in motion may have been waited for behind it.
+    pub fn asked(&mut self) -> Option<&mut Value> {
+        self.steps.iter_mut().rev().find(|it| is_asked(it))
+    }
+
+    /// Puts steps behind the last request that change nothing on the stage.
+    pub fn behind_request(&mut self, steps: Vec<Value>) {
+        let at = self.steps.iter().rposition(is_asked).map_or(self.steps.len(), |at| at + 1);
+        self.steps.splice(at..at, steps);
+    }
+
+    /// Adds a pattern to what the last request wants as its result.
     pub fn wants(&mut self, pattern: Value) {
-        let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
+        let Some(members) = self.asked().and_then(members_mut) else { return };
         if members.get("rule").is_some() && members.get("result").is_some() {
             members.insert("result", pattern);
         }
     }
 
-    /// Names what the result of the last step is the first to say.
+    /// Names what the result of the last request is the first to say.
     pub fn bind_result(&mut self, result: &Value) {
         let names = self.names();
         let mut number = self.fresh;
@@ -261,14 +282,11 @@ impl Draw {
         let found = names.binding("", result, &mut fresh);
         self.fresh = number;
         let Some(found) = found else { return };
-        let Some(step) = self.steps.pop() else { return };
-        let mut step = step;
-        if let Some(members) = members_mut(&mut step) {
+        if let Some(members) = self.asked().and_then(members_mut) {
             members.remove("error");
             members.insert("result", found.clone());
+            self.stage.learn(&found, result);
         }
-        self.stage.learn(&found, result);
-        self.steps.push(step);
     }
 
     /// Numbers up to this one are taken.
@@ -359,7 +377,10 @@ impl Draw {
     /// What tells a message from others, and what the reference host alone says just so.
     fn told(&self, value: &Value, names: &Names) -> Value {
         let mut told = telling(value, names);
-        for member in ["data", "commandLine"].into_iter().filter(|_| self.taste.reference) {
+        for member in ["data", "commandLine", "invocationMessage"]
+            .into_iter()
+            .filter(|_| self.taste.reference)
+        {
             let text = value.get(member).filter(|it| it.is_string());
             if let Some(text) = text.and_then(|text| names.symbolic(text)) {
                 told[member] = text;
@@ -423,6 +444,10 @@ impl Draw {
     }
 }
 
+fn is_asked(step: &Value) -> bool {
+    step.get("request").is_some() || step.get("subscribe").is_some()
+}
+
 /// Adds the members of one object to another, and inside of those that both have.
 fn merge(value: &mut Value, more: &Value) {
     for (name, more) in more.as_object().into_iter().flatten() {
@@ -441,7 +466,7 @@ fn named_as(message: &Message) -> &str {
 
 /// What tells a message from others of its kind: the ids that have names, and what was decided.
 fn telling(value: &Value, names: &Names) -> Value {
-    const TELLING: [&str; 10] = [
+    const TELLING: [&str; 11] = [
         "turnId",
         "toolCallId",
         "requestId",
@@ -452,6 +477,7 @@ fn telling(value: &Value, names: &Names) -> Value {
         "queuedMessageId",
         "session",
         "progressToken",
+        "chats",
     ];
     const INSIDE: [(&str, &str); 5] = [
         ("summary", "resource"),

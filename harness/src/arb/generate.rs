@@ -20,7 +20,7 @@ use super::ask;
 use super::draft::Draft;
 use super::draw::Draw;
 use super::files;
-use super::{lines, talk};
+use super::{lines, observe, talk};
 
 /// Draws conversations of one version.
 #[derive(Clone, Copy, Debug)]
@@ -104,17 +104,19 @@ const MOVES: &[(&str, usize, Move)] = &[
         act::dispatch_on(draw, kind, &channels, &names, 10)
     }),
     ("queue", 3, queue),
-    ("window", 0, window),
+    ("window", 0, observe::window),
+    ("read", 0, observe::read),
     ("tokens", 0, |draw| ask::ask(draw, |it| it == "authenticate")),
     ("ask-server", 0, |draw| lines::raw_called(draw, "side-channel")),
     ("again", 0, lines::again),
     ("subscribe", 8, ask::subscribe),
-    ("look", 4, |draw| ask::look(draw, None)),
+    ("look", 4, |draw| observe::look(draw, None)),
     ("sessions", 4, |draw| {
         ask::ask(draw, |it| {
             ["createSession", "disposeSession", "listSessions", "ping"].contains(&it)
         })
     }),
+    ("list", 0, |draw| ask::ask(draw, |it| it == "listSessions")),
     ("chats", 3, |draw| {
         ask::ask(draw, |it| ["createChat", "disposeChat", "moveChat", "fetchTurns"].contains(&it))
     }),
@@ -125,6 +127,7 @@ const MOVES: &[(&str, usize, Move)] = &[
     ("run", 1, |draw| ask::ask(draw, |it| it.contains("utomation"))),
     ("other", 1, |draw| ask::ask(draw, |_| true)),
     ("line", 4, lines::come_and_go),
+    ("restart", 0, lines::restart),
     ("join", 3, lines::join),
     ("offer", 1, lines::offer),
     ("raw", 2, lines::raw),
@@ -152,6 +155,7 @@ enum Opening {
     Automations,
     Files,
     Terminals,
+    Turns,
     Handshake,
 }
 
@@ -196,9 +200,9 @@ const THEMES: &[Theme] = &[
         Opening::Session,
         &[("chats", 40), ("turn", 25), ("chat", 10), ("subscribe", 6), ("window", 14)],
     ),
-    theme(
+    focused(
         "moves",
-        Opening::Session,
+        "worker",
         &[
             ("new-chat", 25),
             ("new-session", 14),
@@ -213,11 +217,38 @@ const THEMES: &[Theme] = &[
         "worker",
         &[("turn", 30), ("decide", 20), ("release", 8), ("look", 14), ("move", 8)],
     ),
-    focused("canvases", "canvas", &[("turn", 40), ("look", 20), ("subscribe", 14), ("decide", 10)]),
+    focused(
+        "canvases",
+        "canvas",
+        &[("turn", 40), ("look", 30), ("subscribe", 14), ("decide", 6), ("restart", 12)],
+    ),
     focused("background", "background", &[("turn", 40), ("look", 20), ("decide", 10)]),
     focused("activity", "activity", &[("turn", 40), ("look", 20), ("release", 10)]),
-    focused("recall", "TAG", &[("turn", 50), ("new-chat", 14), ("look", 10), ("queue", 10)]),
-    focused("input by reference", "by-reference", &[("turn", 30), ("decide", 40), ("look", 14)]),
+    Theme {
+        name: "recall",
+        opening: Opening::Turns,
+        focus: "WORD",
+        more: &[("turn", 60), ("new-chat", 20), ("look", 6), ("queue", 4), ("release", 14)],
+    },
+    focused(
+        "input by reference",
+        "by-reference",
+        &[("turn", 30), ("decide", 40), ("read", 40), ("look", 8)],
+    ),
+    theme("windows", Opening::Turns, &[("window", 60), ("turn", 10), ("line", 8)]),
+    focused("approvals", "confirm", &[("turn", 30), ("decide", 60), ("look", 20)]),
+    Theme {
+        name: "providers",
+        opening: Opening::Handshake,
+        focus: "provider",
+        more: &[("new-session", 50), ("new-chat", 50), ("turn", 10), ("subscribe", 8)],
+    },
+    Theme {
+        name: "watches",
+        opening: Opening::Files,
+        focus: "harness/w",
+        more: &[("watches", 30), ("files", 70), ("subscribe", 30)],
+    },
     Theme {
         name: "telemetry",
         opening: Opening::Session,
@@ -247,7 +278,14 @@ const THEMES: &[Theme] = &[
     theme(
         "automations",
         Opening::Automations,
-        &[("automations", 25), ("run", 50), ("runs", 12), ("subscribe", 16), ("look", 14)],
+        &[
+            ("automations", 30),
+            ("run", 50),
+            ("runs", 12),
+            ("subscribe", 16),
+            ("look", 20),
+            ("restart", 8),
+        ],
     ),
     Theme {
         name: "changes",
@@ -260,7 +298,7 @@ const THEMES: &[Theme] = &[
             ("files", 6),
             ("changesets", 24),
             ("look", 14),
-            ("sessions", 6),
+            ("list", 14),
         ],
     },
     Theme {
@@ -272,7 +310,8 @@ const THEMES: &[Theme] = &[
 ];
 
 /// Themes about what every host has its own way of: where files are, what a shell prints, which tokens are good.
-const OWN: &[&str] = &["files", "grants", "changes", "folders", "telemetry", "tokens"];
+const OWN: &[&str] =
+    &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
 
 /// How much more a theme counts than what is usual.
 const THEMED: usize = 3;
@@ -282,8 +321,17 @@ const SHORTEST: usize = 3;
 const LONGER: usize = 16;
 /// Of a hundred moves, after how many the host is given time.
 const PAUSED: usize = 75;
-/// Channels of a kind that are looked at in the end.
-const LOOKED_AT: usize = 3;
+/// How many channels of each kind are looked at in the end.
+const LOOKED_AT: &[(ChannelKind, usize)] = &[
+    (ChannelKind::Session, 3),
+    (ChannelKind::Chat, 3),
+    (ChannelKind::Terminal, 1),
+    (ChannelKind::Changeset, 2),
+    (ChannelKind::Annotations, 1),
+    (ChannelKind::Automations, 1),
+    (ChannelKind::AutomationRun, 1),
+    (ChannelKind::Canvas, 1),
+];
 /// Moves that come to nothing before a conversation ends.
 const IDLE: usize = 40;
 
@@ -364,7 +412,11 @@ fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
 fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
     let mut config = json!({});
     match opening {
-        Opening::Session | Opening::Changes | Opening::Files | Opening::Terminals => {}
+        Opening::Session
+        | Opening::Changes
+        | Opening::Files
+        | Opening::Terminals
+        | Opening::Turns => {}
         Opening::Folders => config["workingDirectories"] = json!(act::FOLDERS[..2]),
         Opening::Plugins => {
             let capabilities = json!({"capabilities": {"mcpApps": {}}});
@@ -384,7 +436,13 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
         }
         Opening::Handshake => {
             draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
-            draw.put(json!({"initialize": {"by": ["A", "B"]}}))?;
+            let mut members = json!({"by": ["A", "B"], "subscribe": ["ahp-root://"]});
+            match draw.dice.below(3) {
+                0 => members["tokens"] = json!(false),
+                1 => members = json!({"by": ["A", "B"]}),
+                _ => {}
+            }
+            draw.put(json!({"initialize": members}))?;
             if draw.dice.chance(50) {
                 return Some(());
             }
@@ -401,6 +459,12 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
     match opening {
         Opening::Changes => changes(draw)?,
         Opening::Files => files::prepare(draw)?,
+        Opening::Turns => {
+            for _ in 0..2 + draw.dice.below(3) {
+                talk::say(draw)?;
+                draw.pause();
+            }
+        }
         Opening::Terminals => {
             ask::ask(draw, |it| it == "createTerminal");
             for (uri, _) in draw.channels(ChannelKind::Terminal) {
@@ -425,31 +489,6 @@ fn changes(draw: &mut Draw) -> Option<()> {
     Some(())
 }
 
-/// Looks at the latest turn of a chat alone, and then loads what came before it or names it.
-fn window(draw: &mut Draw) -> Option<Told> {
-    let chats = draw.channels(ChannelKind::Chat);
-    let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
-    let long: Vec<_> = long.cloned().collect();
-    let (uri, state) = draw.dice.pick(&long)?.clone();
-    let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
-    let step = json!({"subscribe": {
-        "by": by, "channel": channel.clone(), "params": {"view": {"turns": 1}}, "result": true, "error": true,
-    }});
-    let came = draw.act(step, |_, _| None)?;
-    if draw.dice.chance(60) {
-        draw.act(json!({"request": {
-            "by": by, "method": "fetchTurns", "params": {"channel": channel}, "result": true, "error": true,
-        }}), |_, _| None)?;
-    } else if state["activeTurn"].is_null() {
-        let first = draw.named(&state["turns"][0]["id"])?;
-        let action = json!({"type": "chat/truncated", "turnId": first});
-        draw.act(json!({"dispatch": {"by": by, "channel": channel, "action": action}}), |_, _| {
-            Some("dispatch.table.client.chat.truncated".to_owned())
-        })?;
-    }
-    Some(("subscribe".to_owned(), "windowed", came))
-}
-
 /// How it ends: everything comes to rest, and somebody who comes late looks at what there is.
 fn close(draw: &mut Draw) {
     if draw.broken {
@@ -463,9 +502,9 @@ fn close(draw: &mut Draw) {
             "by": by, "method": "ping", "result": {}, "rule": "security.no-crash-fuzz",
         }}));
     }
-    for kind in [ChannelKind::Session, ChannelKind::Chat] {
-        for (uri, _) in draw.channels(kind).into_iter().take(LOOKED_AT) {
-            ask::look(draw, Some(uri));
+    for (kind, most) in LOOKED_AT {
+        for (uri, _) in draw.channels(*kind).into_iter().take(*most) {
+            observe::look(draw, Some(uri));
         }
     }
 }

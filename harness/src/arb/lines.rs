@@ -35,14 +35,7 @@ pub fn come_and_go(draw: &mut Draw) -> Option<Told> {
     }
     let by = draw.somebody()?;
     if draw.dice.chance(12) && draw.taste.restarts {
-        draw.act(json!({"restart": null}), |_, _| None)?;
-        let known: Vec<String> = draw.clients.iter().take(2).cloned().collect();
-        for name in known {
-            if draw.stage().client(&name).is_some_and(|(client, _)| client.version().is_some()) {
-                draw.act(json!({"reconnect": {"by": name}}), |_, _| None)?;
-            }
-        }
-        return told("restart", "legal", Came::Nothing);
+        return restart(draw);
     }
     if draw.dice.chance(15) {
         // Nobody is there any more.
@@ -56,6 +49,21 @@ pub fn come_and_go(draw: &mut Draw) -> Option<Told> {
     }
     draw.act(json!({"drop": {"by": by}}), |_, _| None)?;
     if draw.dice.chance(50) { back(draw, &by) } else { told("drop", "legal", Came::Nothing) }
+}
+
+/// The host ends and begins anew, and who was there comes back.
+pub fn restart(draw: &mut Draw) -> Option<Told> {
+    if !draw.taste.restarts {
+        return None;
+    }
+    draw.act(json!({"restart": null}), |_, _| None)?;
+    let known: Vec<String> = draw.clients.iter().take(2).cloned().collect();
+    for name in known {
+        if draw.stage().client(&name).is_some_and(|(client, _)| client.version().is_some()) {
+            draw.act(json!({"reconnect": {"by": name}}), |_, _| None)?;
+        }
+    }
+    told("restart", "legal", Came::Nothing)
 }
 
 /// A client reconnects, with what it knows or with something else.

@@ -16,6 +16,7 @@
 pub mod act;
 pub mod ask;
 pub mod campaign;
+pub mod deviate;
 pub mod draft;
 pub mod draw;
 pub mod embedded;
@@ -25,6 +26,7 @@ pub mod gauge;
 pub mod generate;
 pub mod lines;
 pub mod names;
+pub mod observe;
 pub mod planted;
 pub mod rules;
 pub mod shrink;

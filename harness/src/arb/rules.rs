@@ -38,6 +38,7 @@ pub const EVENTS: &[(&str, &str)] = &[
     ("resourceWatch/changed", "watch.recursive"),
     ("session/chatAdded", "chat.create.added-before-response"),
     ("session/chatRemoved", LIVE),
+    ("session/chatsReordered", "chat.move.same-session-order"),
     ("session/activeClientRemoved", LIVE),
     ("root/sessionAdded", "root.sessionAdded.emitted"),
     ("root/sessionRemoved", "root.sessionRemoved.emitted"),
@@ -86,7 +87,7 @@ pub fn shown(kind: ChannelKind) -> Value {
             },
         }),
         ChannelKind::Terminal => json!({
-            "lifecycle": {"status": true}, "claim": true,
+            "lifecycle": {"status": true}, "claim": true, "cols": true, "rows": true,
             "content": [{"type": true, "commandLine": true}],
         }),
         ChannelKind::Automations => json!({
@@ -123,6 +124,10 @@ pub fn shown_by_reference(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
             "lifecycle": true,
+            "chats": [{
+                "resource": true, "origin": {"kind": true, "chat": true, "toolCallId": true},
+                "activity": {"$or": true}, "movable": {"$or": true},
+            }],
             "customizations": {"$contains": [{
                 "name": true, "clientId": true, "load": {"kind": true},
                 "children": {"$contains": [{"name": true, "enabled": true, "state": {"kind": true}}]},

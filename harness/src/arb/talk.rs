@@ -11,6 +11,7 @@ use crate::wire::json::{Value, json};
 
 use super::act::{self, Told};
 use super::draw::{Came, Draw};
+use super::files::FILES;
 
 /// Lines of scripts, the more telling ones more than once.
 const LINES: &[&str] = &[
@@ -46,6 +47,7 @@ const LINES: &[&str] = &[
     "tool shell \"touch ahp-marker\" confirm editable by-reference",
     "tool worker \"ahp-script: 1\\nsay one two\"",
     "tool worker \"ahp-script: 1\\nendless\"",
+    "tool worker \"\"",
     "tool worker \"ahp-script: 1\\nhold gate\\ntool shell \\\"touch b\\\" confirm\"",
     "activity \"building\"",
     "activity \"\"",
@@ -54,8 +56,8 @@ const LINES: &[&str] = &[
     "canvas map \"https://canvas.example/one\"",
     "canvas map \"https://canvas.example/two\"",
     "canvas map",
-    "recall said TAG hello first",
-    "say TAG",
+    "recall said hello first WORDS",
+    "say WORD",
     "usage 10 20",
     "title \"A title\"",
     "wait 20ms",
@@ -72,7 +74,7 @@ const ENDS: &[&str] = &[
     "endless",
     "hold gate",
     "crash",
-    "recall said TAG hello first message",
+    "recall said hello first message WORDS",
 ];
 /// Most lines before the last one.
 const LONGEST: usize = 3;
@@ -98,7 +100,7 @@ pub fn turn(draw: &mut Draw) -> Option<Told> {
     } else {
         members["script"] = json!(script);
     }
-    attach(draw, &mut members);
+    attach(draw, &chat, &mut members);
     let turns = chats.iter().find(|row| row.0 == chat).map(|row| row.1["turns"].clone());
     let earlier = turns.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
     match draw.dice.below(40) {
@@ -126,10 +128,22 @@ pub fn turn(draw: &mut Draw) -> Option<Told> {
     Some(("chat/turnStarted".to_owned(), "legal", came))
 }
 
+/// Says something short in the first chat, to which the agent answers at once.
+pub fn say(draw: &mut Draw) -> Option<()> {
+    draw.taste.agent?;
+    let (by, id, word) = (draw.somebody()?, format!("t{}", draw.number()), draw.word());
+    let step = json!({"turn": {"by": by, "id": id, "script": format!("say {word}")}});
+    draw.act(step, |_, _| None)?;
+    Some(())
+}
+
 fn script(draw: &mut Draw) -> String {
     let focused: Vec<&str> =
         LINES.iter().copied().filter(|line| line.contains(draw.focus)).collect();
     let mut lines = Vec::new();
+    if draw.focus == "WORD" && draw.dice.chance(60) {
+        lines.push("say WORD");
+    }
     for _ in 0..draw.dice.below(LONGEST + 1) {
         let from = if draw.dice.chance(70) { focused.as_slice() } else { LINES };
         lines.extend(draw.dice.pick(from).copied());
@@ -137,8 +151,21 @@ fn script(draw: &mut Draw) -> String {
     lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
     let mode = draw.taste.agent.unwrap_or_default();
     lines.retain(|line| can(mode, line));
-    // What stands in a file is of this conversation alone.
+    // What stands in a file is of this conversation alone, and what is said once can be recalled.
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|line| match line.contains("WORD") {
+            true if line.starts_with("recall") => line.replace("WORDS", &words(draw)),
+            true => line.replace("WORD", &draw.word()),
+            false => line.to_owned(),
+        })
+        .collect();
     lines.join("\n").replace("TAG", &draw.tag())
+}
+
+/// The words that were said so far, in any chat.
+fn words(draw: &Draw) -> String {
+    draw.words.join(" ")
 }
 
 /// Whether whoever plays the agent can do what a line says.
@@ -147,25 +174,25 @@ fn can(mode: Mode, line: &str) -> bool {
     script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
 }
 
-/// A message may bring chats along.
-fn attach(draw: &mut Draw, members: &mut Value) {
-    if !draw.dice.chance(if draw.focus == "TAG" { 60 } else { 15 }) {
+/// What stands in a file that is no client's to read.
+const SECRET: &str = "root:x:0:0";
+
+/// A message may bring chats and files along.
+fn attach(draw: &mut Draw, to: &str, members: &mut Value) {
+    if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
         return;
     }
-    let chats = draw.channels(ChannelKind::Chat);
-    let Some((uri, state)) = draw.dice.pick(&chats).cloned() else { return };
-    let turns = state["turns"].as_array().cloned().unwrap_or_default();
-    let known = draw.dice.chance(70);
-    let resource = if known { draw.named(&json!(uri)) } else { Some(json!("ahp-chat:/nowhere")) };
-    let mut attachment = json!({"type": "chat", "label": "A chat", "resource": resource});
-    // What the agent is given shows in what it recalls.
-    let script = format!("{HEADER}\nrecall {} hello said one", draw.tag());
-    if let Some(turn) = draw.dice.pick(&turns).filter(|_| known)
-        && draw.dice.clone().chance(50)
-    {
-        attachment["endTurn"] = turn["id"].clone();
-    }
-    let Some(attachment) = draw.named(&attachment) else { return };
+    let file = draw.taste.reference && draw.dice.chance(20);
+    let attachment = if file {
+        let uri = *draw.dice.pick(FILES).unwrap_or(&"");
+        Some(json!({"type": "resource", "label": "A file", "uri": uri}))
+    } else {
+        attached_chat(draw, to)
+    };
+    let Some(attachment) = attachment.and_then(|it| draw.named(&it)) else { return };
+    // What the agent is given shows in what it recalls, now or after others have gone on.
+    let later = if draw.dice.chance(30) { "hold gate\n" } else { "" };
+    let script = format!("{HEADER}\n{later}recall {SECRET} hello said {}", words(draw));
     members["members"] = json!({"message": {
         "text": script, "origin": {"kind": "user"}, "attachments": [attachment],
     }});
@@ -173,6 +200,27 @@ fn attach(draw: &mut Draw, members: &mut Value) {
         members.remove("script");
         members.remove("text");
     }
+}
+
+/// A chat as an attachment to another: mostly one in which something was said, up to a turn or whole.
+fn attached_chat(draw: &mut Draw, to: &str) -> Option<Value> {
+    let all = draw.channels(ChannelKind::Chat);
+    let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));
+    let told = told.filter(|row| row.0 != to);
+    let told: Vec<_> = told.cloned().collect();
+    let from = if told.is_empty() || draw.dice.chance(20) { &all } else { &told };
+    let (uri, state) = draw.dice.pick(from)?.clone();
+    if draw.dice.chance(15) {
+        return Some(json!({"type": "chat", "label": "A chat", "resource": "ahp-chat:/nowhere"}));
+    }
+    let mut attachment = json!({"type": "chat", "label": "A chat", "resource": uri});
+    let turns = state["turns"].as_array().cloned().unwrap_or_default();
+    if let Some(turn) = draw.dice.pick(&turns)
+        && draw.dice.clone().chance(50)
+    {
+        attachment["endTurn"] = turn["id"].clone();
+    }
+    Some(attachment)
 }
 
 /// Lets the agent go on from where it holds.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::agent::acp::fault as acp;
-use crate::arb::planted::{Effort, Means, Row, Table};
+use crate::arb::planted::{Effort, Means, Row, Table, all};
 use crate::fault::Planted;
 use crate::host::fault::Fault;
 use crate::report::kills;
@@ -237,6 +237,14 @@ fn fuzz_table(table: &Table) -> String {
         let _ = writeln!(
             out,
             "The small case has, in the median, {more} the smallest scenario by hand that trips on the fault."
+        );
+    }
+    let all = all().len();
+    if table.rows.len() < all {
+        let _ = writeln!(
+            out,
+            "The table has {} of the {all} faults of the catalogue.",
+            table.rows.len()
         );
     }
     let _ = writeln!(

@@ -1,0 +1,205 @@
+//! Looks at what there is: as somebody who comes late, through a window, by reading what a state points at.
+//!
+//! Knows: which members of a state are the clients' own (`rules`). Never knows: why somebody looks.
+//!
+//! Start at [`look`].
+
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+use super::act::Told;
+use super::draw::{Came, Draw};
+use super::names::Names;
+use super::rules;
+use super::stage::is_made;
+
+/// Looks at the latest turn of a chat alone, and then loads what came before it or names it.
+pub fn window(draw: &mut Draw) -> Option<Told> {
+    let chats = draw.channels(ChannelKind::Chat);
+    let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
+    let long: Vec<_> = long.cloned().collect();
+    let (uri, state) = draw.dice.pick(&long)?.clone();
+    let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
+    let listens = draw.stage().client(&by).is_some_and(|(client, _)| client.is_subscribed(&uri));
+    if listens && draw.dice.chance(70) {
+        // Whoever has everything loads nothing.
+        draw.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
+    }
+    let step = json!({"subscribe": {
+        "by": by, "channel": channel.clone(), "params": {"view": {"turns": 1}}, "result": true, "error": true,
+    }});
+    let came = draw.act(step, |_, _| None)?;
+    let loads = draw.dice.chance(60);
+    if loads {
+        draw.act(json!({"request": {
+            "by": by, "method": "fetchTurns", "params": {"channel": channel.clone()}, "result": true, "error": true,
+        }}), |_, _| None)?;
+    } else if state["activeTurn"].is_null() {
+        let turns = state["turns"].as_array().cloned().unwrap_or_default();
+        let before = turns.get(..turns.len() - 1).unwrap_or_default();
+        let turn = draw.named(&draw.dice.clone().pick(before)?["id"])?;
+        let action = json!({"type": "chat/truncated", "turnId": turn});
+        draw.act(json!({"dispatch": {"by": by, "channel": channel, "action": action}}), |_, _| {
+            Some("dispatch.table.client.chat.truncated".to_owned())
+        })?;
+    }
+    // A page may hold less than everything; what names a turn has loaded it.
+    if draw.is_quiet() && (!loads || draw.taste.reference) {
+        mirrored(draw, &by, &uri)?;
+    }
+    Some(("subscribe".to_owned(), "windowed", came))
+}
+
+/// Expects of a client that it has the turns that there are.
+fn mirrored(draw: &mut Draw, by: &str, uri: &str) -> Option<()> {
+    let (_, state) = draw.channels(ChannelKind::Chat).into_iter().find(|row| row.0 == uri)?;
+    let names = draw.names();
+    let turns = project(&names, &state["turns"], &json!([{"id": true}]))?;
+    draw.put(json!({"mirror": {
+        "at": by, "of": names.symbolic(&json!(uri))?, "state": {"turns": turns},
+        "rule": "chat.fetchTurns.eager-load",
+    }}))?;
+    Some(())
+}
+
+/// Reads what a chat's state points at.
+pub fn read(draw: &mut Draw) -> Option<Told> {
+    let mut found: Vec<String> = Vec::new();
+    for (_, state) in draw.channels(ChannelKind::Chat) {
+        pointed(&state["activeTurn"], &mut found);
+        pointed(&state["turns"], &mut found);
+    }
+    let uri = draw.dice.pick(&found)?.clone();
+    let (by, uri) = (draw.somebody()?, draw.named(&json!(uri))?);
+    let step = json!({"request": {
+        "by": by, "method": "resourceRead", "params": {"uri": uri}, "result": true, "error": true,
+    }});
+    // What stands there is said by nobody but the reference host just so.
+    let known = draw.taste.reference;
+    let came = draw.act(step, |came, _| match came {
+        Came::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
+        _ => None,
+    })?;
+    if let Came::Result(result) = &came
+        && result["data"].is_string()
+    {
+        draw.wants(json!({"data": result["data"].clone()}));
+    }
+    Some(("resourceRead".to_owned(), "pointed-at", came))
+}
+
+/// The URIs that members called `uri` hold and that the host has made.
+fn pointed(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            let uri = members.get("uri").and_then(Value::as_str);
+            found.extend(uri.filter(|uri| is_made(uri)).map(str::to_owned));
+            members.iter().for_each(|(_, member)| pointed(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| pointed(item, found)),
+        _ => {}
+    }
+}
+
+/// Looks at a channel as somebody who comes late.
+pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
+    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+    let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
+    let channel = draw.named(&json!(uri))?;
+    let found = draw.stage().host().channels().find(|(known, ..)| *known == uri);
+    let (kind, state) = match found {
+        Some((_, kind, state)) => (Some(kind), state.clone()),
+        None => (None, Value::Null),
+    };
+    let shown = told_state(draw, kind, &channel, &state);
+    draw.act(
+        json!({"snapshot": {"of": channel, "state": shown, "rule": "subscribe.late-joiner-state"}}),
+        |_, _| None,
+    )?;
+    Some(("snapshot".to_owned(), "legal", Came::Result(Value::Null)))
+}
+
+/// What of a state clients have decided: a host has no choice there. Ids that nobody knows yet are named.
+fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state: &Value) -> Value {
+    let names = draw.names();
+    let mut number = draw.number();
+    let mut fresh = |_: &str| {
+        number += 1;
+        format!("found{number}")
+    };
+    let mut shown = names.binding("", state, &mut fresh).unwrap_or_else(|| json!({}));
+    draw.skip_to(number);
+    if draw.is_quiet()
+        && let Some(kind) = kind
+    {
+        let mut shows = rules::shown(kind);
+        let more = if draw.taste.reference { rules::shown_by_reference(kind) } else { json!({}) };
+        for (name, more) in more.as_object().into_iter().flatten() {
+            shows[&**name] = more.clone();
+        }
+        let told = project(&names, state, &shows).unwrap_or_else(|| json!({}));
+        for (name, value) in told.as_object().into_iter().flatten() {
+            // A list in which something is named stays as it is.
+            if shown.get(name).is_none() {
+                shown[&**name] = value.clone();
+            }
+        }
+    }
+    let accepted = draw.steps.iter().filter_map(|step| step.get("dispatch"));
+    let accepted = accepted.filter(|it| it["channel"] == *channel && it.get("accept").is_some());
+    for action in accepted.map(|it| &it["action"]) {
+        for (name, value) in action.as_object().into_iter().flatten() {
+            let held = state.get(name).and_then(|held| names.symbolic(held));
+            if held.as_ref() == Some(value) {
+                shown[&**name] = value.clone();
+            }
+        }
+        for (name, value) in action["config"].as_object().into_iter().flatten() {
+            if state["config"]["values"].get(name) == Some(value) {
+                shown["config"]["values"][&**name] = value.clone();
+            }
+        }
+    }
+    shown
+}
+
+/// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
+fn project(names: &Names, value: &Value, spec: &Value) -> Option<Value> {
+    match spec {
+        Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),
+        Value::Array(items) => {
+            let spec = items.first()?;
+            let all = value.as_array()?;
+            let shown: Vec<Value> = all
+                .iter()
+                .map(|item| project(names, item, spec).unwrap_or(json!("$present")))
+                .collect();
+            Some(json!(shown))
+        }
+        Value::Object(members) => {
+            if let Some(inner) = members.get("$or") {
+                let shown = project(names, value, inner);
+                return Some(if value.is_null() { json!("$absent") } else { shown? });
+            }
+            if let Some(inner) = members.get("$contains") {
+                let all = value.as_array()?;
+                let spec = inner.get(0)?;
+                let shown: Vec<Value> =
+                    all.iter().filter_map(|item| project(names, item, spec)).collect();
+                return (!shown.is_empty()).then(|| json!({"$contains": shown}));
+            }
+            let mut shown = json!({});
+            for (name, spec) in members {
+                let or_none = spec.get("$or").is_some();
+                let held = value.get(name).unwrap_or(&Value::Null);
+                if (or_none || !held.is_null())
+                    && let Some(inner) = project(names, held, spec)
+                {
+                    shown[&**name] = inner;
+                }
+            }
+            (shown != json!({})).then_some(shown)
+        }
+        _ => None,
+    }
+}
