@@ -314,16 +314,15 @@ fn oddities(host: Box<dyn Host>) -> String {
 fn terminals(host: Box<dyn Host>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = "ahp-terminal:/1";
-    let claim = json!({"kind": "client", "clientId": "c1"});
-    pair.ask(a, "createTerminal", json!({"channel": uri, "claim": claim}));
+    let claim = |id: &str| json!({"kind": "client", "clientId": id});
+    pair.ask(a, "createTerminal", json!({"channel": uri, "claim": claim("c1")}));
     pair.subscribe(a, uri);
     pair.dispatch(a, uri, json!({"type": "terminal/titleChanged", "title": "T"}));
     pair.dispatch(a, uri, json!({"type": "terminal/resized", "cols": 100, "rows": 30}));
-    for data in ["grüße\rls\r", "echo $((1+2))\rstty size\r", "exit\r"] {
+    for data in ["grüße\recho $((1+2))\rstty size\r", "exit\r"] {
         pair.dispatch(a, uri, json!({"type": "terminal/input", "data": data}));
     }
-    let other = json!({"kind": "client", "clientId": "c2"});
-    pair.ask(a, "createTerminal", json!({"channel": "ahp-terminal:/2", "claim": other}));
+    pair.ask(a, "createTerminal", json!({"channel": "ahp-terminal:/2", "claim": claim("c2")}));
     let seen = last(&pair, a, "/result/snapshot/fromSeq");
     let again = json!({"channel": ROOT, "clientId": "c1", "lastSeenServerSeq": seen,
         "subscriptions": [uri]});
