@@ -1,20 +1,25 @@
 //! `ahp-harness reducers`: holds anybody's reducer against ours.
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use litemap::LiteMap;
 
 use crate::reducers::baseline::Baseline;
 use crate::reducers::compare::Clock;
 use crate::reducers::defects::Defects;
 use crate::reducers::hold::{Options, Progress, hold};
 use crate::reducers::report::Report as Held;
+use crate::reducers::said;
 use crate::reducers::vector::VectorFile;
 use crate::report::findings;
 use crate::report::reducers as show;
 use crate::verdict::Status;
 use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::context::Context;
@@ -62,6 +67,10 @@ pub struct Reducers {
     /// Do not ask for round trips
     #[arg(long)]
     no_round_trips: bool,
+    /// Ask for round trips of what was said in this transcript of the version, and for nothing else (repeatable): every
+    /// message of its shape, its action, its states
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "no_round_trips"])]
+    transcript: Vec<PathBuf>,
     /// Write the smallest case of each disagreement into this folder, as a vector file
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
@@ -88,7 +97,11 @@ enum Written {
 
 impl Reducers {
     pub(super) fn main(self, context: &Context) -> Outcome {
-        let vectors = self.vectors(context)?;
+        let vectors = match self.transcript.is_empty() {
+            true => self.vectors(context)?,
+            false => Vec::new(),
+        };
+        let said = self.said(context)?;
         let baseline = self.known()?;
         let defects = self.defects()?;
         let official = self.subject == official::NAME;
@@ -98,9 +111,10 @@ impl Reducers {
             subject: self.subject.clone(),
             clock: if own_clock { Clock::Own } else { Clock::Given },
             seed: self.seed.unwrap_or(context.seed),
-            sequences: self.cases,
+            sequences: if said.is_empty() { self.cases } else { 0 },
             channels: self.only.clone(),
             round_trips: !self.no_round_trips,
+            said,
         };
         let command = match official {
             true => official::command(self.spec)?,
@@ -132,6 +146,30 @@ impl Reducers {
         };
         self.write_reports(&held, &defects, code)?;
         Ok(code)
+    }
+
+    /// What was said in the transcripts that are named, by type.
+    fn said(&self, context: &Context) -> Result<LiteMap<String, Vec<Value>>, Stop> {
+        let mut all: LiteMap<String, Vec<Value>> = LiteMap::new();
+        let Some(protocol) = Protocol::of(self.spec) else { return Ok(all) };
+        for path in &self.transcript {
+            let name = path.display();
+            let file = std::fs::File::open(path)
+                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            let said = said::read(protocol, BufReader::new(file))
+                .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+            let (messages, misshapen, spec) = (said.messages, said.misshapen, self.spec);
+            context.say(&format!(
+                "{name}: {messages} messages of their shape in {spec}, {misshapen} others\n"
+            ));
+            if messages == 0 {
+                return Err(Stop::usage(format!("`{name}` holds no message of {spec}")));
+            }
+            for (kind, values) in said.values {
+                all.entry(kind).or_default().extend(values);
+            }
+        }
+        Ok(all)
     }
 
     fn vectors(&self, context: &Context) -> Result<Vec<VectorFile>, Stop> {

@@ -204,6 +204,12 @@ pub const CHANGES: &[Change] = &[
     ),
     row(
         Version::V0_3,
+        "A customization that is an MCP server can be turned on and off.",
+        &[Everywhere],
+        reshaped(to::no_server_flag, to::same),
+    ),
+    row(
+        Version::V0_3,
         "A tool call has a contributor, instead of the id of the client that owns it.",
         &[Everywhere],
         reshaped(to::owner_of_tool, to::contributor),

@@ -24,6 +24,13 @@ const WRAPPED: &[(&str, &str)] = &[
 /// Methods whose results hold snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
+/// The type of what the wrapper holds, by its name there: `notify/sessionAdded`.
+fn notification_type(name: &str) -> String {
+    let bare = name.strip_prefix("notify/").unwrap_or(name);
+    let (first, rest) = bare.split_at(bare.len().min(1));
+    format!("{}{rest}Notification", first.to_uppercase())
+}
+
 impl Edge {
     /// A request or a notification of a client in the words of the wire.
     pub fn lower_message(&self, message: Message) -> Message {
@@ -69,7 +76,12 @@ impl Edge {
         {
             members.remove("channel");
         }
-        self.protocol.trim(Of::Params(method), self.newest, Of::Params(method), &mut params);
+        // What the wrapper holds has a type of its own: `SessionAddedNotification`.
+        let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
+        let wrapped = wrapped.filter(|_| !self.protocol.has(Feature::Channels));
+        let inner = wrapped.map(|(name, _)| notification_type(name));
+        let own = inner.as_deref().map_or(Of::Params(method), Of::Named);
+        self.protocol.trim(own, self.newest, Of::Params(method), &mut params);
         params
     }
 

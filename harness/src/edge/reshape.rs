@@ -127,6 +127,13 @@ pub(super) fn computing(members: &mut Map, _: Beside<'_>) {
     relabel(members, "status", "recomputing", "computing");
 }
 
+/// MCP servers had no flag of their own.
+pub(super) fn no_server_flag(members: &mut Map, _: Beside<'_>) {
+    if has_type(members, "mcpServer") {
+        members.remove("enabled");
+    }
+}
+
 /// Operations that cannot be invoked were not told from those that can.
 pub(super) fn idle_operations(members: &mut Map, _: Beside<'_>) {
     relabel(members, "status", "disabled", "idle");

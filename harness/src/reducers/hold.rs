@@ -44,6 +44,8 @@ pub struct Options {
     pub channels: Vec<ChannelKind>,
     /// Whether round trips are asked for.
     pub round_trips: bool,
+    /// What goes through a round trip, by type; generated values of all types where it is empty.
+    pub said: LiteMap<String, Vec<Value>>,
 }
 
 /// Where a run has come to.
@@ -80,7 +82,9 @@ pub fn hold(
         run.report.unusable = Some(why);
         return run.report;
     }
-    run.served();
+    if options.said.is_empty() {
+        run.served();
+    }
     run.vectors(vectors, progress);
     run.sequences(progress);
     if options.round_trips {

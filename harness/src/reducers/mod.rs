@@ -4,7 +4,8 @@
 //! and generated cases ([`generate`]) are asked of a [`exchange::Subject`], every answer is judged
 //! against ours ([`case`]), what differs is made as small as it gets ([`shrink`]) and reported once
 //! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way; a [`baseline`]
-//! says what is known already, [`defects`] what is behind it.
+//! says what is known already, [`defects`] what is behind it. What was [`said`] in a transcript can be asked instead of
+//! what is generated.
 //!
 //! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`.
 //! Never knows: where the lines come from, processes, clocks.
@@ -23,6 +24,7 @@ pub mod line;
 pub mod open;
 pub mod pointer;
 pub mod report;
+pub mod said;
 pub mod shrink;
 pub mod vector;
 

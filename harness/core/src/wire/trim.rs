@@ -105,6 +105,15 @@ impl Trim<'_> {
                     self.value(*own, *newer, tag, value);
                 }
             }
+            // What may be null in one version and has to be there in the other.
+            (Shape::AnyOf(all), _, value) => {
+                let own = all.iter().find(|id| admits(self.own.shapes.get(**id), value));
+                own.into_iter().for_each(|own| self.value(*own, newer, tag, value));
+            }
+            (_, Shape::AnyOf(all), value) => {
+                let newer = all.iter().find(|id| admits(self.newer.shapes.get(**id), value));
+                newer.into_iter().for_each(|newer| self.value(own, *newer, tag, value));
+            }
             _ => {}
         }
     }

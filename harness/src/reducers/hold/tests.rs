@@ -35,6 +35,7 @@ fn report(change: impl FnMut(&Case, Value) -> Value, sequences: u64) -> Report {
         sequences,
         channels: Vec::new(),
         round_trips: true,
+        said: LiteMap::new(),
     };
     hold(&mut Changed(change), &[], &options, &mut |_| {})
 }

@@ -22,14 +22,22 @@ const TRIPS: usize = 24;
 const TRIP_DICE: u64 = 1 << 40;
 
 impl Run<'_> {
-    /// Asks what is left of values of every type.
+    /// Asks what is left of values of every type, or of what was said.
     pub(super) fn round_trips(&mut self) {
         let Some(protocol) = Protocol::of(self.options.version) else { return };
-        for name in round_trip_types(protocol) {
+        let said = self.options.said.clone();
+        let names = match said.is_empty() {
+            true => round_trip_types(protocol),
+            false => said.keys().cloned().collect(),
+        };
+        for name in names {
             if self.subject.is_lost() {
                 return;
             }
-            let values = self.values(protocol, &name);
+            let values = match said.get(&name) {
+                Some(values) => values.clone(),
+                None => self.values(protocol, &name),
+            };
             let question = |value: &Value| {
                 let name = if protocol.action(&name).is_some() { "StateAction" } else { &name };
                 Question::RoundTrip { name: name.to_owned(), value: value.clone() }

@@ -361,6 +361,8 @@ pub(super) const ROWS: &[Row] = &[
             "state.snapshot-agrees",
             "turns.active-only",
             "turns.one-active",
+            "tools/what-a-client-tool-brings-is-kept",
+            "turns/what-a-message-carries-is-kept",
         ],
     ),
     row(
