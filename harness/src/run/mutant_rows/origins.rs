@@ -38,6 +38,8 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/every-channel-comes-back",
             "terminals/what-is-typed-runs",
             "terminals/a-terminal-is-as-large-as-was-said",
+            "terminals/a-terminal-tells-where-it-is",
+            "terminals/a-flood-of-output-is-bounded",
         ],
     ),
     row(
