@@ -174,8 +174,8 @@ fn can(mode: Mode, line: &str) -> bool {
     script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
 }
 
-/// What stands in a file that is no client's to read.
-const SECRET: &str = "root:x:0:0";
+/// What stands in a file that is no client's to read, as a script says it.
+const SECRET: &str = "\"root:x:0:0\"";
 
 /// A message may bring chats and files along.
 fn attach(draw: &mut Draw, to: &str, members: &mut Value) {
