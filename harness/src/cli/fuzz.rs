@@ -173,7 +173,12 @@ impl Fuzz {
     async fn version(&self, target: &Target) -> Result<Version, Stop> {
         let newest = self.spec.or(Protocol::known().first().copied());
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let Target::Remote(remote, _) = target else { return Ok(newest) };
+        let Target::Remote(remote, _) = target else {
+            // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
+            let spoken = Protocol::known().contains(&newest);
+            let what = || Stop::usage(format!("conversations of {newest} cannot be drawn"));
+            return spoken.then_some(newest).ok_or_else(what);
+        };
         let offers: Vec<String> = match self.spec {
             Some(version) => vec![version.to_string()],
             None => Protocol::known().iter().map(Version::to_string).collect(),
