@@ -263,9 +263,10 @@ impl Draw {
         self.steps.splice(at..at, steps);
     }
 
-    /// Adds a pattern to what the last request wants as its result.
+    /// Adds a pattern to what the last step wants as its result.
     pub fn wants(&mut self, pattern: Value) {
-        let Some(members) = self.asked().and_then(members_mut) else { return };
+        // What was waited for behind a request may have bound the names that the pattern uses.
+        let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
         if members.get("rule").is_some() && members.get("result").is_some() {
             members.insert("result", pattern);
         }
@@ -385,6 +386,13 @@ impl Draw {
             if let Some(text) = text.and_then(|text| names.symbolic(text)) {
                 told[member] = text;
             }
+        }
+        // An entry is said anew with every step of its runs: which of them it was stands in it.
+        let runs = value.pointer("/automation/runs").and_then(Value::as_array);
+        if let Some(runs) = runs.filter(|_| self.taste.reference) {
+            let status =
+                |run: &Value| json!({"lifecycle": {"status": run["lifecycle"]["status"].clone()}});
+            told["automation"]["runs"] = runs.iter().map(status).collect();
         }
         if value.get("total").is_some_and(|total| *total == value["progress"]) {
             told["progress"] = value["progress"].clone();

@@ -321,15 +321,13 @@ const SHORTEST: usize = 3;
 const LONGER: usize = 16;
 /// Of a hundred moves, after how many the host is given time.
 const PAUSED: usize = 75;
-/// How many channels of each kind are looked at in the end.
+/// How many channels of each kind are looked at in the end. Automations are everybody's: their runs may go on.
 const LOOKED_AT: &[(ChannelKind, usize)] = &[
     (ChannelKind::Session, 3),
     (ChannelKind::Chat, 3),
     (ChannelKind::Terminal, 1),
     (ChannelKind::Changeset, 2),
     (ChannelKind::Annotations, 1),
-    (ChannelKind::Automations, 1),
-    (ChannelKind::AutomationRun, 1),
     (ChannelKind::Canvas, 1),
 ];
 /// Moves that come to nothing before a conversation ends.
