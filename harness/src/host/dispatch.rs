@@ -111,12 +111,12 @@ impl RefHost {
             }
             return;
         }
-        let creating = |session: &String| self.state(session)["lifecycle"] == "creating";
-        // Without a chat yet the session itself is spoken to, where it has the turns.
-        let early =
-            self.chats.get(uri).map_or(creating(&uri.to_owned()), |it| creating(&it.session));
-        if early && action_type(action) == "chat/turnStarted" && self.has(Fault::EarlyTurnsLost) {
-            return;
+        if self.has(Fault::EarlyTurnsLost) && action_type(action) == "chat/turnStarted" {
+            // Without a chat yet the session itself is spoken to, where it has the turns.
+            let session = self.chats.get(uri).map_or(uri, |chat| chat.session.as_str());
+            if self.state(session)["lifecycle"] == "creating" {
+                return;
+            }
         }
         match self.judge(uri, action, &origin) {
             Ok(()) => self.accept(uri, action, &origin),

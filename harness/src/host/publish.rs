@@ -105,9 +105,9 @@ impl RefHost {
             let again = origin.map(|origin| Origin { sent: None, ..origin.clone() });
             worded = self.worded(uri, &action, again.as_ref());
         }
-        let above = self.chats.get(uri).map(|chat| chat.session.clone());
-        let strays = tamper::strays(self.faults, &kind);
-        let channel = above.clone().filter(|_| strays).unwrap_or_else(|| uri.to_owned());
+        let strays = self.chats.get(uri).filter(|_| tamper::strays(self.faults, &kind));
+        let above = strays.map(|chat| chat.session.clone());
+        let channel = above.as_deref().unwrap_or(uri);
         let mut params = Map::new();
         params.insert("channel", json!(channel));
         params.insert("action", action);

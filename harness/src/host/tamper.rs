@@ -189,7 +189,8 @@ pub(super) fn number(faults: FaultSet, seq: u64) -> u64 {
     if faults.has(Fault::SequenceGoesBack) { seq - 3 } else { seq }
 }
 
-/// Changes an action in the words of an older version before it goes out. `above` is the channel above its own.
+/// Changes an action in the words of an older version before it goes out. `above` is the channel above its own, where it
+/// [strays].
 pub(super) fn worded(
     faults: FaultSet,
     kind: &str,
@@ -197,15 +198,14 @@ pub(super) fn worded(
     above: Option<&str>,
     worded: &mut Worded,
 ) {
-    let timed = edge.protocol().has(Feature::TurnTimes);
-    if kind == "chat/turnComplete"
-        && !timed
-        && faults.has(Fault::ShapeMissingRequired)
+    if faults.has(Fault::ShapeMissingRequired)
+        && kind == "chat/turnComplete"
+        && !edge.protocol().has(Feature::TurnTimes)
         && let Some(members) = worded.action.as_object_mut()
     {
         members.remove("turnId");
     }
-    let Some(above) = above.filter(|_| strays(faults, kind)) else {
+    let Some(above) = above else {
         return;
     };
     let above = if edge.has_chats() { above } else { ROOT };
