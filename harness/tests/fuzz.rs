@@ -24,6 +24,8 @@ use ahp_harness::wire::version::Version;
 const V1: Version = Version::new(1, 0, 0);
 /// Conversations that are played everywhere.
 const SOME: u64 = 120;
+/// Conversations of each version that is only spoken where it is asked for.
+const FEWER: u64 = 40;
 
 fn drawn(version: Version, count: u64) -> impl Iterator<Item = Draft> {
     let generator = Generator::new(version, 1, Taste::ALL);
@@ -59,18 +61,19 @@ fn a_conversation_comes_back_from_its_file() {
 /// On the honest host no check trips, and nearly everything comes as it came on the stage.
 #[test]
 fn nothing_is_found_on_the_honest_host() {
-    for version in Protocol::known() {
+    for version in Protocol::all_played() {
         let ground = Ground::of(*version, Mode::Host, &[]);
-        let (mut played, mut unsteady) = (0, 0);
-        for draft in drawn(*version, SOME) {
+        let (mut played, mut unsteady) = (0, 0_u64);
+        let count = if Protocol::known().contains(version) { SOME } else { FEWER };
+        for draft in drawn(*version, count) {
             played += 1;
             let found = ground.found(&draft);
             let check = found.iter().find(|it| CHECKS.iter().any(|row| row.id == it.rule));
             assert!(check.is_none(), "{version}: {check:?}\n{}", draft.text());
-            unsteady += u32::from(!found.is_empty());
+            unsteady += u64::from(!found.is_empty());
         }
-        assert!(played > 100, "{version}: only {played} were drawn");
-        assert!(unsteady * 50 < played, "{version}: {unsteady} of {played} are not steady");
+        assert!(played * 6 > count * 5, "{version}: only {played} were drawn");
+        assert!(unsteady * 25 < played, "{version}: {unsteady} of {played} are not steady");
     }
 }
 
@@ -84,7 +87,10 @@ fn what_was_found_is_not_found_again() {
         let text = std::fs::read_to_string(&path).unwrap();
         let loaded = load(&format!("conversations/{name}"), &text, &Carried);
         assert!(loaded.errors.is_empty(), "{name}: {:?}", loaded.errors);
-        let verdict = Ground::of(V1, Mode::Host, &[]).play(loaded.scenario.unwrap());
+        let scenario = loaded.scenario.unwrap();
+        let mut versions = Protocol::all_played().iter();
+        let version = *versions.find(|version| scenario.spec.includes(**version)).unwrap();
+        let verdict = Ground::of(version, Mode::Host, &[]).play(scenario);
         assert_eq!(findings(&verdict), [], "{name}");
     }
 }

@@ -134,7 +134,7 @@ fn rule(uri: &str, name: &str, came: &Came, draw: &Draw) -> Option<String> {
         }
         Came::Nothing => {
             let row = UNKNOWN_CHANNELS.iter().find(|(start, _)| uri.starts_with(start));
-            let known = draw.stage().host().channels().any(|(known, ..)| known == uri);
+            let known = draw.stage().has_channel(uri);
             row.filter(|_| !known).map(|row| row.1.to_owned())
         }
         _ => None,

@@ -586,7 +586,7 @@ pub fn listen(draw: &mut Draw) -> Option<Told> {
 /// Subscribes somebody to a channel, or ends a subscription.
 pub fn subscribe(draw: &mut Draw) -> Option<Told> {
     let by = draw.somebody()?;
-    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+    let all: Vec<String> = draw.stage().uris();
     let (engine, _) = draw.stage().client(&by)?;
     let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
     let missing: Vec<String> = all.iter().filter(|uri| !held.contains(uri)).cloned().collect();
@@ -595,7 +595,7 @@ pub fn subscribe(draw: &mut Draw) -> Option<Told> {
             let uri = draw.dice.pick(&held)?.clone();
             let channel = draw.named(&json!(uri))?;
             draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
-            let stays = draw.stage().host().channels().any(|(known, ..)| known == uri);
+            let stays = draw.stage().has_channel(&uri);
             if all.contains(&uri) && !stays && draw.dice.chance(70) {
                 // Nobody else listened, so that it is gone.
                 return subscription(draw, &by, &uri, "unknown-channel");

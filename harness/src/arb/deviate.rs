@@ -52,8 +52,12 @@ pub const DEVIATIONS: &[(&str, Deviate)] = &[
         Some(())
     }),
     ("wrong-channel", |draw, bid| {
-        let all: Vec<_> =
-            draw.stage().host().channels().map(|(uri, kind, _)| (uri.to_owned(), kind)).collect();
+        let all: Vec<_> = draw
+            .stage()
+            .channels()
+            .iter()
+            .map(|(uri, kind, _)| ((*uri).to_owned(), *kind))
+            .collect();
         let same: Vec<_> = all.iter().filter(|row| row.1 == bid.kind && row.0 != bid.uri).collect();
         let other = match draw.dice.pick(&same) {
             Some(same) if draw.dice.chance(50) => (*same).clone(),

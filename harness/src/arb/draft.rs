@@ -13,6 +13,7 @@ use crate::scenario::parse::Scenario;
 use crate::scenario::verbs::{Form, VERBS};
 use crate::scenario::write::{self, Tree};
 use crate::wire::json::{Map, Value, json};
+use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 /// A scenario whose steps are values: each an object with one member, as in a file.
@@ -24,7 +25,7 @@ pub struct Draft {
     pub title: String,
     /// The requirements that it names besides those of its steps.
     pub proves: Vec<String>,
-    /// The oldest version that it holds for.
+    /// The version in whose words it was drawn.
     pub since: Version,
     /// Its clients.
     pub clients: Vec<String>,
@@ -72,6 +73,13 @@ const OUTCOMES: [&str; 11] = [
 pub const ANYTHING: &str = "security.no-crash-fuzz";
 
 impl Draft {
+    /// The versions for which what it expects holds: what is drawn by the tables of a version holds for
+    /// later ones too, what was only played in its words may not.
+    fn spec(&self) -> String {
+        let newer = Protocol::known().contains(&self.since);
+        format!("{}{}", if newer { ">=" } else { "" }, self.since)
+    }
+
     /// The members of the file.
     fn head(&self) -> Vec<(&'static str, Value)> {
         let proves =
@@ -80,7 +88,7 @@ impl Draft {
             ("scenario", json!(self.id)),
             ("title", json!(self.title)),
             ("proves", json!(proves)),
-            ("spec", json!(format!(">={}", self.since))),
+            ("spec", json!(self.spec())),
         ];
         if self.steps.iter().any(|step| step.get("turn").is_some()) {
             head.push(("profile", json!("agent")));

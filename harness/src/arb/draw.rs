@@ -10,7 +10,12 @@
 
 use std::time::Duration;
 
+use crate::agent::mode::Mode;
 use crate::dice::Dice;
+use crate::edge::Edge;
+use crate::host::engine::{Config, RefHost};
+use crate::run::detect::Detected;
+use crate::run::{plan, sim, words};
 use crate::scenario::load::tree;
 use crate::scenario::parse::Scenario;
 use crate::transcript::{ConnId, Event};
@@ -71,7 +76,7 @@ pub fn word(came: &Came) -> &'static str {
 pub struct Draw {
     /// Every choice.
     pub dice: Dice,
-    /// The tables of the version that is spoken.
+    /// The tables of the words in which the scenario is written.
     pub protocol: &'static Protocol,
     /// The steps so far.
     pub steps: Vec<Value>,
@@ -79,6 +84,8 @@ pub struct Draw {
     pub clients: Vec<String>,
     stage: Stage,
     fresh: usize,
+    /// What can be found of the host where the version is older: not everything can be said there.
+    detected: Vec<Detected>,
     /// Whether the stage is of no use any more.
     pub broken: bool,
     /// What scripts and files are mostly about: a part of their text.
@@ -99,11 +106,12 @@ impl Draw {
         let empty = scenario(&clients, &[])?;
         Some(Draw {
             dice: Dice::seeded(seed),
-            protocol: Protocol::played(version)?,
+            protocol: words_of(version)?,
             steps: Vec::new(),
             stage: Stage::new(empty, version, seed),
             clients,
             fresh: 0,
+            detected: detected(version),
             broken: false,
             focus: "",
             words: Vec::new(),
@@ -174,8 +182,8 @@ impl Draw {
 
     /// The channels of a kind, with their states.
     pub fn channels(&self, kind: ChannelKind) -> Vec<(String, Value)> {
-        let all = self.stage.host().channels().filter(|(_, of, _)| *of == kind);
-        all.map(|(uri, _, state)| (uri.to_owned(), state.clone())).collect()
+        let all = self.stage.channels().into_iter().filter(|(_, of, _)| *of == kind);
+        all.map(|(uri, _, state)| (uri.to_owned(), state.into_owned())).collect()
     }
 
     /// Whether the host has nothing to do for now, so that what comes of a step is certain.
@@ -183,18 +191,19 @@ impl Draw {
         self.stage.is_quiet(REST)
     }
 
-    /// Plays a step that cannot fail and keeps it. `None` where it failed after all.
+    /// Plays a step that cannot fail and keeps it. `None` where it failed after all, or where the
+    /// version has no word for what it is about.
     pub fn put(&mut self, step: Value) -> Option<Vec<Passed>> {
         let playable = scenario(&self.clients, std::slice::from_ref(&step));
+        if playable.as_ref().is_some_and(|it| self.lacks(it)) {
+            return None;
+        }
         let passed = playable.and_then(|scenario| self.stage.play(scenario));
         match passed {
             Some(passed) => {
                 self.steps.push(step);
-                let there = self.stage.host().channels().map(|(uri, ..)| uri);
-                let new: Vec<String> = there
-                    .filter(|uri| !self.known.iter().any(|it| it == uri))
-                    .map(str::to_owned)
-                    .collect();
+                let mut new = self.stage.uris();
+                new.retain(|uri| !self.known.contains(uri));
                 self.known.extend(new);
                 Some(passed)
             }
@@ -203,6 +212,12 @@ impl Draw {
                 None
             }
         }
+    }
+
+    /// Whether a run would skip what there is of a scenario.
+    fn lacks(&self, scenario: &Scenario) -> bool {
+        words::lacks(scenario, self.stage.version()).is_some()
+            || plan::not_offered(scenario, &self.detected, Mode::Host).is_some()
     }
 
     /// Plays a step of a client and writes down what has to come of it. `rule` says which requirement
@@ -454,6 +469,23 @@ impl Draw {
 
 fn is_asked(step: &Value) -> bool {
     step.get("request").is_some() || step.get("subscribe").is_some()
+}
+
+/// What a first look at the reference host finds, where its clients speak in other words.
+fn detected(version: Version) -> Vec<Detected> {
+    if Edge::new(version, "").is_plain() {
+        return Vec::new();
+    }
+    let mut host = RefHost::new(sim::speaking(Config::default(), version));
+    sim::look(&mut host, &[version.to_string()], None).detected.unwrap_or_default()
+}
+
+/// The tables by which conversations of a version are drawn: scenarios are written in the newest words, whatever the
+/// wire has in their place.
+fn words_of(version: Version) -> Option<&'static Protocol> {
+    let own = Protocol::played(version)?;
+    let plain = Edge::new(version, "").is_plain();
+    if plain { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
 }
 
 /// Adds the members of one object to another, and inside of those that both have.

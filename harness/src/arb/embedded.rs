@@ -52,6 +52,7 @@ impl Ground {
         let epoch = Duration::from_millis(Config::default().epoch_ms);
         let mut config = sim::settings_with(&scenario, SEED, epoch, self.agent);
         config.faults.clone_from(&self.faults);
+        let config = sim::speaking(config, self.version);
         self.play_on(scenario, &mut RefHost::new(config))
     }
 

@@ -80,8 +80,7 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
             deviation = "future-number";
         }
         2 => {
-            let all: Vec<String> =
-                draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+            let all: Vec<String> = draw.stage().uris();
             let one = draw.dice.pick(&all)?.clone();
             members["subscriptions"] = json!([draw.named(&json!(one))?, "ahp-session:/nowhere"]);
             deviation = "other-channels";
@@ -144,7 +143,7 @@ pub fn join(draw: &mut Draw) -> Option<Told> {
 /// Whether a name is bound to a channel that there is.
 fn is_there(draw: &Draw, name: &str) -> bool {
     let uri = draw.stage().bindings().get(name).and_then(Value::as_str);
-    uri.is_some_and(|uri| draw.stage().host().channels().any(|(known, ..)| known == uri))
+    uri.is_some_and(|uri| draw.stage().has_channel(uri))
 }
 
 /// What a client may offer in its handshake, and the requirement about it.

@@ -103,12 +103,12 @@ fn pointed(value: &Value, found: &mut Vec<String>) {
 
 /// Looks at a channel as somebody who comes late.
 pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
-    let all: Vec<String> = draw.stage().host().channels().map(|(uri, ..)| uri.to_owned()).collect();
+    let all: Vec<String> = draw.stage().uris();
     let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
     let channel = draw.named(&json!(uri))?;
-    let found = draw.stage().host().channels().find(|(known, ..)| *known == uri);
+    let found = draw.stage().channels().into_iter().find(|(known, ..)| *known == uri);
     let (kind, state) = match found {
-        Some((_, kind, state)) => (Some(kind), state.clone()),
+        Some((_, kind, state)) => (Some(kind), state.into_owned()),
         None => (None, Value::Null),
     };
     let shown = told_state(draw, kind, &channel, &state);

@@ -5,20 +5,26 @@
 //!
 //! Start at [`Stage::play`].
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::agent::acp::{self, Agent};
-use crate::host::Host;
+use crate::edge::Edge;
 use crate::host::engine::{Config, RefHost};
+use crate::host::{Host, PROVIDER};
 use crate::peer::client::ClientEngine;
 use crate::run::case::Setup;
 use crate::run::play::{Play, Recorder};
 use crate::run::sim;
 use crate::scenario::bind::Bindings;
 use crate::scenario::parse::Scenario;
-use crate::transcript::{ConnId, Event};
+use crate::transcript::{ConnId, Event, Seen};
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
+use crate::wire::message::Message;
 use crate::wire::version::Version;
 
 /// The seed of the host on the stage, which stands in every id that it makes: what it made can be told
@@ -62,12 +68,15 @@ pub struct Stage {
     now: Duration,
     tape: Tape,
     version: Version,
+    edge: Edge,
+    /// The methods of requests that were sent, by client and id.
+    asked: LiteMap<(String, String), String>,
 }
 
 impl Stage {
     /// A stage on which a scenario without steps begins. Ids come from `seed`.
     pub fn new(scenario: Scenario, version: Version, seed: u64) -> Stage {
-        let config = Config { seed: SEED, ..Config::default() };
+        let config = sim::speaking(Config { seed: SEED, ..Config::default() }, version);
         let epoch = Duration::from_millis(config.epoch_ms);
         let scenario = Arc::new(scenario);
         // A conversation that is drawn may take as long as it likes.
@@ -82,6 +91,8 @@ impl Stage {
             now: Duration::ZERO,
             tape,
             version,
+            edge: Edge::new(version, PROVIDER),
+            asked: LiteMap::new(),
         };
         stage.play.begin_open(Duration::ZERO);
         stage
@@ -126,7 +137,12 @@ impl Stage {
     }
 
     fn passed(&mut self) -> Vec<Passed> {
-        std::mem::take(&mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let tape = &mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = std::mem::take(tape);
+        if !self.edge.is_plain() {
+            passed.iter_mut().for_each(|it| lift(&self.edge, &mut self.asked, it));
+        }
+        passed
     }
 
     /// Takes the names that a pattern binds for a value that came.
@@ -154,6 +170,21 @@ impl Stage {
     /// The host.
     pub fn host(&self) -> &RefHost {
         &self.host
+    }
+
+    /// Every channel with its state, as clients see them.
+    pub fn channels(&self) -> Vec<(&str, ChannelKind, Cow<'_, Value>)> {
+        self.host.channels_at(self.version)
+    }
+
+    /// Whether there is a channel.
+    pub fn has_channel(&self, uri: &str) -> bool {
+        self.host.uris_at(self.version).any(|known| known == uri)
+    }
+
+    /// The URIs of all channels.
+    pub fn uris(&self) -> Vec<String> {
+        self.host.uris_at(self.version).map(str::to_owned).collect()
     }
 
     /// Whether the host does nothing by itself for so long.
@@ -184,6 +215,29 @@ impl Stage {
     /// Why a step could not be played.
     pub fn complaint(&self) -> String {
         self.play.case().failure().map(|failure| failure.message.clone()).unwrap_or_default()
+    }
+}
+
+/// Puts what came into the newest words.
+fn lift(edge: &Edge, asked: &mut LiteMap<(String, String), String>, passed: &mut Passed) {
+    let key = |message: &Message| Some((passed.client.clone(), message.id()?.to_string()));
+    let lifted = match &passed.event {
+        Event::Sent(seen) => {
+            let sent = seen.message();
+            let method = sent.and_then(|message| Some((key(message)?, message.method()?)));
+            if let Some((key, method)) = method {
+                asked.insert(key, method.to_owned());
+            }
+            return;
+        }
+        Event::Received(seen) => seen.message().map(|message| {
+            let method = key(message).and_then(|key| asked.remove(&key));
+            edge.lift_message(message, method.as_deref())
+        }),
+        _ => return,
+    };
+    if let Some(lifted) = lifted {
+        passed.event = Event::Received(Arc::new(Seen::of(lifted)));
     }
 }
 

@@ -175,7 +175,7 @@ impl Fuzz {
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let Target::Remote(remote, _) = target else {
             // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
-            let spoken = Protocol::known().contains(&newest);
+            let spoken = Protocol::all_played().contains(&newest);
             let what = || Stop::usage(format!("conversations of {newest} cannot be drawn"));
             return spoken.then_some(newest).ok_or_else(what);
         };
@@ -273,6 +273,7 @@ impl Stage {
         let acp = (agent == Mode::Acp && embedded).then(|| "/".to_owned());
         let config =
             Config { seed: 7, faults: fuzz.fault.clone(), epoch_ms, acp, ..Config::default() };
+        let config = sim::speaking(config, version);
         Stage { target, faults: fuzz.fault.clone(), setup: Box::new(setup), config, agent }
     }
 

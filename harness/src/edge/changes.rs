@@ -136,6 +136,12 @@ pub const CHANGES: &[Change] = &[
     ),
     row(
         Version::V0_7,
+        "The input of a tool call may stand elsewhere: below, clients are not told of it.",
+        &[Everywhere],
+        reshaped(to::input_inline, to::same),
+    ),
+    row(
+        Version::V0_7,
         "Sessions and chats have a list of working directories, instead of one.",
         &[Everywhere],
         reshaped(to::one_directory, to::directories),
@@ -195,6 +201,12 @@ pub const CHANGES: &[Change] = &[
             Action("changeset/operationStatusChanged"),
         ],
         reshaped(to::idle_operations, to::same),
+    ),
+    row(
+        Version::V0_3,
+        "MCP servers say how they are: below, nothing is said, and nobody starts them.",
+        &[Everywhere],
+        reshaped(to::same, to::stopped_servers),
     ),
     row(
         Version::V0_3,

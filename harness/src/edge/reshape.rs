@@ -201,6 +201,12 @@ pub(super) fn resource_metadata(params: &mut Map, _: Beside<'_>) {
 
 // 0.7.0
 
+pub(super) fn input_inline(call: &mut Map, _: Beside<'_>) {
+    if call.get("toolInput").is_some_and(|input| !input.is_string()) {
+        call.remove("toolInput");
+    }
+}
+
 pub(super) fn one_directory(members: &mut Map, _: Beside<'_>) {
     replace(members, "workingDirectories", "workingDirectory", |mut list| {
         Some(list.get_mut(0)?.take())
@@ -409,6 +415,12 @@ pub(super) fn of_the_chat(action: &mut Map, _: Beside<'_>) {
 }
 
 // 0.3.0
+
+pub(super) fn stopped_servers(server: &mut Map, _: Beside<'_>) {
+    if has_type(server, "mcpServer") && !server.contains_key("state") {
+        server.insert("state", json!({"kind": "stopped"}));
+    }
+}
 
 pub(super) fn user_message(members: &mut Map, _: Beside<'_>) {
     if members.get("message").is_some_and(Value::is_object) {

@@ -261,7 +261,7 @@ impl RefHost {
             .and_then(|()| self.check_params(row, &call, &inner, message))
             .and_then(|()| (row.handler)(self, &inner));
         let reply = match edge {
-            Some(edge) => reply.map(|result| edge.lower_result(method, result)),
+            Some(edge) => reply.map(|result| self.lowered_result(&edge, method, result)),
             None => reply,
         };
         self.respond(conn, id, reply);

@@ -3,18 +3,49 @@
 //!
 //! Knows: states, rules of the protocol. Never knows: who looks.
 
-use crate::wire::json::{Value, json};
+use std::borrow::Cow;
 
 use super::engine::RefHost;
 use super::publish::Origin;
 use crate::model::{NoOp, Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 impl RefHost {
     /// Every channel with its state.
     pub fn channels(&self) -> impl Iterator<Item = (&str, ChannelKind, &Value)> {
         self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind, &it.state))
+    }
+
+    /// The URIs of all channels that clients of a version know.
+    pub fn uris_at(&self, version: Version) -> impl Iterator<Item = &str> {
+        let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol));
+        let view = view.and_then(|view| self.views.get(view));
+        let own = self.channels.keys().filter(move |_| view.is_none());
+        let shown = view.into_iter().flat_map(|view| view.channels.keys());
+        own.chain(shown).map(String::as_str)
+    }
+
+    /// Every channel with its state, as clients of a version see them, in the newest words: what a
+    /// version does not have is not there, and where turns have no channel of their own, that of the
+    /// session is its chat's, too.
+    pub fn channels_at(&self, version: Version) -> Vec<(&str, ChannelKind, Cow<'_, Value>)> {
+        let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol));
+        let Some(view) = view.and_then(|view| self.views.get(view)) else {
+            return self.channels().map(|(uri, kind, it)| (uri, kind, Cow::Borrowed(it))).collect();
+        };
+        let mut all = Vec::new();
+        for (uri, shown) in &view.channels {
+            let state = view.edge.lift_state(shown.kind, &shown.state);
+            if shown.kind == ChannelKind::Session && !view.edge.has_chats() {
+                all.push((uri.as_str(), ChannelKind::Chat, Cow::Owned(state.clone())));
+            }
+            all.push((uri.as_str(), shown.kind, Cow::Owned(state)));
+        }
+        all
     }
 
     /// The number of the last action.
@@ -26,6 +57,13 @@ impl RefHost {
     pub fn would_take(&self, conn: ConnId, client: &str, uri: &str, action: &Value) -> bool {
         let origin = Origin { conn, client: client.to_owned(), client_seq: json!(0), sent: None };
         let Some(channel) = self.channels.get(uri) else { return false };
+        // The channel of a session is its chat's where turns have none of their own.
+        if channel.kind == ChannelKind::Session
+            && action["type"].as_str().is_some_and(|it| it.starts_with("chat/"))
+            && let Some(chat) = channel.state["defaultChat"].as_str()
+        {
+            return self.would_take(conn, client, chat, action);
+        }
         if self.judge(uri, action, &origin).is_err() {
             return false;
         }

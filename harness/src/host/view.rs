@@ -228,8 +228,12 @@ impl RefHost {
         let key = key?;
         let beside = Beside { state: self.views.get(view)?.state(&key) };
         let (_, mut action) = edge.lift_action(named, sent, beside);
-        let worded =
-            Worded { key: key.clone(), channel: edge.lower_uri(&key), action: sent.clone() };
+        let mut sent = sent.clone();
+        if sent["type"] == "session/activeClientChanged" && sent.get("activeClient").is_none() {
+            // The crate of those versions leaves out what the texts say is null.
+            sent["activeClient"] = Value::Null;
+        }
+        let worded = Worded { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
         let mut uri = key;
         let of_chat = action_type(&action).starts_with("chat/");
         if of_chat
@@ -359,6 +363,21 @@ impl RefHost {
             }
         }
         Some(state)
+    }
+
+    /// A result in the words of an older version; a list of sessions says of each what its state says there.
+    pub(super) fn lowered_result(&self, edge: &Edge, method: &str, result: Value) -> Value {
+        let listed = result["items"].as_array().filter(|_| method == "listSessions");
+        let uris = listed.into_iter().flatten().map(|item| item["resource"].as_str());
+        let uris: Vec<String> = uris.map(|uri| uri.unwrap_or_default().to_owned()).collect();
+        let mut lowered = edge.lower_result(method, result);
+        let items = lowered.get_mut("items").and_then(Value::as_array_mut);
+        if let Some(view) = self.view_for(edge.protocol()).filter(|_| !uris.is_empty()) {
+            for (item, uri) in items.into_iter().flatten().zip(&uris) {
+                self.summary_shown(view, uri, item);
+            }
+        }
+        lowered
     }
 
     /// A summary as the clients of a view know it: what its state says counts.

@@ -44,4 +44,4 @@ pub mod sim;
 pub mod suite;
 pub mod task;
 pub mod wait;
-mod words;
+pub mod words;

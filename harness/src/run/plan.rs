@@ -237,10 +237,8 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
         return Some(format!("needs a host with {}", settings.join(", ")));
     }
-    let lacks = |detected: &&Detected| {
-        !detected.offered && needs(scenario, &detected.capability, abilities.agent)
-    };
-    if let Some(Detected { capability, how, .. }) = abilities.detected.iter().find(lacks) {
+    let missing = not_offered(scenario, &abilities.detected, abilities.agent);
+    if let Some(Detected { capability, how, .. }) = missing {
         let subject = abilities.version.standard.subject();
         return Some(format!("the {subject} does not offer `{capability}`: {how}"));
     }
@@ -248,6 +246,15 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
     scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
+}
+
+/// What a scenario needs of those that are not offered.
+pub fn not_offered<'a>(
+    scenario: &Scenario,
+    detected: &'a [Detected],
+    agent: Mode,
+) -> Option<&'a Detected> {
+    detected.iter().find(|it| !it.offered && needs(scenario, &it.capability, agent))
 }
 
 /// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a

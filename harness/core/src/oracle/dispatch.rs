@@ -13,7 +13,7 @@ use crate::wire::json::{Text, Value};
 use crate::transcript::{ConnId, Seen};
 use crate::verdict::Weight;
 use crate::wire::message::{Kind, Message};
-use crate::wire::protocol::Dispatch;
+use crate::wire::protocol::{Dispatch, Protocol};
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
@@ -55,6 +55,8 @@ struct Dispatched {
     seen: Option<Arc<Seen>>,
     action_type: Text,
     conn: ConnId,
+    /// The tables of what was spoken there.
+    protocol: Option<&'static Protocol>,
     client: Option<Arc<str>>,
     client_seq: i64,
     channel: ChannelId,
@@ -180,6 +182,7 @@ impl Dispatches {
             action_type: action_type.into(),
             seen: Some(seen.clone()),
             conn: cx.now.conn,
+            protocol: conn.protocol,
             due: sound && subscribed && conn.shaken && !conn.stale && client.is_some(),
             client,
             client_seq,
@@ -220,8 +223,9 @@ impl Dispatches {
         });
         let dispatch = |index: &usize| self.all.get(index.checked_sub(self.forgotten)?);
         let fits = |dispatched: &&Dispatched| {
-            dispatched.channel == delivery.channel
-                && *dispatched.action_type == *delivery.envelope.action_type
+            in_other_words(cx, dispatched.protocol)
+                || dispatched.channel == delivery.channel
+                    && *dispatched.action_type == *delivery.envelope.action_type
         };
         let fitting: Vec<usize> =
             known.clone().filter(|index| dispatch(index).as_ref().is_some_and(&fits)).collect();
@@ -323,7 +327,9 @@ impl Dispatches {
             return;
         };
         above(cx, delivery, dispatched.floor, dispatched.line, out);
-        payload(cx, &seen, dispatched.line, delivery, out);
+        if !in_other_words(cx, dispatched.protocol) {
+            payload(cx, &seen, dispatched.line, delivery, out);
+        }
         if delivery.envelope.rejected {
             out.seen(Rule::RejectionWithoutEffect);
             if self.watched.len() >= MAX_WATCHED {
@@ -450,6 +456,12 @@ impl Dispatches {
         }
         self.watched.retain(|watched| watched.left > 0);
     }
+}
+
+/// Whether what was sent in one version comes here in another, which may call it by other names.
+fn in_other_words(cx: &Context, sent: Option<&'static Protocol>) -> bool {
+    let here = cx.here().and_then(|conn| conn.protocol);
+    sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))
 }
 
 /// Whether an action has more than names in it: without, a host's own cannot be told from another's. Up

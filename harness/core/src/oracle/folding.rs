@@ -96,7 +96,15 @@ impl Context {
             channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
             return;
         };
-        if !std::ptr::eq(fold.protocol, protocol) || fold.kind != kind {
+        if fold.kind != kind {
+            return;
+        }
+        if !std::ptr::eq(fold.protocol, protocol) {
+            // Nobody listens in the version of the fold any more: it goes on in this one.
+            if !followed {
+                channel.lose();
+                channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+            }
             return;
         }
         if waiting.from_seq < fold.seq {
@@ -169,7 +177,8 @@ impl Context {
         let mut numbers: Vec<u64> = channel.between(waiting.from_seq, fold.seq + 1).collect();
         numbers.reverse();
         for seq in numbers {
-            let Some(logged) = self.log.get(seq) else {
+            // What came in the words of another version says nothing about a state of this one.
+            let Some(logged) = self.log.get(seq).filter(|it| it.is_of(fold.protocol)) else {
                 return;
             };
             let value = logged.value();
@@ -296,13 +305,15 @@ impl Context {
         self.waiting.retain(waits);
     }
 
-    /// Whether a connection delivers everything that comes after the state of the fold.
+    /// Whether a connection delivers everything that comes after the state of the fold, in its version.
     pub(super) fn covers(&self, id: ChannelId, conn: ConnId) -> bool {
-        let sub = self.conns.get(&conn).and_then(|conn| conn.subs.get(&id));
-        let from = sub.and_then(|sub| sub.complete_from());
-        let Some(fold) = self.folded(id) else {
+        let Some((conn, fold)) = self.conns.get(&conn).zip(self.folded(id)) else {
             return false;
         };
+        if !conn.protocol.is_some_and(|protocol| std::ptr::eq(protocol, fold.protocol)) {
+            return false;
+        }
+        let from = conn.subs.get(&id).and_then(|sub| sub.complete_from());
         from.is_some_and(|from| from <= fold.seq.max(fold.known_to))
     }
 
@@ -372,6 +383,9 @@ impl Context {
             let Some(logged) = self.log.get(seq) else {
                 continue;
             };
+            if !logged.is_of(fold.protocol) {
+                return;
+            }
             if let Some(envelope) = logged.value().as_deref().and_then(Envelope::read) {
                 apply(fold.protocol.version(), fold.kind, &mut fold.state, envelope.action);
                 fold.seq = seq;

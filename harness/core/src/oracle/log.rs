@@ -16,6 +16,7 @@ use crate::wire::json::Value;
 use crate::transcript::Seen;
 use crate::wire::frame::Frame;
 use crate::wire::message::{Decoded, decode};
+use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::channel::ChannelId;
@@ -60,6 +61,12 @@ impl Logged {
             }
             Kept::Replayed(seen, index) => envelope_value(seen, Some(*index)).map(Cow::Borrowed),
         }
+    }
+
+    /// Whether it came in the words of these tables.
+    pub(super) fn is_of(&self, protocol: &Protocol) -> bool {
+        let own = self.version.and_then(Protocol::of);
+        own.is_some_and(|own| std::ptr::eq(own, protocol))
     }
 
     /// Whether it came live in a frame of the same text.

@@ -9,6 +9,7 @@ use crate::wire::json::Value;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
+use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
@@ -121,10 +122,13 @@ impl Removal {
                 let Some(chat) = chat.and_then(|uri| cx.channels.find(uri)) else {
                     return;
                 };
-                // Where chats can be moved, it may live on in a session that nobody watches.
-                let protocol = cx.here().and_then(|conn| conn.protocol);
-                let stays = protocol.is_some_and(|protocol| !protocol.has(Feature::ChatMoves));
-                if stays || self.disposed.contains(&chat) {
+                // Where anybody can move chats, it may live on in a session that nobody watches: clients of
+                // older versions are told of that in the same words.
+                let moves = |protocol: &Protocol| protocol.has(Feature::ChatMoves);
+                let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
+                let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
+                let ends = known && !spoken.any(moves);
+                if ends || self.disposed.contains(&chat) {
                     self.goes(chat, since, cx.now.line);
                 }
             }
