@@ -244,6 +244,10 @@ const FITS: &[(&str, Fit)] = &[
             let first = draw.dice.pick(&["q", "a", "z"]).copied().unwrap_or_default();
             action["id"] = json!(format!("{first}{}", draw.number()));
         }
+        if draw.dice.chance(50) {
+            // Only a queue that grows has an order.
+            action["kind"] = json!("queued");
+        }
     }),
     ("chat/pendingMessageRemoved", |draw, bid, action| {
         let held = |name: &str| bid.state[name].as_array().cloned().unwrap_or_default();
@@ -260,7 +264,8 @@ const FITS: &[(&str, Fit)] = &[
         let held = bid.state["queuedMessages"].as_array().cloned().unwrap_or_default();
         let mut left: Vec<Value> = held.into_iter().map(|it| it["id"].clone()).collect();
         let mut order = Vec::new();
-        while !left.is_empty() && draw.dice.chance(75) {
+        let named = if draw.dice.chance(50) { 75 } else { 25 };
+        while !left.is_empty() && draw.dice.chance(named) {
             order.push(left.remove(draw.dice.below(left.len())));
         }
         if draw.dice.chance(25) {

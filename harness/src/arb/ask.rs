@@ -129,7 +129,7 @@ const ROWS: &[Row] = &[
         // Nobody knows a token for somebody else's host.
         let valid = draw.taste.reference && draw.dice.chance(60);
         let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
-        if draw.dice.chance(15) {
+        if draw.dice.chance(25) {
             token = "";
         }
         *params = json!({"resource": resource, "token": token});
@@ -352,12 +352,17 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
         "createChat" => announced(draw),
-        "authenticate" => expires(draw),
+        "authenticate" => {
+            expires(draw);
+            guarded(draw);
+        }
+        "disposeSession" => left_behind(draw),
         "createResourceWatch" => {
             draw.bind_result(result);
             let watches = draw.channels(ChannelKind::ResourceWatch);
             let (Some((uri, _)), Some(by)) = (watches.last(), draw.somebody()) else { return };
             follow(draw, &by, uri);
+            stir(draw, &by);
         }
         "resourceRead" if result["data"].is_string() && own(draw) => {
             draw.wants(json!({"data": result["data"].clone()}));
@@ -456,6 +461,50 @@ fn expires(draw: &mut Draw) {
     for by in others {
         draw.put(json!({"barrier": {"by": by}}));
     }
+}
+
+/// Whoever has brought a token, or taken it back, makes a session that needs one.
+fn guarded(draw: &mut Draw) {
+    let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
+    let agents = agents(draw).into_iter().filter(|it| it["protectedResources"].is_array());
+    let agents: Vec<Value> = agents.collect();
+    let provider = draw.dice.pick(&agents).map(|it| it["provider"].clone());
+    let (Some(by), Some(provider)) = (by, provider.filter(|_| draw.dice.chance(35))) else {
+        return;
+    };
+    let channel = format!("ahp-session:/${{new made{}}}", draw.number());
+    let step = json!({"request": {
+        "by": by, "method": "createSession", "result": true, "error": true,
+        "params": {"channel": channel, "provider": provider},
+    }});
+    send(draw, step, "createSession", false);
+}
+
+/// Somebody looks for what has gone with a session.
+fn left_behind(draw: &mut Draw) {
+    let there = draw.stage().uris();
+    let gone: Vec<String> = draw.known.iter().filter(|uri| !there.contains(uri)).cloned().collect();
+    let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
+    if let (Some(by), Some(uri)) = (by, uri) {
+        subscription(draw, &by, &uri, "unknown-channel");
+    }
+}
+
+/// What is written where somebody watches: one file that most filters leave out, and one that they do not.
+fn stir(draw: &mut Draw, by: &str) {
+    let params = request(draw).map(|it| it["params"].clone()).unwrap_or_default();
+    let filtered = params.get("excludes").is_some() || params.get("includes").is_some();
+    let Some(root) = params["uri"].as_str().filter(|_| filtered && draw.dice.chance(60)) else {
+        return;
+    };
+    for name in ["a.log", "a.txt"] {
+        let params = json!({"uri": format!("{root}/{name}"), "data": name, "encoding": "utf-8"});
+        let step = json!({"request": {
+            "by": by, "method": "resourceWrite", "params": params, "result": true, "error": true,
+        }});
+        send(draw, step, "resourceWrite", false);
+    }
+    draw.pause();
 }
 
 fn paged(draw: &Draw) -> bool {

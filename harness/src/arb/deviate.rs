@@ -5,7 +5,7 @@
 //! Start at [`DEVIATIONS`].
 
 use crate::reducers::aim::is_reference;
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 use crate::wire::protocol::Dispatch;
 
 use super::act::{Bid, drawn, drop_member, replace};
@@ -133,14 +133,18 @@ pub const DEVIATIONS: &[(&str, Deviate)] = &[
         let _ = draw;
         Some(())
     }),
-    ("unfit-answer", |_, bid| {
-        bid.action.get("questionId")?;
-        let boolean = bid.action["answer"]["value"]["kind"] == "boolean";
-        let value = match boolean {
+    ("unfit-answer", |draw, bid| {
+        let given = bid.action.get("answers").and_then(Value::as_object);
+        let places: Vec<String> = match given {
+            Some(given) => given.keys().map(|id| format!("/answers/{id}")).collect(),
+            None => vec!["/answer".to_owned()],
+        };
+        let answer = bid.action.pointer_mut(draw.dice.pick(&places)?)?;
+        let value = match answer["value"]["kind"] == "boolean" {
             true => json!({"kind": "number", "value": 3}),
             false => json!({"kind": "boolean", "value": true}),
         };
-        bid.action["answer"] = json!({"state": "submitted", "value": value});
+        *answer = json!({"state": "submitted", "value": value});
         Some(())
     }),
     ("unfit-decision", |draw, bid| {

@@ -104,6 +104,7 @@ const MOVES: &[(&str, usize, Move)] = &[
         act::dispatch_on(draw, kind, &channels, &names, 10)
     }),
     ("queue", 3, queue),
+    ("review", 0, review),
     ("window", 0, observe::window),
     ("read", 0, observe::read),
     ("tokens", 0, |draw| ask::ask(draw, |it| it == "authenticate")),
@@ -297,6 +298,7 @@ const THEMES: &[Theme] = &[
             ("subscribe", 20),
             ("files", 6),
             ("changesets", 24),
+            ("review", 14),
             ("look", 14),
             ("list", 14),
         ],
@@ -505,6 +507,18 @@ fn close(draw: &mut Draw) {
             observe::look(draw, Some(uri));
         }
     }
+}
+
+/// Reviews a file, and lets the agent change it once more.
+fn review(draw: &mut Draw) -> Option<Told> {
+    let all = draw.channels(ChannelKind::Changeset);
+    let told =
+        act::dispatch_on(draw, ChannelKind::Changeset, &all, &["changeset/filesReviewChanged"], 0)?;
+    let script = format!("tool write \"one.txt\\nmore {}\"", draw.word());
+    let (by, id) = (draw.somebody()?, format!("t{}", draw.number()));
+    draw.act(json!({"turn": {"by": by, "id": id, "script": script}}), |_, _| None)?;
+    draw.pause();
+    Some(told)
 }
 
 /// Does something about what the agent waits for.

@@ -28,6 +28,10 @@ use super::draft::Draft;
 use super::embedded::Ground;
 use super::generate::{Generator, Taste};
 
+/// Why what a host lets in is not seen.
+const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
+                       are what is said on connections that stand";
+
 /// Faults that no drawn conversation shows, each with the reason, said beforehand.
 pub const UNSEEN: &[(Fault, &str)] = &[
     (
@@ -42,6 +46,15 @@ pub const UNSEEN: &[(Fault, &str)] = &[
     (
         Fault::ActiveSessionsOneMore,
         "on a host that others use too nobody knows how many sessions are active",
+    ),
+    (Fault::DoorOpen, OUTSIDE),
+    (Fault::DoorLate, OUTSIDE),
+    (Fault::OriginIgnored, OUTSIDE),
+    (Fault::ClientIdTaken, OUTSIDE),
+    (Fault::ClientIdResumed, OUTSIDE),
+    (
+        Fault::PreferenceIgnored,
+        "it needs a host that speaks several versions below 1.0.0, which only a setting of the embedded host makes",
     ),
 ];
 

@@ -124,16 +124,20 @@ pub fn shown_by_reference(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
             "lifecycle": true,
+            "origin": {"kind": true, "automation": true, "run": true},
             "chats": [{
                 "resource": true, "origin": {"kind": true, "chat": true, "toolCallId": true},
                 "activity": {"$or": true}, "movable": {"$or": true},
             }],
             "customizations": {"$contains": [{
                 "name": true, "clientId": true, "load": {"kind": true},
-                "children": {"$contains": [{"name": true, "enabled": true, "state": {"kind": true}}]},
+                "children": {"$contains": [{
+                    "name": true, "enabled": true, "state": {"kind": true}, "mcpApp": {"$or": {}},
+                }]},
             }]},
         }),
         ChannelKind::Chat => json!({
+            "origin": {"kind": true, "selection": {"text": true}},
             "turns": [{
                 "id": true, "state": true,
                 "responseParts": {"$contains": [{"kind": true, "content": true}]},

@@ -89,8 +89,9 @@ impl Causality {
             return;
         }
         self.asked.remove(&key);
-        // The id may be that of an earlier turn, which still says something.
-        let fold = cx.folded(delivery.channel);
+        // The id may be that of an earlier turn, which still says something. What nobody follows is
+        // not known.
+        let fold = cx.followed(delivery.channel);
         let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
         let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
         if turns.is_none_or(|turns| turns.iter().any(id)) {
