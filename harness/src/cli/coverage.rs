@@ -1,15 +1,21 @@
-//! `ahp-harness coverage`: which requirement is put to the test by what.
+//! `ahp-harness coverage`: which requirement is put to the test by what; with `--members`, what of a version's tables
+//! a run has shown.
 
 use std::fmt::Write as _;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use litemap::LiteMap;
 
 use crate::reducers::vector;
 use crate::report::coverage::{Covered, Standing};
+use crate::report::places::Shown;
 use crate::report::{coverage, summary};
 use crate::run::suite::Suite;
 use crate::verdict::Weight;
 use crate::wire::json::json;
+use crate::wire::places::{Place, PlaceKind};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -18,10 +24,11 @@ use super::exit::{Code, Outcome, Stop};
 use super::options;
 
 /// Shows which requirement of a version is put to the test by which check, scenario, vector and
-/// planted fault, and which by none.
+/// planted fault, and which by none; or, of a run, which methods, actions, members, words and variants of the version's
+/// tables were seen in it.
 #[derive(Args, Debug)]
 pub struct Coverage {
-    /// The protocol version; the newest unless given
+    /// The protocol version; the newest unless given, that of the run with `--members`
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// What to print
@@ -30,6 +37,10 @@ pub struct Coverage {
     /// Exit with 1 when a requirement of at least this weight is open
     #[arg(long, value_enum, value_name = "WEIGHT")]
     require: Option<AtLeast>,
+    /// Show what of the version's tables was seen in this transcript of a run, and exit with 1 when something was not, and
+    /// no reason is known
+    #[arg(long, value_name = "FILE", conflicts_with = "require")]
+    members: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -67,6 +78,9 @@ impl AtLeast {
 
 impl Coverage {
     pub(super) fn main(self, context: &Context) -> Outcome {
+        if let Some(path) = &self.members {
+            return self.shown(context, path);
+        }
         let version = self.spec.or(Protocol::known().first().copied());
         let version = version.ok_or_else(|| Stop::fault("there is no protocol table"))?;
         let coverage = coverage::Coverage::of(version, &Suite::carried(), &vector::carried());
@@ -78,6 +92,53 @@ impl Coverage {
         let missing = self.require.is_some_and(|least| !coverage.open(least.weight()).is_empty());
         Ok(if missing { Code::Failed } else { Code::Ok })
     }
+}
+
+impl Coverage {
+    fn shown(&self, context: &Context, path: &Path) -> Outcome {
+        let name = path.display();
+        let file = std::fs::File::open(path)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let shown = Shown::read(self.spec, BufReader::new(file))
+            .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+        context.say(&match self.form {
+            Form::Summary => shown_summary(&shown),
+            Form::Matrix => {
+                shown.rows().iter().map(|row| format!("{:>7}  {}\n", row.seen, row.name)).collect()
+            }
+            Form::Json => {
+                let line = |row: &Place| json!({"place": row.name, "seen": row.seen});
+                shown.rows().iter().map(|row| format!("{}\n", line(row))).collect()
+            }
+        });
+        let whole = shown.lacking().all(|(_, why)| why.is_some());
+        Ok(if whole { Code::Ok } else { Code::Failed })
+    }
+}
+
+fn shown_summary(shown: &Shown) -> String {
+    let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
+    let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();
+    for row in shown.rows() {
+        let (all, seen) = tallies.entry(row.kind).or_default();
+        *all += 1;
+        *seen += usize::from(row.seen > 0);
+    }
+    let _ = writeln!(out, "{:<30} {:>5} {:>5}", "what the tables spell out", "all", "seen");
+    for (kind, (all, seen)) in &tallies {
+        let _ = writeln!(out, "{:<30} {all:>5} {seen:>5}", kind.plural());
+    }
+    let (known, open): (Vec<_>, Vec<_>) = shown.lacking().partition(|(_, why)| why.is_some());
+    for (title, rows) in [("never seen", open), ("never seen, with a reason", known)] {
+        if !rows.is_empty() {
+            let _ = writeln!(out, "\n{title}:");
+        }
+        for (row, why) in rows {
+            let why = why.map(|why| format!("  ({why})")).unwrap_or_default();
+            let _ = writeln!(out, "  {}{why}", row.name);
+        }
+    }
+    out
 }
 
 fn summary(coverage: &coverage::Coverage) -> String {

@@ -4,7 +4,7 @@
 //! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
 //! else, so `judge` can make them again from a file.
 //!
-//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`redact`] keeps secrets out of what is written, [`replay`] makes
+//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes
 //! a run again from its file.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
@@ -31,6 +31,7 @@ pub mod junit;
 pub mod kills;
 pub mod matrix;
 pub mod merge;
+pub mod places;
 pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;

@@ -13,6 +13,7 @@ pub mod feature;
 pub mod frame;
 pub mod json;
 pub mod message;
+pub mod places;
 pub mod protocol;
 pub mod sample;
 mod shape;

@@ -13,7 +13,7 @@ use litemap::LiteMap;
 use serde::Deserialize;
 
 /// A type's place in [`Shapes`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct TypeId(u32);
 
 /// What a value has to look like.
@@ -151,6 +151,14 @@ impl Shapes {
     /// A type by name.
     pub(super) fn named(&self, name: &str) -> Option<TypeId> {
         self.names.get(name).copied()
+    }
+
+    /// The types that the table itself names, not those that it only spells.
+    pub(super) fn names_of_types(&self) -> HashMap<TypeId, String> {
+        let plain = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
+        let whole = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let names = self.names.iter().filter(|(name, _)| plain(name) && whole(name));
+        names.map(|(name, id)| (*id, name.clone())).collect()
     }
 
     /// The type of a number that these shapes gave out.

@@ -1,0 +1,384 @@
+//! What a table spells out, thing by thing, and how often each was seen: methods, actions, members,
+//! words of enumerations, variants of unions.
+//!
+//! Only what a message can hold has a place: types that nothing leads to have none. A type has its
+//! places once, wherever in a message its values stand.
+//!
+//! Knows: the tables. Never knows: who said what, or whether it was allowed; what is told to
+//! [`Places`] is taken for said.
+//!
+//! Start at [`Places::of`].
+
+use std::collections::HashMap;
+
+use crate::wire::json::{Map, Value};
+
+use super::channel::ChannelKind;
+use super::error_code::{ERROR_CODES, ErrorCode};
+use super::protocol::{Dispatch, MethodKind, Protocol};
+use super::shape::{Shape, TypeId, Union};
+use super::walk::admits;
+
+/// What kind of thing a table spells out.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum PlaceKind {
+    /// A request that was answered with a result, or a notification.
+    Method,
+    /// An action that took effect.
+    Accepted,
+    /// One that a client had sent.
+    FromClient,
+    /// An action of a client that came back with a reason why it was not taken.
+    Refused,
+    /// A member of an object.
+    Member,
+    /// A word of an enumeration.
+    Word,
+    /// One of several kinds of objects.
+    Variant,
+    /// One of several JSON types.
+    Alternative,
+}
+
+impl PlaceKind {
+    /// What a number of these is called.
+    pub fn plural(self) -> &'static str {
+        match self {
+            PlaceKind::Method => "methods",
+            PlaceKind::Accepted => "actions accepted",
+            PlaceKind::FromClient => "actions accepted from clients",
+            PlaceKind::Refused => "actions refused",
+            PlaceKind::Member => "members",
+            PlaceKind::Word => "words of enumerations",
+            PlaceKind::Variant => "variants",
+            PlaceKind::Alternative => "alternatives",
+        }
+    }
+}
+
+/// A thing that a table spells out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// What kind of thing.
+    pub kind: PlaceKind,
+    /// Its name: `session/delta accepted`, `SessionState.config`, `TurnState 'error'`,
+    /// `ResponsePart kind 'contentRef'`, `StringOrMarkdown as an object`.
+    pub name: String,
+    /// How often it was seen.
+    pub seen: u64,
+}
+
+/// A part of a type: its members, words, variants or alternatives are numbered.
+type Part = (TypeId, usize);
+
+/// Everything that a table spells out.
+pub struct Places {
+    protocol: &'static Protocol,
+    rows: Vec<Place>,
+    parts: HashMap<Part, usize>,
+    names: HashMap<(PlaceKind, String), usize>,
+}
+
+impl Places {
+    /// The places of a version, none of which was seen.
+    pub fn of(protocol: &'static Protocol) -> Places {
+        let empty =
+            Places { protocol, rows: Vec::new(), parts: HashMap::new(), names: HashMap::new() };
+        let mut laying = Laying { places: empty, types: protocol.shapes.names_of_types() };
+        for row in protocol.methods() {
+            let answered = if row.kind == MethodKind::Request { " answered" } else { "" };
+            laying.named(PlaceKind::Method, &row.name, format!("{}{answered}", row.name));
+            laying.reach(row.params, &row.params_type);
+            let result = row.result.zip(row.result_type.as_deref());
+            result.into_iter().for_each(|(result, name)| laying.reach(result, name));
+        }
+        for row in protocol.actions() {
+            let name = &row.action_type;
+            laying.named(PlaceKind::Accepted, name, format!("{name} accepted"));
+            if row.dispatch == Dispatch::Client {
+                laying.named(PlaceKind::FromClient, name, format!("{name} accepted from a client"));
+            }
+            if row.dispatch != Dispatch::Disputed {
+                laying.named(PlaceKind::Refused, name, format!("{name} refused"));
+            }
+            laying.reach(row.shape, name);
+        }
+        for name in ChannelKind::all().map(ChannelKind::state_type) {
+            protocol.shapes.named(name).into_iter().for_each(|id| laying.reach(id, name));
+        }
+        for name in ERROR_CODES.iter().map(data_type) {
+            protocol.shapes.named(&name).into_iter().for_each(|id| laying.reach(id, &name));
+        }
+        laying.places
+    }
+
+    /// All of them, as the table orders them: methods first, then types as they are led to.
+    pub fn rows(&self) -> &[Place] {
+        &self.rows
+    }
+
+    /// A request was answered with a result, or a notification came. Actions in the params of a
+    /// client are only asked for, and no action yet.
+    pub fn method(&mut self, name: &str, params: &Value, from_client: bool) {
+        let Some(row) = self.protocol.method(name) else { return };
+        self.count(PlaceKind::Method, name);
+        self.value(row.params, params, from_client);
+    }
+
+    /// The result of a request.
+    pub fn result(&mut self, method: &str, result: &Value) {
+        if let Some(id) = self.protocol.method(method).and_then(|row| row.result) {
+            self.value(id, result, false);
+        }
+    }
+
+    /// What came with an error.
+    pub fn error_data(&mut self, code: i64, data: &Value) {
+        let row = ErrorCode::find(code, self.protocol.version());
+        let id = row.and_then(|row| self.protocol.shapes.named(&data_type(row)));
+        id.into_iter().for_each(|id| self.value(id, data, false));
+    }
+
+    fn count(&mut self, kind: PlaceKind, name: &str) {
+        if let Some(place) = self.names.get(&(kind, name.to_owned())) {
+            self.rows[*place].seen += 1;
+        }
+    }
+
+    fn part(&mut self, id: TypeId, part: usize) {
+        if let Some(place) = self.parts.get(&(id, part)) {
+            self.rows[*place].seen += 1;
+        }
+    }
+
+    /// Recursion ends with the value: JSON has a bounded depth here.
+    fn value(&mut self, id: TypeId, value: &Value, asked: bool) {
+        let shapes = &self.protocol.shapes;
+        match (shapes.get(id), value) {
+            (Shape::List(item), Value::Array(items)) => {
+                items.iter().for_each(|value| self.value(*item, value, asked));
+            }
+            (Shape::Map(item), Value::Object(members)) => {
+                members.values().for_each(|value| self.value(*item, value, asked));
+            }
+            (Shape::Record(members), Value::Object(object)) => {
+                for (part, member) in members.iter().enumerate() {
+                    let Some(value) = object.get(&member.name).filter(|it| !it.is_null()) else {
+                        continue;
+                    };
+                    self.part(id, part);
+                    match shapes.get(member.shape) {
+                        Shape::State => self.state(object, value),
+                        Shape::Action if !asked => self.action(object, value),
+                        _ => self.value(member.shape, value, asked),
+                    }
+                }
+            }
+            (Shape::Union(union), value) => {
+                if let Some((part, variant)) = variant(union, value) {
+                    self.part(id, part);
+                    self.value(variant, value, asked);
+                }
+            }
+            (Shape::AnyOf(ids), value) => {
+                let admitted =
+                    ids.iter().enumerate().find(|(_, id)| admits(shapes.get(**id), value));
+                if let Some((part, alternative)) = admitted {
+                    self.part(id, part);
+                    self.value(*alternative, value, asked);
+                }
+            }
+            (Shape::Enum { values, .. }, Value::String(word)) => {
+                let part = values.iter().position(|value| value == word);
+                part.into_iter().for_each(|part| self.part(id, part));
+            }
+            _ => {}
+        }
+    }
+
+    /// Where the URI beside it does not tell which channel's state this is (before 0.2.0 sessions had
+    /// schemes of their hosts), its members do.
+    fn state(&mut self, beside: &Map, state: &Value) {
+        let told =
+            beside.get("resource").and_then(Value::as_str).and_then(ChannelKind::promised_by);
+        let fits = |kind: &ChannelKind| {
+            self.protocol.has_type(kind.state_type())
+                && self.protocol.check_state(*kind, state).is_empty()
+        };
+        let kind = told.or_else(|| ChannelKind::all().find(fits));
+        let id = kind.and_then(|kind| self.protocol.shapes.named(kind.state_type()));
+        id.into_iter().for_each(|id| self.value(id, state, false));
+    }
+
+    /// What was refused has no effect, and says nothing about its members.
+    fn action(&mut self, envelope: &Map, action: &Value) {
+        let name = action.get("type").and_then(Value::as_str).unwrap_or_default();
+        let Some(row) = self.protocol.action(name) else { return };
+        let has = |member: &str| envelope.get(member).is_some_and(|value| !value.is_null());
+        if has("rejectionReason") {
+            return self.count(PlaceKind::Refused, name);
+        }
+        self.count(PlaceKind::Accepted, name);
+        if has("origin") {
+            self.count(PlaceKind::FromClient, name);
+        }
+        self.value(row.shape, action, false);
+    }
+}
+
+fn variant(union: &Union, value: &Value) -> Option<(usize, TypeId)> {
+    let tag = match value.get(union.tag.as_str()) {
+        Some(Value::String(tag)) => tag.as_str(),
+        Some(Value::Bool(true)) => "true",
+        Some(Value::Bool(false)) => "false",
+        _ => "",
+    };
+    let place = union.variants.iter().position(|(name, _)| name == tag)?;
+    union.variants.get(place).map(|(_, id)| (place, *id))
+}
+
+fn data_type(row: &ErrorCode) -> String {
+    format!("{}ErrorData", row.name)
+}
+
+/// Lays out the places of a table, each type once.
+struct Laying {
+    places: Places,
+    types: HashMap<TypeId, String>,
+}
+
+impl Laying {
+    fn push(&mut self, kind: PlaceKind, name: String) -> usize {
+        self.places.rows.push(Place { kind, name, seen: 0 });
+        self.places.rows.len() - 1
+    }
+
+    fn named(&mut self, kind: PlaceKind, key: &str, name: String) {
+        let place = self.push(kind, name);
+        self.places.names.insert((kind, key.to_owned()), place);
+    }
+
+    /// Adds a part of a type; false where the type was laid out before.
+    fn part(&mut self, id: TypeId, part: usize, kind: PlaceKind, name: String) -> bool {
+        if self.places.parts.contains_key(&(id, part)) {
+            return false;
+        }
+        let place = self.push(kind, name);
+        self.places.parts.insert((id, part), place);
+        true
+    }
+
+    /// `path` names what has no name of its own.
+    fn reach(&mut self, id: TypeId, path: &str) {
+        let label = self.types.get(&id).cloned().unwrap_or_else(|| path.to_owned());
+        let protocol = self.places.protocol;
+        match protocol.shapes.get(id) {
+            Shape::List(item) | Shape::Map(item) => self.reach(*item, &label),
+            Shape::Record(members) => {
+                for (part, member) in members.iter().enumerate() {
+                    let name = format!("{label}.{}", member.name);
+                    if !self.part(id, part, PlaceKind::Member, name.clone()) {
+                        return;
+                    }
+                    self.reach(member.shape, &name);
+                }
+            }
+            Shape::Union(union) => {
+                let tag = &union.tag;
+                for (part, (name, variant)) in union.variants.iter().enumerate() {
+                    let name = match name.is_empty() {
+                        true => format!("{label} without {tag}"),
+                        false => format!("{label} {tag} '{name}'"),
+                    };
+                    if !self.part(id, part, PlaceKind::Variant, name.clone()) {
+                        return;
+                    }
+                    self.reach(*variant, &name);
+                }
+            }
+            Shape::Enum { values, .. } => {
+                for (part, word) in values.iter().enumerate() {
+                    let name = format!("{label} '{word}'");
+                    if !self.part(id, part, PlaceKind::Word, name) {
+                        return;
+                    }
+                }
+            }
+            Shape::AnyOf(ids) => {
+                // `null|object` and the like have no name, and say nothing about what is there.
+                let named = self.types.contains_key(&id);
+                for (part, alternative) in ids.iter().enumerate() {
+                    let name = format!("{label} as {}", protocol.shapes.describe(*alternative));
+                    if named && !self.part(id, part, PlaceKind::Alternative, name) {
+                        return;
+                    }
+                    self.reach(*alternative, &label);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::json::json;
+    use crate::wire::version::Version;
+
+    use super::*;
+
+    fn seen(places: &Places) -> Vec<&str> {
+        let rows = places.rows().iter().filter(|row| row.seen > 0);
+        rows.map(|row| row.name.as_str()).collect()
+    }
+
+    #[test]
+    fn counts_what_took_effect() {
+        let mut places = Places::of(Protocol::of(Version::V0_1).unwrap());
+        let action =
+            json!({"type": "session/turnCancelled", "session": "copilot:/s", "turnId": "t"});
+        let asked = json!({"clientSeq": 1, "action": action.clone()});
+        places.method("dispatchAction", &asked, true);
+        let expected =
+            ["dispatchAction", "DispatchActionParams.clientSeq", "DispatchActionParams.action"];
+        let names = seen(&places);
+        assert!(expected.iter().all(|name| names.contains(name)) && names.len() == 3, "{names:?}");
+        let origin = json!({"clientId": "c", "clientSeq": 1});
+        let mut refused = json!({"serverSeq": 1, "action": action, "origin": origin});
+        let accepted = refused.clone();
+        refused["rejectionReason"] = json!("no turn");
+        places.method("action", &refused, false);
+        let names = seen(&places);
+        assert!(names.contains(&"session/turnCancelled refused"), "{names:?}");
+        assert!(!names.contains(&"session/turnCancelled.turnId"), "{names:?}");
+        places.method("action", &accepted, false);
+        let names = seen(&places);
+        assert!(names.contains(&"session/turnCancelled accepted from a client"), "{names:?}");
+        assert!(names.contains(&"session/turnCancelled.turnId"), "{names:?}");
+    }
+
+    #[test]
+    fn knows_states_by_their_members() {
+        let mut places = Places::of(Protocol::of(Version::V0_1).unwrap());
+        let summary = json!({"resource": "copilot:/s", "provider": "copilot", "title": "", "status": 1, "createdAt": 1, "modifiedAt": 1});
+        let state = json!({"summary": summary, "lifecycle": "ready", "turns": []});
+        let result = json!({"snapshot": {"resource": "copilot:/s", "state": state, "fromSeq": 1}});
+        places.result("subscribe", &result);
+        let names = seen(&places);
+        for name in ["SessionState.lifecycle", "SessionLifecycle 'ready'", "SessionSummary.title"] {
+            assert!(names.contains(&name), "{name}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn every_place_has_a_name_of_its_own() {
+        for version in Protocol::all_played() {
+            let places = Places::of(Protocol::of(*version).unwrap());
+            let mut names: Vec<_> = places.rows().iter().map(|row| &row.name).collect();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{version}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What a run has shown of its version's tables: a fold over transcripts.
+//!
+//! Counted is what was said in its shape and taken: what the host says, what it refuses, requests that were
+//! answered with a result, on either side, and notifications. What a client only asks for (an action that it
+//! dispatches, a request that fails) shows nothing of the table but that it may be asked for.
+//!
+//! [`unseen`] is the table of what no run against the reference host can show, with the reasons.
+//!
+//! Knows: transcripts, the protocol tables. Never knows: scenarios, verdicts.
+//!
+//! Start at [`Shown`].
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::report::event::Header;
+use crate::scenario::spec::SpecRange;
+use crate::transcript::reader::{self, Reader};
+use crate::transcript::{Event, line};
+use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
+use crate::wire::places::{Place, Places};
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+use crate::wire::version::Version;
+
+/// Requests without an answer that are remembered.
+const MAX_OPEN: usize = 100_000;
+
+/// What was shown of a table, and by whom it was asked for.
+pub struct Shown {
+    protocol: &'static Protocol,
+    places: Places,
+    /// Requests that have no answer yet, by the connection, who asked, and the id.
+    open: HashMap<(String, Sender, String), (String, Value)>,
+}
+
+impl Shown {
+    /// Nothing yet.
+    pub fn of(protocol: &'static Protocol) -> Shown {
+        Shown { protocol, places: Places::of(protocol), open: HashMap::new() }
+    }
+
+    /// Reads a transcript that a run wrote, or a capture of somebody's, at a version; at that of its header
+    /// unless one is given.
+    ///
+    /// # Errors
+    /// A line that is none, no version, or one without a table.
+    pub fn read(version: Option<Version>, input: impl BufRead) -> Result<Shown, String> {
+        let mut reader = Reader::new(input);
+        let open = |version: Version| Protocol::played(version).map(Shown::of);
+        let mut shown = version.and_then(open);
+        loop {
+            let (number, text) = match reader.next_line() {
+                Ok(Some(read)) => read,
+                Ok(None) => break,
+                Err(error) => return Err(error.to_string()),
+            };
+            match reader::about(text).as_deref() {
+                Some("header") if shown.is_none() => {
+                    let header: Result<Header, _> = serde_json::from_str(text);
+                    let header = header.map_err(|error| format!("{number}: {error}"))?;
+                    shown = header.version.parse().ok().and_then(open);
+                }
+                Some(_) => {}
+                None => {
+                    let line = line::read(text).map_err(|error| format!("{number}: {error}"))?;
+                    let shown = shown.as_mut().ok_or_else(|| {
+                        format!("{number}: expected the header of a run before its first event (hint: `--spec VERSION`)")
+                    })?;
+                    shown.event(&format!("{:?} {}", line.case, line.conn), &line.event);
+                }
+            }
+        }
+        shown.ok_or_else(|| "no version is known of it (hint: `--spec VERSION`)".to_owned())
+    }
+
+    /// Takes one event of a connection.
+    pub fn event(&mut self, conn: &str, event: &Event) {
+        let (sender, seen) = match event {
+            Event::Sent(seen) => (Sender::Client, seen),
+            Event::Received(seen) => (Sender::Host, seen),
+            // Ids begin anew with a connection.
+            Event::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
+            _ => return,
+        };
+        if let Some(message) = seen.message() {
+            self.message(conn, sender, message);
+        }
+    }
+
+    fn message(&mut self, conn: &str, sender: Sender, message: &Message) {
+        let id = || message.id().map(Value::to_string).unwrap_or_default();
+        let asked = match message.kind() {
+            Kind::Success | Kind::Failure => {
+                let asker = match sender {
+                    Sender::Client => Sender::Host,
+                    Sender::Host => Sender::Client,
+                };
+                self.open.remove(&(conn.to_owned(), asker, id()))
+            }
+            _ => None,
+        };
+        let answers = asked.as_ref().map(|(method, _)| method.as_str());
+        let errors = self.protocol.check_message(message, sender, answers);
+        if errors.iter().any(|error| !error.soft) {
+            return;
+        }
+        match (message.kind(), asked) {
+            (Kind::Request, _) if self.open.len() < MAX_OPEN => {
+                let method = message.method().unwrap_or_default().to_owned();
+                let asked = (method, message.params().clone());
+                self.open.insert((conn.to_owned(), sender, id()), asked);
+            }
+            (Kind::Notification, _) => {
+                let method = message.method().unwrap_or_default();
+                self.places.method(method, message.params(), sender == Sender::Client);
+            }
+            (Kind::Success, Some((method, params))) => {
+                self.places.method(&method, &params, sender == Sender::Host);
+                if let Some(result) = message.result() {
+                    self.places.result(&method, result);
+                }
+            }
+            (Kind::Failure, Some(_)) => {
+                let error = message.error().unwrap_or(&Value::Null);
+                if let (Some(code), Some(data)) = (message.error_code(), error.get("data")) {
+                    self.places.error_data(code, data);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The version whose tables these are.
+    pub fn version(&self) -> Version {
+        self.protocol.version()
+    }
+
+    /// Everything that the tables spell out, with how often it was seen.
+    pub fn rows(&self) -> &[Place] {
+        self.places.rows()
+    }
+
+    /// What was never seen, with why that is so where a reason is known.
+    pub fn lacking(&self) -> impl Iterator<Item = (&Place, Option<&'static str>)> {
+        let rows = self.rows().iter().filter(|place| place.seen == 0);
+        rows.map(|place| (place, why(&place.name, self.version())))
+    }
+
+    /// Reasons of the table for what was seen all the same.
+    pub fn stale(&self) -> impl Iterator<Item = &Place> {
+        let rows = self.rows().iter().filter(|place| place.seen > 0);
+        rows.filter(|place| why(&place.name, self.version()).is_some())
+    }
+}
+
+/// Why a place is seen in no run against the reference host.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unseen {
+    /// The versions that the reason is about, as scenarios name them.
+    spec: String,
+    /// Their places.
+    pub places: Vec<String>,
+    /// Why.
+    pub why: String,
+}
+
+impl Unseen {
+    /// Whether the reason is about a version.
+    pub fn holds_in(&self, version: Version) -> bool {
+        SpecRange::read(&self.spec).is_some_and(|range| range.includes(version))
+    }
+}
+
+/// The table of reasons.
+pub fn unseen() -> &'static [Unseen] {
+    static TABLE: OnceLock<Vec<Unseen>> = OnceLock::new();
+    let read = || serde_json::from_str(include_str!("../../protocol/unseen.json"));
+    // Only a broken file leads to the empty table, and a test reads it.
+    TABLE.get_or_init(|| read().unwrap_or_default())
+}
+
+fn why(place: &str, version: Version) -> Option<&'static str> {
+    let row = |row: &&Unseen| row.places.iter().any(|name| name == place) && row.holds_in(version);
+    unseen().iter().find(row).map(|row| row.why.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_about_places_that_there_are() {
+        let table: Vec<Unseen> =
+            serde_json::from_str(include_str!("../../protocol/unseen.json")).unwrap();
+        for row in &table {
+            assert!(SpecRange::read(&row.spec).is_some(), "{}", row.spec);
+            for version in Protocol::all_played().iter().filter(|it| row.holds_in(**it)) {
+                let places = Places::of(Protocol::of(*version).unwrap());
+                for name in &row.places {
+                    assert!(places.rows().iter().any(|it| it.name == *name), "{version} {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn requests_count_when_they_are_answered() {
+        let text = [
+            r#"{"t":0,"conn":"A","dir":"open"}"#,
+            r#"{"t":0,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"createSession","params":{"channel":"ahp-session:/a","provider":"p"}}}"#,
+            r#"{"t":0,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"none"}}}"#,
+            r#"{"t":0,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":2,"method":"createSession","params":{"channel":"ahp-session:/a"}}}"#,
+            r#"{"t":0,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":2,"result":null}}"#,
+        ];
+        let shown = Shown::read(Some(Version::V0_2), text.join("\n").as_bytes()).unwrap();
+        let seen = |name: &str| shown.rows().iter().find(|place| place.name == name).unwrap().seen;
+        assert_eq!(seen("createSession answered"), 1);
+        assert_eq!(seen("CreateSessionParams.channel"), 1);
+        assert_eq!(seen("CreateSessionParams.provider"), 0);
+        assert!(Shown::read(None, text.join("\n").as_bytes()).is_err());
+    }
+}
