@@ -96,6 +96,10 @@ const MODEL: &[Limit] = &[
         needs: |step| tools(step).any(|tool| tool.auth),
         why: "what an MCP server asks for is no model's affair",
     },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Act { .. }),
+        why: "a model does not speak the protocol above its agent",
+    },
 ];
 
 /// What an agent cannot say in version 1 of the Agent Client Protocol.
@@ -147,6 +151,10 @@ const ACP: &[Limit] = &[
     Limit {
         needs: |step| matches!(step, ScriptStep::Canvas { .. }),
         why: "an ACP agent has no canvases",
+    },
+    Limit {
+        needs: |step| matches!(step, ScriptStep::Act { .. }),
+        why: "an ACP agent does not speak the protocol above its host",
     },
 ];
 

@@ -327,7 +327,9 @@ impl Run {
             _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
             _ => {
                 let config = sim::speaking(Config::default(), newest);
-                Ok(sim::look(&mut RefHost::new(config), offers, provider))
+                let mut found = sim::look(&mut RefHost::new(config), offers, provider);
+                found.detected.iter_mut().flatten().for_each(detect::play_all);
+                Ok(found)
             }
         }
     }

@@ -93,6 +93,15 @@ pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
     Detected { facts: facts.collect(), ..Detected::new(name, members.is_some(), how) }
 }
 
+/// What every agent of the reference host can be told, in versions too in which no answer has a place for saying so.
+pub fn play_all(detected: &mut Detected) {
+    let row = capability::named(&detected.capability).map(|row| row.shown);
+    if matches!(row, Some(Shown::Extra(_))) && !detected.offered {
+        let how = "the reference host's own agent can";
+        *detected = Detected::new(&detected.capability, true, how);
+    }
+}
+
 /// What the first look found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Found {

@@ -9,6 +9,7 @@ use litemap::LiteMap;
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
 use crate::ledger::Ledger;
+use crate::scenario::bind::Template;
 use crate::scenario::capability::{self, Shown};
 use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::source::closest;
@@ -282,9 +283,12 @@ pub fn restarts(scenario: &Scenario) -> bool {
 /// The scripts that a scenario gives the agent.
 fn scripts(scenario: &Scenario) -> impl Iterator<Item = Script> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
-    std::iter::once(scenario.agent.as_str())
-        .chain(own)
-        .filter_map(|text| script::find(&format!("{HEADER}\n{text}"))?.ok())
+    let headed =
+        std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
+    // A prompt that names what the scenario has bound has its script in the text.
+    let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
+    let written = texts.filter_map(Template::plain_text);
+    headed.chain(written).filter_map(|text| script::find(&text)?.ok())
 }
 
 /// The scenarios in an order for a run that may end early: first one for each rule, the rule of most harm first, then a second

@@ -108,6 +108,21 @@ impl Scope for Bindings {
 }
 
 impl Template {
+    /// Its text, with nothing in its holes; none where it is no text.
+    pub fn plain_text(&self) -> Option<String> {
+        match self.shape.as_ref() {
+            Shape::Value(value) => value.as_str().map(str::to_owned),
+            Shape::Text(pieces) => {
+                let plain = pieces.iter().filter_map(|piece| match piece {
+                    Piece::Plain(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                Some(plain.collect())
+            }
+            Shape::List(_) | Shape::Map(_) => None,
+        }
+    }
+
     fn new(span: Span, shape: Shape) -> Template {
         let fixed = match &shape {
             Shape::Value(_) | Shape::Text(_) => None,

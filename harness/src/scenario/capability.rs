@@ -292,6 +292,7 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "script.further-tools", shown: Shown::Extra("further-tools") },
     Capability { name: "script.by-reference", shown: Shown::Extra("by-reference") },
     Capability { name: "script.auth", shown: Shown::Extra("auth") },
+    Capability { name: "script.act", shown: Shown::Extra("act") },
 ];
 
 /// What is said of schedules, where there are any.

@@ -313,7 +313,8 @@ impl Agent {
             ScriptStep::Ask { .. }
             | ScriptStep::Activity(_)
             | ScriptStep::Background { .. }
-            | ScriptStep::Canvas { .. } => {}
+            | ScriptStep::Canvas { .. }
+            | ScriptStep::Act { .. } => {}
         }
         // What cannot be played is said aloud, where whoever reads the conversation sees it.
         if let Some(limit) = limit {

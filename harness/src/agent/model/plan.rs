@@ -164,7 +164,8 @@ impl Plan {
             | ScriptStep::Activity(_)
             | ScriptStep::Background { .. }
             | ScriptStep::Canvas { .. }
-            | ScriptStep::Crash => {}
+            | ScriptStep::Crash
+            | ScriptStep::Act { .. } => {}
             ScriptStep::Tool(_) | ScriptStep::Parallel(_) | ScriptStep::Ask { .. } => {}
         }
     }

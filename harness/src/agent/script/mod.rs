@@ -27,6 +27,7 @@
 //! | `background "command" 50ms` | leaves a command running that ends after that long |
 //! | `canvas NAME [URL]` | shows a canvas at an address; without one what showed it is gone |
 //! | `crash` | ends at once, as a process does that is killed |
+//! | `act TYPE {..}` | says an action of that type with these members, as JSON up to the end of the line |
 //!
 //! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`, `worker`. Options: `confirm`,
 //! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `deny-means-continue` (the
@@ -144,6 +145,13 @@ pub enum ScriptStep {
     },
     /// Ends as a process that is killed.
     Crash,
+    /// Says an action of the protocol, as it is written.
+    Act {
+        /// The action's type, such as `chat/usage`.
+        action: String,
+        /// Its members, a JSON object.
+        members: String,
+    },
 }
 
 /// What kind of answer a question wants. The names are the protocol's.
@@ -275,7 +283,7 @@ pub enum ScriptErrorKind {
     #[error(
         "expected a step, found `{found}`\n\
          (hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url \
-         wait hold usage title fail endless recall activity background canvas crash)"
+         wait hold usage title fail endless recall activity background canvas crash act)"
     )]
     UnknownStep {
         /// The first word of the line.
@@ -329,6 +337,14 @@ pub enum ScriptErrorKind {
         /// The word.
         found: String,
     },
+    /// Members of an action that are no JSON object.
+    #[error("expected a JSON object after `act {action}`: {why}")]
+    Members {
+        /// The action's type.
+        action: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A `parallel` without `end`, an `end` without `parallel`, or another step between them.
     #[error("expected only `tool` steps between `parallel` and `end`, found {found}")]
     Group {
@@ -363,6 +379,7 @@ pub const EXTRAS: &[Extra] = &[
     },
     Extra { name: "by-reference", needs: |step| step.calls().iter().any(|call| call.by_reference) },
     Extra { name: "auth", needs: |step| step.calls().iter().any(|call| call.auth) },
+    Extra { name: "act", needs: |step| matches!(step, ScriptStep::Act { .. }) },
 ];
 
 /// Something that not every agent can do.

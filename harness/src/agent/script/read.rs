@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::wire::json::Map;
+
 use super::{
     ASKS, AskKind, AskTail, FURTHER, MAX_STEPS, MAX_TEXTS, MAX_WAIT, Script, ScriptError,
     ScriptErrorKind, ScriptStep, ToolClass, ToolStep,
@@ -20,6 +22,12 @@ pub(super) fn parse<'a>(
     let mut group: Option<(usize, Vec<ToolStep>)> = None;
     for (line, text) in lines.filter(|(_, text)| !text.starts_with('#')) {
         let fail = |kind| ScriptError { line, kind };
+        // Not made of words: JSON has quotes of its own.
+        if let Some(rest) = text.strip_prefix("act ").filter(|_| group.is_none()) {
+            steps.push(act(rest).map_err(fail)?);
+            bounded(steps.len()).map_err(fail)?;
+            continue;
+        }
         let words = split(text).map_err(fail)?;
         let mut words = Words { words, at: 0, last: String::new() };
         let name = words.next("a step").map_err(fail)?;
@@ -42,10 +50,7 @@ pub(super) fn parse<'a>(
         }
         words.finish().map_err(fail)?;
         let size = steps.len() + group.as_ref().map_or(0, |(_, calls)| calls.len());
-        if size > MAX_STEPS {
-            let (limit, what) = (MAX_STEPS, "steps");
-            return Err(fail(ScriptErrorKind::TooMany { limit, what }));
-        }
+        bounded(size).map_err(fail)?;
     }
     if let Some((line, _)) = group {
         let found = "the end of the script";
@@ -57,6 +62,21 @@ pub(super) fn parse<'a>(
         return Err(ScriptError { line: header, kind });
     }
     Ok(Script { steps })
+}
+
+fn bounded(steps: usize) -> Result<(), ScriptErrorKind> {
+    let (limit, what) = (MAX_STEPS, "steps");
+    if steps > limit { Err(ScriptErrorKind::TooMany { limit, what }) } else { Ok(()) }
+}
+
+fn act(text: &str) -> Result<ScriptStep, ScriptErrorKind> {
+    let (action, members) = text.trim().split_once(char::is_whitespace).unwrap_or((text, "{}"));
+    let (action, members) = (action.to_owned(), members.trim().to_owned());
+    let object: Result<Map, _> = serde_json::from_str(&members);
+    match object {
+        Ok(_) => Ok(ScriptStep::Act { action, members }),
+        Err(error) => Err(ScriptErrorKind::Members { action, why: error.to_string() }),
+    }
 }
 
 fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {

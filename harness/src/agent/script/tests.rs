@@ -45,6 +45,8 @@ fn reads_and_writes_every_step() {
         r#"tool worker "say a\nsay b" by-reference"#,
     );
     check("crash", "crash");
+    check(r#"act chat/usage  {"usage": {}}"#, r#"act chat/usage {"usage": {}}"#);
+    check("act session/ready", "act session/ready {}");
 }
 
 #[test]
@@ -67,6 +69,7 @@ fn names_line_and_mistake() {
     check("ahp-script: 1\nwait 9999s", 2, "ten minutes");
     check("ahp-script: 1\nusage 1 x", 2, "found `x`");
     check("ahp-script: 1\nhold a b", 2, "found `b`");
+    check("ahp-script: 1\nact chat/usage [1]", 2, "a JSON object after `act chat/usage`");
     check("ahp-script: 1\nsay \"a", 2, "closing");
     check("ahp-script: 1\nparallel\nsay a\nend", 3, "another step");
     check("ahp-script: 1\nparallel", 2, "the end of the script");

@@ -93,6 +93,7 @@ impl fmt::Display for ScriptStep {
                 url.iter().try_for_each(|url| write!(f, " {}", Word(url)))
             }
             ScriptStep::Crash => f.write_str("crash"),
+            ScriptStep::Act { action, members } => write!(f, "act {action} {members}"),
         }
     }
 }
