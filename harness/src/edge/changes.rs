@@ -194,6 +194,12 @@ pub const CHANGES: &[Change] = &[
     ),
     row(
         Version::V0_4,
+        "The part of a file that an operation is for is a range of text, instead of two numbers.",
+        &[Params("invokeChangesetOperation")],
+        reshaped(to::two_numbers, to::text_range),
+    ),
+    row(
+        Version::V0_4,
         "An operation of a changeset says when it cannot be invoked.",
         &[
             State(ChannelKind::Changeset),
@@ -237,6 +243,12 @@ pub const CHANGES: &[Change] = &[
         "Customizations are a tree of entries with ids, instead of references by URI.",
         &[State(Session), Actions, Params("createSession")],
         reshaped(to::references, to::entries),
+    ),
+    row(
+        Version::V0_2,
+        "So are those of agents.",
+        &[State(Root), Action("root/agentsChanged")],
+        reshaped(to::agents_references, to::agents_entries),
     ),
     row(
         Version::V0_2,

@@ -414,6 +414,24 @@ pub(super) fn of_the_chat(action: &mut Map, _: Beside<'_>) {
     move_to(action, "session", "chat");
 }
 
+/// The ends of the range that an operation is for.
+fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
+    let target = params.get_mut("target").and_then(Value::as_object_mut);
+    let range = target.and_then(|target| target.get_mut("range")?.as_object_mut());
+    if let Some(range) = range {
+        ["start", "end"].iter().for_each(|end| replace(range, end, end, change));
+    }
+}
+
+/// What the numbers count is not said; they are taken for lines.
+pub(super) fn two_numbers(params: &mut Map, _: Beside<'_>) {
+    ends(params, |mut place| Some(place.get_mut("line")?.take()));
+}
+
+pub(super) fn text_range(params: &mut Map, _: Beside<'_>) {
+    ends(params, |line| Some(json!({"line": line, "character": 0})));
+}
+
 // 0.3.0
 
 pub(super) fn stopped_servers(server: &mut Map, _: Beside<'_>) {
@@ -423,7 +441,9 @@ pub(super) fn stopped_servers(server: &mut Map, _: Beside<'_>) {
 }
 
 pub(super) fn user_message(members: &mut Map, _: Beside<'_>) {
-    if members.get("message").is_some_and(Value::is_object) {
+    // What an operation has to say is a `message` too, and Markdown is not a person's.
+    let personal = |message: &Value| message.is_object() && message.get("markdown").is_none();
+    if members.get("message").is_some_and(personal) {
         replace(members, "message", "userMessage", |mut message| {
             if let Some(members) = message.as_object_mut() {
                 ["origin", "model", "agent"].iter().for_each(|name| drop(members.remove(name)));
@@ -473,26 +493,42 @@ pub(super) fn changesets_beside(state: &mut Map, _: Beside<'_>) {
 
 /// A customization as a reference.
 fn reference(entry: &Value) -> Option<Value> {
-    let uri = entry.get("uri")?;
     let enabled = entry.get("enabled").and_then(Value::as_bool).unwrap_or(true);
     let mut listed = json!({
-        "customization": {"uri": uri, "displayName": entry["name"]}, "enabled": enabled,
+        "customization": published_reference(entry)?, "enabled": enabled,
     });
     if let Some(client) = entry.get("clientId") {
         listed["clientId"] = client.clone();
     }
+    if let Some(load) = entry.get("load") {
+        listed["status"] = load["kind"].clone();
+        if let Some(message) = load.get("message") {
+            listed["statusMessage"] = message.clone();
+        }
+    }
     Some(listed)
+}
+
+/// Members that references and entries have in common.
+const DESCRIBED: [&str; 3] = ["description", "icons", "nonce"];
+
+fn copy(names: &[&str], from: &Value, to: &mut Value) {
+    for name in names {
+        if let Some(value) = from.get(*name) {
+            to[*name] = value.clone();
+        }
+    }
 }
 
 /// An entry that stands for a reference: its URI is its id.
 fn entry(listed: &Value) -> Option<Value> {
-    let uri = listed.get("customization")?.get("uri")?;
-    let mut entry = json!({
-        "type": "plugin", "id": uri, "uri": uri, "name": listed["customization"]["displayName"],
-        "enabled": listed["enabled"],
-    });
-    if let Some(client) = listed.get("clientId") {
-        entry["clientId"] = client.clone();
+    let mut entry = published_entry(listed.get("customization")?)?;
+    copy(&["enabled", "clientId"], listed, &mut entry);
+    if let Some(status) = listed.get("status") {
+        entry["load"] = json!({"kind": status});
+        if let Some(message) = listed.get("statusMessage") {
+            entry["load"]["message"] = message.clone();
+        }
     }
     Some(entry)
 }
@@ -500,9 +536,7 @@ fn entry(listed: &Value) -> Option<Value> {
 /// What a client publishes, as a reference.
 fn published_reference(entry: &Value) -> Option<Value> {
     let mut reference = json!({"uri": entry.get("uri")?, "displayName": entry["name"]});
-    if let Some(nonce) = entry.get("nonce") {
-        reference["nonce"] = nonce.clone();
-    }
+    copy(&DESCRIBED, entry, &mut reference);
     Some(reference)
 }
 
@@ -511,9 +545,7 @@ fn published_entry(reference: &Value) -> Option<Value> {
     let uri = reference.get("uri")?;
     let mut entry =
         json!({"type": "plugin", "id": uri, "uri": uri, "name": reference["displayName"]});
-    if let Some(nonce) = reference.get("nonce") {
-        entry["nonce"] = nonce.clone();
-    }
+    copy(&DESCRIBED, reference, &mut entry);
     Some(entry)
 }
 
@@ -546,6 +578,21 @@ pub(super) fn references(members: &mut Map, _: Beside<'_>) {
     }
 }
 
+/// The plugins that agents bring along.
+fn of_agents(members: &mut Map, change: fn(&Value) -> Option<Value>) {
+    let agents = members.get_mut("agents").and_then(Value::as_array_mut);
+    let agents = agents.into_iter().flatten().filter_map(Value::as_object_mut);
+    agents.for_each(|agent| each(agent, change));
+}
+
+pub(super) fn agents_references(members: &mut Map, _: Beside<'_>) {
+    of_agents(members, published_reference);
+}
+
+pub(super) fn agents_entries(members: &mut Map, _: Beside<'_>) {
+    of_agents(members, published_entry);
+}
+
 pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
     match text(members, "type") {
         Some("session/customizationToggled") => {
@@ -553,7 +600,8 @@ pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
         }
         Some("session/customizationUpdated") => {
             if let Some(made) = entry(&Value::Object(members.clone())) {
-                ["enabled", "clientId"].iter().for_each(|name| drop(members.remove(name)));
+                let inside = ["enabled", "clientId", "status", "statusMessage"];
+                inside.iter().for_each(|name| drop(members.remove(name)));
                 members.insert("customization", made);
             }
         }
