@@ -43,6 +43,13 @@ pub(super) fn metadata(resource: &str, required: bool) -> Value {
         "scopes_supported": ["agent"],
         "bearer_methods_supported": ["header"],
         "required": required,
+        "jwks_uri": "https://agent.ahp-harness.example/keys",
+        "resource_signing_alg_values_supported": ["ES256"],
+        "resource_encryption_alg_values_supported": ["ECDH-ES"],
+        "resource_encryption_enc_values_supported": ["A128GCM"],
+        "resource_documentation": "https://agent.ahp-harness.example/about",
+        "resource_policy_uri": "https://agent.ahp-harness.example/policy",
+        "resource_tos_uri": "https://agent.ahp-harness.example/terms",
     })
 }
 

@@ -17,7 +17,7 @@
 
 use std::time::Duration;
 
-use crate::wire::json::{Value, json};
+use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
 use super::fault::Fault;
@@ -136,6 +136,7 @@ impl RefHost {
         json!([
             {
                 "label": "Session", "uriTemplate": base, "changeKind": "session",
+                "description": "What was done in this session.",
                 "capabilities": {"review": {}},
             },
             {"label": "Turn", "uriTemplate": format!("{base}/turn/{{turnId}}"), "changeKind": "turn"},
@@ -253,6 +254,13 @@ impl RefHost {
             let diffs: Vec<&Value> = files.iter().map(|file| &file["edit"]).collect();
             let action = json!({"type": "session/diffsChanged", "diffs": diffs});
             self.say_old(session, &action, |_| true);
+            // How much it is once stood in the catalogue.
+            let mut catalogue = RefHost::catalogue(uri);
+            for (name, count) in counted(files).as_object().into_iter().flat_map(Map::iter) {
+                catalogue[0][name.as_str()] = count.clone();
+            }
+            let action = json!({"type": "session/changesetsChanged", "changesets": catalogue});
+            self.say_old(session, &action, |protocol| protocol.has_type("ChangesetSummary"));
         }
         let by_file: fn(&Protocol) -> bool =
             |protocol| protocol.action("changeset/contentChanged").is_none();
@@ -313,15 +321,7 @@ impl RefHost {
     pub(super) fn changes_of(&self, session: &str) -> Option<Value> {
         let base = self.sessions.get(session)?.changes.as_deref()?;
         let files = self.state(base)["files"].as_array()?;
-        let sum = |name: &str| {
-            let counts = files.iter().filter_map(|file| file["edit"]["diff"][name].as_u64());
-            counts.sum::<u64>()
-        };
-        if self.has(Fault::ChangesUncounted) {
-            return None;
-        }
-        let (additions, deletions) = (sum("added"), sum("removed"));
-        Some(json!({"files": files.len(), "additions": additions, "deletions": deletions}))
+        (!self.has(Fault::ChangesUncounted)).then(|| counted(files))
     }
 
     /// Takes a session's changesets away. Source: `session.dispose.cascade-changesets`.
@@ -361,6 +361,14 @@ pub(super) fn reviewable(facts: &Facts) -> Result<(), String> {
     require(offers, "the changeset offers no review")
 }
 
+/// How much files were changed: how many, and their lines.
+fn counted(files: &[Value]) -> Value {
+    let sum = |name: &str| {
+        let counts = files.iter().filter_map(|file| file["edit"]["diff"][name].as_u64());
+        counts.sum::<u64>()
+    };
+    json!({"files": files.len(), "additions": sum("added"), "deletions": sum("removed")})
+}
 #[cfg(test)]
 mod tests {
     use super::lines_apart;

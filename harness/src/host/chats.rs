@@ -14,6 +14,11 @@ use super::publish::unknown_channel;
 use super::sessions::{Chat, directories};
 use crate::wire::channel::ChannelKind;
 
+/// What completions of a message begin with.
+pub(super) const TRIGGER: &str = "@";
+/// The one thing that completes a message.
+const NOTE: &str = "note";
+
 impl RefHost {
     /// Serves `createChat`. Source: chat-channel.md; `chat.create.*`.
     pub(super) fn create_chat(&mut self, call: &Call) -> Reply {
@@ -141,7 +146,9 @@ impl RefHost {
             (Some("fork"), Some(at)) => {
                 let origin_value = json!({"kind": "fork", "chat": from, "turnId": turn});
                 let mut state = self.first_chat_state(chat, "Fork", origin_value);
-                state["turns"] = json!(&turns[..=at]);
+                if !self.has(Fault::ForksForgotten) {
+                    state["turns"] = json!(&turns[..=at]);
+                }
                 if let Some(directories) = origin.get("workingDirectories") {
                     state["workingDirectories"] = directories.clone();
                 }
@@ -243,11 +250,31 @@ impl RefHost {
         own
     }
 
-    /// Serves `completions`: there is nothing to complete.
+    /// Serves `completions`: words behind the trigger, up to the offset, become the one note that there is.
     pub(super) fn completions(&mut self, call: &Call) -> Reply {
         if !self.chats.contains_key(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
-        Ok(json!({"items": []}))
+        // Offsets count UTF-16 units.
+        let text: Vec<u16> = call.text("text").encode_utf16().collect();
+        let offset = call.params["offset"].as_u64().and_then(|it| usize::try_from(it).ok());
+        let Some(before) = offset.and_then(|offset| text.get(..offset)) else {
+            return Err(Failure::invalid_params("expected a place in the text at `params.offset`"));
+        };
+        let before = String::from_utf16_lossy(before);
+        let units = |text: &str| text.encode_utf16().count();
+        let known = call.text("kind") == "userMessage";
+        let begun = before.rsplit_once(TRIGGER).map(|(ahead, word)| (units(ahead), word));
+        let Some((start, _)) = begun.filter(|(_, word)| known && NOTE.starts_with(word)) else {
+            return Ok(json!({"items": []}));
+        };
+        let attachment = json!({
+            "type": "simple", "label": NOTE, "modelRepresentation": "what was noted",
+            "_meta": {"x-note": 1},
+        });
+        Ok(json!({"items": [{
+            "insertText": format!("{TRIGGER}{NOTE}"), "rangeStart": start,
+            "rangeEnd": units(&before), "attachment": attachment,
+        }]}))
     }
 }

@@ -10,8 +10,6 @@ use super::auth;
 
 /// The provider of sessions that name none.
 pub const PROVIDER: &str = "scripted";
-/// The one model of every agent.
-const MODEL: &str = "script-1";
 /// The providers, the one that sessions have by themselves first; all of them play scripts.
 const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single", ROAMING];
 /// The one that can change the directory that it works in first.
@@ -47,9 +45,15 @@ fn agent(provider: &str) -> Value {
         "provider": provider,
         "displayName": name,
         "description": "Plays the script that the prompt holds, or says the prompt back.",
-        "models": [{"id": MODEL, "provider": provider, "name": "Script 1"}],
+        "models": models(provider),
         "capabilities": capabilities(provider),
     });
+    if provider == PROVIDER {
+        agent["customizations"] = json!([{
+            "type": "plugin", "id": "agent-words", "uri": "file:///host/plugins/words",
+            "name": "Words of the agent", "enablement": [{"kind": "global", "enabled": true}],
+        }]);
+    }
     if provider == ROAMING {
         agent["capabilities"]["multipleWorkingDirectories"]["primaryReplacement"] = json!(true);
     }
@@ -57,6 +61,24 @@ fn agent(provider: &str) -> Value {
         agent["protectedResources"] = json!([resource]);
     }
     agent
+}
+
+/// The models of an agent: one to use, one that its owner has turned off, one that nobody has set up.
+fn models(provider: &str) -> Value {
+    let thinking = json!({
+        "type": "string", "title": "Thinking", "enum": ["low", "high"], "default": "low",
+    });
+    let schema =
+        json!({"type": "object", "properties": {"thinking": thinking}, "required": ["thinking"]});
+    json!([
+        {
+            "id": "script-1", "provider": provider, "name": "Script 1", "maxContextWindow": 8_192,
+            "supportsVision": true, "policyState": "enabled", "configSchema": schema,
+            "_meta": {"x-pace": "even"},
+        },
+        {"id": "script-0", "provider": provider, "name": "Script 0", "policyState": "disabled"},
+        {"id": "script-2", "provider": provider, "name": "Script 2", "policyState": "unconfigured"},
+    ])
 }
 
 /// The first state of the root channel.
@@ -79,12 +101,40 @@ fn root_schema() -> Value {
         "greeting": {"type": "string", "title": "Greeting", "default": ""},
         "approvals": {
             "type": "string", "title": "Approvals", "enum": ["ask", "allow"], "default": "ask",
+            "description": "What is done with calls that nobody has decided on.",
+            "enumLabels": ["Ask", "Allow"],
+            "enumDescriptions": ["Somebody is asked.", "They run."],
         },
+        "limits": limits(),
+        "labels": labels(),
         "telemetry": {"type": "boolean", "title": "Telemetry", "default": false},
         "hostName": {
             "type": "string", "title": "Host name", "readOnly": true, "default": "reference",
         },
-    }})
+    }, "required": ["verbosity"]})
+}
+
+/// A property that is an object.
+fn limits() -> Value {
+    let turns = json!({"type": "number", "title": "Turns", "default": 100});
+    json!({
+        "type": "object", "title": "Limits", "properties": {"turns": turns}, "required": ["turns"],
+        "default": {"turns": 100},
+    })
+}
+
+/// The same, in a session that goes on.
+fn mutable(mut property: Value) -> Value {
+    property["sessionMutable"] = json!(true);
+    property
+}
+
+/// A property that is a list.
+fn labels() -> Value {
+    json!({
+        "type": "array", "title": "Labels", "items": {"type": "string", "title": "Label"},
+        "default": [],
+    })
 }
 
 /// The schema of a session's configuration.
@@ -92,13 +142,21 @@ pub(super) fn session_schema() -> Value {
     json!({"type": "object", "properties": {
         "mode": {
             "type": "string", "title": "Mode", "enum": ["ask", "act"], "default": "act",
+            "description": "Whether it acts or asks.", "enumLabels": ["Ask", "Act"],
+            "enumDescriptions": ["It asks first.", "It acts."], "sessionMutable": true,
+        },
+        "branch": {
+            "type": "string", "title": "Branch", "enumDynamic": true, "default": "main",
             "sessionMutable": true,
         },
+        "limits": mutable(limits()),
+        "labels": mutable(labels()),
+        "runner": {"type": "string", "title": "Runner", "readOnly": true},
         "note": {"type": "string", "title": "Note", "default": "", "sessionMutable": true},
         "isolation": {
             "type": "string", "title": "Isolation", "enum": ["none", "folder"], "default": "none",
         },
-    }})
+    }, "required": ["mode"]})
 }
 
 /// The values that a schema names as its defaults.
@@ -122,6 +180,16 @@ pub(super) fn session_values(wanted: &Value) -> Result<Value, String> {
     Ok(values)
 }
 
+/// The branches that there are, which no schema lists.
+const BRANCHES: &[(&str, &str)] =
+    &[("main", "What is published."), ("next", "What is to be published next.")];
+
+/// What completes the value of a property of a session's configuration.
+pub(super) fn completions(property: &str, query: &str) -> Value {
+    let rows = BRANCHES.iter().filter(|(name, _)| property == "branch" && name.starts_with(query));
+    rows.map(|(name, about)| json!({"value": name, "label": name, "description": about})).collect()
+}
+
 /// Whether values are of the types and in the sets that a schema names.
 pub(super) fn check(schema: &Value, values: &Value) -> Result<(), String> {
     for (name, value) in values.as_object().into_iter().flatten() {
@@ -131,6 +199,8 @@ pub(super) fn check(schema: &Value, values: &Value) -> Result<(), String> {
         let fits = match property["type"].as_str() {
             Some("boolean") => value.is_boolean(),
             Some("number") => value.is_number(),
+            Some("array") => value.is_array(),
+            Some("object") => value.is_object() && check(property, value).is_ok(),
             _ => value.is_string(),
         };
         let listed = property.get("enum").and_then(Value::as_array);

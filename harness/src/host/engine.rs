@@ -479,6 +479,17 @@ impl RefHost {
         }
     }
 
+    /// Tells those who speak the version of a view, and list sessions.
+    pub(super) fn notify_view(&mut self, view: usize, method: &str, params: &Value) {
+        let to_root = |(conn, connection): (&ConnId, &Connection)| {
+            let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
+            let wanted = broadcast || connection.subscriptions.contains(ROOT);
+            (wanted && connection.view == Some(view)).then_some(*conn)
+        };
+        let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
+        conns.into_iter().for_each(|conn| self.inform(conn, method, params));
+    }
+
     fn inform(&mut self, conn: ConnId, method: &str, params: &Value) {
         if let Some((method, params)) = self.shaped(conn, method, params) {
             self.send(conn, json!({"jsonrpc": "2.0", "method": method, "params": params}));

@@ -130,6 +130,11 @@ pub(super) fn within(path: &str, folder: &str) -> bool {
 }
 
 impl Files {
+    /// Whether there is a link at a path.
+    pub(super) fn is_link(&self, path: &str) -> bool {
+        matches!(self.nodes.get(path), Some(Node::Link(_)))
+    }
+
     /// The tree of a host that has just been made.
     pub(super) fn new() -> Files {
         let mut nodes = BTreeMap::from([(AREA.to_owned(), Node::Folder)]);

@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use super::chats::TRIGGER;
 use super::connection::{Call, Failure, Reply};
 use super::door::Visitor;
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::fault::Fault;
+use super::files::AREA;
 use super::log::Envelope;
+use super::resources::uri_of;
 use super::{automations, telemetry};
 use crate::agent::script;
 use crate::transcript::ConnId;
@@ -67,6 +70,8 @@ impl RefHost {
                 "version": env!("CARGO_PKG_VERSION"),
             },
             "snapshots": snapshots,
+            "defaultDirectory": uri_of(AREA),
+            "completionTriggerCharacters": [TRIGGER],
             "automations": automations::capabilities(),
             "telemetry": telemetry::capabilities(),
             "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},

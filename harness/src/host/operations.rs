@@ -25,6 +25,10 @@ pub(super) fn offered() -> Value {
             "confirmation": "Take these changes back?", "status": "idle",
         },
         {"id": "publish", "label": "Publish", "scopes": ["changeset"], "status": "disabled"},
+        {
+            "id": "explain", "label": "Explain", "description": "Says what was done there.",
+            "icon": "comment", "group": "words", "scopes": ["resource", "range"], "status": "idle",
+        },
     ])
 }
 
@@ -54,8 +58,9 @@ impl RefHost {
         }
         self.tell_operation(uri, wanted, json!({"status": "running"}));
         let came = match wanted {
-            "revert" => self.revert(uri, target["resource"].as_str()),
-            _ => Ok(()),
+            "revert" => self.revert(uri, target["resource"].as_str()).map(|()| json!({})),
+            "explain" => Ok(self.explain(target)),
+            _ => Ok(json!({})),
         };
         let error = came.as_ref().err().map(|why| json!({"errorType": "revert", "message": why}));
         let status = match error {
@@ -65,7 +70,21 @@ impl RefHost {
         if !self.has(Fault::OperationNeverEnds) {
             self.tell_operation(uri, wanted, status);
         }
-        came.map(|()| json!({})).map_err(Failure::invalid_request)
+        came.map_err(Failure::invalid_request)
+    }
+
+    /// Says what was done to a file, or to a part of it, at length where the message points.
+    fn explain(&mut self, target: &Value) -> Value {
+        let place = target["resource"].as_str().unwrap_or_default();
+        let lines = &target["range"]["start"]["line"];
+        let text = format!("An agent has written `{place}`; line {lines} is what was asked about.");
+        let kept = self.files.keep(text.as_bytes());
+        let mut result = json!({"message": {"markdown": "**Explained.**"}});
+        if let Some(path) = kept {
+            let content = json!({"uri": uri_of(&path), "contentType": "text/plain"});
+            result["followUp"] = json!({"content": content, "external": false});
+        }
+        result
     }
 
     fn tell_operation(&mut self, uri: &str, id: &str, mut status: Value) {

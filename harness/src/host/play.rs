@@ -18,6 +18,7 @@ use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
 use super::engine::RefHost;
 use super::fault::Fault;
 use crate::agent::script::{AskKind, ScriptStep};
+use crate::wire::channel::ROOT;
 
 /// What a fault adds to the duration of turns.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -145,6 +146,7 @@ impl RefHost {
                 self.hold_up(uri, index, Wait::Forever);
             }
             ScriptStep::Crash => self.fail_turn(uri, turn, "agent-ended", false),
+            ScriptStep::Act { action, members } => self.act(uri, index, turn, &action, &members),
         }
     }
 
@@ -195,6 +197,36 @@ impl RefHost {
         }
         self.say(uri, json!({"type": "chat/inputRequested", "request": request}));
         self.hold_up(uri, index, Wait::Answer(id));
+    }
+
+    /// Says an action as the script has it, of the channel that it names, of the chat or its session, and waits
+    /// where it leaves the user something to decide. What is no action but a notification goes to the listeners
+    /// of the root.
+    fn act(&mut self, uri: &str, index: usize, turn: &str, name: &str, members: &str) {
+        let mut action: Value = serde_json::from_str(members).unwrap_or_else(|_| json!({}));
+        if self.protocol.method(name).is_some() {
+            action["channel"] = json!(ROOT);
+            if self.has(Fault::ExpiryMisshapen) {
+                action["resource"] = json!({"resource_name": "an agent"});
+            }
+            return self.notify(name, action);
+        }
+        action["type"] = json!(name);
+        let named = action.as_object_mut().and_then(|members| members.remove("channel"));
+        let session = self.chats.get(uri).map(|chat| chat.session.clone());
+        let session = session.filter(|_| name.starts_with("session/"));
+        let named = named.as_ref().and_then(Value::as_str).map(str::to_owned);
+        if let Some(channel) = named.or(session) {
+            self.publish(&channel, action);
+            return;
+        }
+        let of_turns = name != "chat/inputRequested" && name != "chat/activityChanged";
+        if of_turns && action.get("turnId").is_none() {
+            action["turnId"] = json!(turn);
+        }
+        let wait = left_open(&action);
+        self.say(uri, action);
+        wait.into_iter().for_each(|wait| self.hold_up(uri, index, wait));
     }
 
     /// Publishes what the agent does, whether or not the state has a use for it: what it has no
@@ -342,7 +374,9 @@ impl RefHost {
     /// Ends the turn with an error. Source: `chat.turn.error-*`.
     pub(super) fn fail_turn(&mut self, uri: &str, turn: &str, kind: &str, resumable: bool) {
         let duration = self.turn_duration(uri);
-        let error = json!({"errorType": kind, "message": format!("the agent failed: {kind}")});
+        let message = format!("the agent failed: {kind}");
+        let error =
+            json!({"errorType": kind, "message": message, "stack": format!("at `fail {kind}`")});
         let part = json!({"kind": "error", "error": error, "resumable": resumable});
         if self.has(Fault::ErrorPartInResponse) {
             let early = json!({"type": "chat/responsePart", "turnId": turn, "part": part});
@@ -469,4 +503,21 @@ fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
         question["options"] = options.collect();
     }
     question
+}
+
+/// What the user has to decide before the agent goes on.
+fn left_open(action: &Value) -> Option<Wait> {
+    let call = || action["toolCallId"].as_str().unwrap_or_default().to_owned();
+    match action["type"].as_str()? {
+        "chat/toolCallReady" if action["confirmed"].is_null() => {
+            Some(Wait::Call { call: call(), status: "pending-confirmation" })
+        }
+        "chat/toolCallComplete" if action["requiresResultConfirmation"] == true => {
+            Some(Wait::Call { call: call(), status: "pending-result-confirmation" })
+        }
+        "chat/inputRequested" => {
+            Some(Wait::Answer(action["request"]["id"].as_str().unwrap_or_default().to_owned()))
+        }
+        _ => None,
+    }
 }

@@ -58,9 +58,12 @@ impl RefHost {
     pub(super) fn publish_from(
         &mut self,
         uri: &str,
-        action: Value,
+        mut action: Value,
         origin: Option<&Origin>,
     ) -> Outcome {
+        let dropped = self.has(Fault::MetaDropped) && tamper::drop_meta(&mut action);
+        let bare = origin.filter(|_| dropped).map(|it| Origin { sent: None, ..it.clone() });
+        let origin = bare.as_ref().or(origin);
         let (faults, version) = (self.faults, self.protocol.version());
         let worded = self.worded(uri, &action, origin);
         let Some(channel) = self.channels.get_mut(uri) else {
@@ -69,11 +72,18 @@ impl RefHost {
         let before = faults.has(Fault::SnapshotStale).then(|| channel.state.clone());
         let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
         let kind = action_type(&action);
+        let summaries = match kind == "session/changesetsChanged" {
+            true => self.views.iter().map(|view| view.summary(uri)).collect(),
+            false => Vec::new(),
+        };
         let outcome = tamper::reduce(faults, kind, &mut channel.state, &action, reduce);
         if outcome == Outcome::Applied {
             channel.stale = before;
             self.fold_views(kind, &worded);
             self.emit_worded(uri, action, origin, worded, false);
+            for (view, before) in summaries.iter().enumerate() {
+                self.tell_summary(view, uri, before);
+            }
         }
         outcome
     }

@@ -181,10 +181,14 @@ impl RefHost {
         let file = self.files.file(&path)?;
         let text = str::from_utf8(&file.bytes).ok();
         // What is no text comes in base64, whatever was asked for.
-        Ok(match text.filter(|_| call.text("encoding") != "base64") {
+        let mut result = match text.filter(|_| call.text("encoding") != "base64") {
             Some(text) => json!({"data": text, "encoding": "utf-8"}),
             None => json!({"data": BASE64.encode(&file.bytes), "encoding": "base64"}),
-        })
+        };
+        if let Some(kind) = content_type(&path) {
+            result["contentType"] = json!(kind);
+        }
+        Ok(result)
     }
 
     /// Serves `resourceWrite`.
@@ -262,6 +266,13 @@ impl RefHost {
 
     /// Serves `resourceResolve`.
     pub(super) fn resource_resolve(&mut self, call: &Call) -> Reply {
+        // A link itself says nothing of what it leads to.
+        if call.params["followSymlinks"] == false
+            && let Ok(place) = self.place_of(call.text("uri"))
+            && self.files.is_link(&place)
+        {
+            return Ok(json!({"uri": uri_of(&place), "type": "symlink"}));
+        }
         let path = self.path(call, "uri")?;
         let node = self.files.get(&path)?;
         let mut result = json!({"uri": uri_of(&path), "type": node.kind()});
@@ -271,7 +282,11 @@ impl RefHost {
         if let Node::File(file) = node {
             result["size"] = json!(file.bytes.len());
             result["mtime"] = json!(file.at);
+            result["ctime"] = json!(file.at);
             result["etag"] = json!(etag(file.etag));
+            if let Some(kind) = content_type(&path) {
+                result["contentType"] = json!(kind);
+            }
         }
         Ok(result)
     }
@@ -287,6 +302,13 @@ impl RefHost {
         }
         Ok(json!({}))
     }
+}
+
+/// What is in a file, where its name says so.
+fn content_type(path: &str) -> Option<&'static str> {
+    let (_, end) = path.rsplit('/').next()?.rsplit_once('.')?;
+    let kinds = [("txt", "text/plain"), ("md", "text/markdown"), ("json", "application/json")];
+    kinds.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
 }
 
 /// What may be granted to a client.

@@ -47,6 +47,8 @@ pub(super) struct Session {
     pub(super) annotated: usize,
     /// How the URIs of its changesets begin, once it has any.
     pub(super) changes: Option<String>,
+    /// The turns that its default chat begins with, where it was forked.
+    pub(super) history: Vec<Value>,
 }
 
 /// What the host knows of a chat beyond its state.
@@ -110,8 +112,13 @@ impl RefHost {
             return Err(Failure::named("InternalError", "too many sessions"));
         }
         let state = self.first_state(call)?;
+        let history = self.history_of_fork(call)?;
         let progress = call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned()));
         self.open_session(&uri, state, progress);
+        self.show_first(&uri, call, history.len());
+        if let Some(session) = self.sessions.get_mut(&uri) {
+            session.history = history;
+        }
         Ok(Value::Null)
     }
 
@@ -130,6 +137,7 @@ impl RefHost {
             progress,
             annotated: 0,
             changes: None,
+            history: Vec::new(),
         };
         self.sessions.insert(uri.to_owned(), session);
         self.add_annotations(uri);
@@ -190,7 +198,9 @@ impl RefHost {
         if directories.len() > MAX_DIRECTORIES {
             return Err(Failure::invalid_params("too many working directories"));
         }
-        if !directories.is_empty() {
+        if let Some(first) = directories.first() {
+            let name = first.trim_end_matches('/').rsplit('/').next().unwrap_or(first);
+            state["project"] = json!({"uri": first, "displayName": name});
             state["workingDirectories"] = json!(directories);
         }
         if let Some(active) = call.params.get("activeClient").filter(|active| !active.is_null()) {
@@ -258,7 +268,10 @@ impl RefHost {
 
     fn add_default_chat(&mut self, uri: &str) {
         let chat = format!("ahp-chat:/{}", self.fresh_id("chat"));
-        let state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
+        let mut state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
+        if let Some(session) = self.sessions.get_mut(uri) {
+            state["turns"] = json!(std::mem::take(&mut session.history));
+        }
         self.add_chat(uri, &chat, state);
         self.publish(uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
     }
@@ -363,9 +376,10 @@ impl RefHost {
         Ok(json!({"schema": configuration::session_schema(), "values": values}))
     }
 
-    /// Serves `sessionConfigCompletions`: no property of this host is completed dynamically.
-    pub(super) fn session_config_completions(&mut self, _call: &Call) -> Reply {
-        Ok(json!({"items": []}))
+    /// Serves `sessionConfigCompletions`.
+    pub(super) fn session_config_completions(&mut self, call: &Call) -> Reply {
+        let items = configuration::completions(call.text("property"), call.text("query"));
+        Ok(json!({"items": items}))
     }
 }
 

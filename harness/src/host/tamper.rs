@@ -49,6 +49,20 @@ const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
+/// Takes `_meta` out of everything in a value; whether there was any.
+pub(super) fn drop_meta(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().filter_map(|it| drop_meta(it).then_some(())).count() > 0
+        }
+        Value::Object(members) => {
+            let own = members.remove("_meta").is_some();
+            members.values_mut().map(drop_meta).fold(own, |any, had| had || any)
+        }
+        _ => false,
+    }
+}
+
 /// Reduces an action into a state, as the faults have it. `kind` is its type in the newest words.
 pub(super) fn reduce(
     faults: FaultSet,

@@ -205,9 +205,14 @@ impl RefHost {
             if let Some(code) = line.strip_prefix("exit") {
                 return self.exit(uri, Some(code.trim().parse().unwrap_or(0)));
             }
-            self.detect_commands(uri);
             let output = format!("{}\r\n", self.output_of(uri, &line));
             self.make_room(uri, output.len());
+            // A comment is shown, and runs nothing.
+            if line.starts_with('#') {
+                self.print(uri, &output);
+                continue;
+            }
+            self.detect_commands(uri);
             let command = self.begin_command(uri, &line);
             self.print(uri, &output);
             if let Some(folder) = line.strip_prefix("cd ") {

@@ -15,8 +15,9 @@ use crate::edge::{Beside, Edge};
 use crate::model::{NoOp, Outcome, apply_at};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
+use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
-use crate::wire::json::{Map, Value, json};
+use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
 use super::configuration::PROVIDER;
@@ -26,6 +27,9 @@ use super::fault::Fault;
 use super::log::Face;
 use super::publish::{Origin, action_type, unknown_channel};
 use super::tamper;
+
+/// The members of a summary that no newer version has, or changes otherwise.
+const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
 
 /// One older version, and what its clients see.
 #[derive(Debug)]
@@ -66,6 +70,13 @@ impl View {
     /// The state of a channel as it is on the wire; null where there is none.
     pub(super) fn state(&self, key: &str) -> &Value {
         self.channels.get(key).map_or(&Value::Null, |shown| &shown.state)
+    }
+
+    /// What the summary of a session says that only this version knows.
+    pub(super) fn summary(&self, key: &str) -> Map {
+        let summary = self.state(key).get("summary");
+        let known = |name: &&str| Some(((*name).to_owned(), summary?.get(*name)?.clone()));
+        OWN.iter().filter_map(known).collect()
     }
 
     /// Folds an action by the reducers of the version.
@@ -294,9 +305,11 @@ impl RefHost {
         let Some(view) = self.views.get_mut(sent.view) else {
             return Outcome::OutOfScope;
         };
+        let before = view.summary(&sent.worded.key);
         let outcome = view.fold(faults, now, &kind, &sent.worded);
         if matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
             self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
+            self.tell_summary(sent.view, &sent.worded.key, &before);
         }
         outcome
     }
@@ -321,9 +334,25 @@ impl RefHost {
             if let Some(place) = all.get_mut(index) {
                 *place = Some(worded.clone());
             }
+            let before = self.views.get(index).map(|view| view.summary(key)).unwrap_or_default();
             self.fold_views(action_type(&worded.action), &all);
             self.emit_worded(key, worded.action, None, all, true);
+            self.tell_summary(index, key, &before);
         }
+    }
+
+    /// Tells those who list the sessions of a view what has changed of a summary there and nowhere else.
+    pub(super) fn tell_summary(&mut self, index: usize, key: &str, before: &Map) {
+        let Some(view) = self.views.get(index) else { return };
+        let now = view.summary(key);
+        let differs = |(name, value): &(&Text, &Value)| before.get(name.as_str()) != Some(*value);
+        let changes: Map =
+            now.iter().filter(differs).map(|(name, it)| (name.clone(), it.clone())).collect();
+        if changes.is_empty() {
+            return;
+        }
+        let params = json!({"channel": ROOT, "session": key, "changes": Value::Object(changes)});
+        self.notify_view(index, "root/sessionSummaryChanged", &params);
     }
 
     /// Whether a client can be given a channel.

@@ -686,4 +686,6 @@ faults! {
     RootListsSilent = "root-lists-silent",
         "Nobody hears of a change in the root's lists of agents and terminals.";
     ConditionsRepeat = "conditions-repeat", "An automation may end twice for the same reason.";
+    ForksForgotten = "forks-forgotten", "A session or chat that is forked begins without turns.";
+    MetaDropped = "meta-dropped", "Nothing that is said keeps its `_meta`.";
 }
