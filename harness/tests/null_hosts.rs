@@ -140,6 +140,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
+            // What is asked for and answered, and no action is in it.
+            "metadata/what-may-be-said-is-offered",
             "customizations.enablement-order",
             "customizations.unique-ids",
             "directories.within-session",
@@ -223,6 +225,10 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
+            // What is asked for and answered, told by news alone, or true of a first snapshot.
+            "metadata/what-may-be-said-is-offered",
+            "metadata/what-it-is-doing-is-in-the-list",
+            "sessions/a-session-is-as-it-was-asked-for",
             "chats/workers-end-with-their-turn",
             "chats/workers-of-workers-come-to-an-end",
             "tools/asked-again-says-what-for",

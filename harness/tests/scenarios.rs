@@ -1,36 +1,64 @@
 //! The carried suite: it parses, it says what it proves, and the reference host passes it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ahp_harness::agent::mode::Mode;
 use ahp_harness::host::engine::{Config, RefHost};
 use ahp_harness::ledger::Ledger;
 use ahp_harness::report::event::CaseReport;
+use ahp_harness::report::places::Shown;
 use ahp_harness::report::summary::Summary;
 use ahp_harness::run::case::Setup;
 use ahp_harness::run::detect::Detected;
 use ahp_harness::run::mutants::playable;
 use ahp_harness::run::plan::{Abilities, plan};
-use ahp_harness::run::play::{Counting, Play};
+use ahp_harness::run::play::{Counting, Play, Recorder};
 use ahp_harness::run::sim;
 use ahp_harness::run::suite::{CARRIED, Entry, Suite};
 use ahp_harness::scenario::schema;
+use ahp_harness::transcript::Event;
 use ahp_harness::verdict::{Status, Weight};
+use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
-fn play(entry: &Entry, version: Version) -> CaseReport {
+/// What of its version's tables a scenario shows.
+struct Showing {
+    lines: u64,
+    case: String,
+    shown: Arc<Mutex<Shown>>,
+}
+
+impl Recorder for Showing {
+    fn record(&mut self, _at: Duration, client: &str, event: &Event) -> u64 {
+        self.lines += 1;
+        self.shown.lock().unwrap().event(&format!("{} {client}", self.case), event);
+        self.lines
+    }
+}
+
+fn play(entry: &Entry, version: Version, shown: &Arc<Mutex<Shown>>) -> CaseReport {
     let epoch = Duration::from_millis(Config::default().epoch_ms);
     let setup = Setup {
         facts: sim::facts(&entry.scenario, version),
         ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
     };
     let config = sim::settings(&entry.scenario, 0, epoch);
-    let play = Play::new(setup, false, Box::new(Counting::default()));
+    let case = entry.scenario.id.clone();
+    let showing = Showing { lines: 0, case, shown: Arc::clone(shown) };
+    let play = Play::new(setup, false, Box::new(showing));
     let config = sim::speaking(config, version);
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
+
+/// The versions of the founding documents: everything that their tables spell out is seen.
+const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
+/// What is seen at every version: each action accepted, from clients where they may send it, and refused.
+const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, PlaceKind::Refused];
 
 #[test]
 fn has_no_mistakes() {
@@ -47,13 +75,14 @@ fn has_no_mistakes() {
 #[test]
 fn passes_on_the_reference_host_at_every_version() {
     let suite = Suite::carried();
+    let mut wrong = Vec::new();
     for version in Protocol::all_played() {
         let mut summary = Summary::new(true);
-        let mut wrong = Vec::new();
         let entries = playable(&suite, *version);
         assert!(entries.len() > 100, "{version}: {}", entries.len());
+        let shown = Arc::new(Mutex::new(Shown::of(Protocol::of(*version).unwrap())));
         for entry in &entries {
-            let report = play(entry, *version);
+            let report = play(entry, *version, &shown);
             summary.add(&report);
             if report.status != Status::Pass {
                 let reason = &report.reason;
@@ -72,8 +101,18 @@ fn passes_on_the_reference_host_at_every_version() {
                 wrong.push(format!("{version} {scenario}: {check}: {}", finding.message));
             }
         }
-        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+        let shown = shown.lock().unwrap();
+        let whole = WHOLE.contains(version);
+        for (place, why) in shown.lacking() {
+            if why.is_none() && (whole || ACTIONS.contains(&place.kind)) {
+                wrong.push(format!("{version}: never seen: {}", place.name));
+            }
+        }
+        for place in shown.stale() {
+            wrong.push(format!("{version}: seen in spite of protocol/unseen.json: {}", place.name));
+        }
     }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 /// Who speaks an older version at the same host is nobody's business.

@@ -351,6 +351,7 @@ pub(super) const ROWS: &[Row] = &[
             "shape.host",
             "dispatch/a-rejection-changes-nothing",
             "dispatch/malformed-actions-are-not-applied",
+            "dispatch/every-payload-is-checked",
         ],
     ),
     row(Fault::AcceptsWrongFamily, &["fanout.family", "dispatch/actions-need-their-own-channel"]),

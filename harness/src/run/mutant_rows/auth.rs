@@ -51,7 +51,14 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::ExpiryToldToAll, &["auth/a-token-ends-with-its-lifetime"]),
-    row(Fault::ExpiryMisshapen, &["shape.host", "auth/a-token-ends-with-its-lifetime"]),
+    row(
+        Fault::ExpiryMisshapen,
+        &[
+            "shape.host",
+            "auth/a-token-ends-with-its-lifetime",
+            "auth/an-agent-asks-for-a-token-by-itself",
+        ],
+    ),
     row(
         Fault::TelemetryForAll,
         &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],

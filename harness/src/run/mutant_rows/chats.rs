@@ -52,7 +52,14 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::DatedByFirstChat, &["sessions/the-latest-chat-dates-its-session"]),
-    row(Fault::CompletionsNever, &["jsonrpc.answered-once", "chats/completions-come-promptly"]),
+    row(
+        Fault::CompletionsNever,
+        &[
+            "jsonrpc.answered-once",
+            "chats/completions-come-promptly",
+            "metadata/what-may-be-said-is-offered",
+        ],
+    ),
     row(Fault::CanvasUrlStays, &["canvases/its-address-goes-with-what-shows-it"]),
     row(Fault::CanvasUrlKept, &["canvases/its-address-is-not-kept"]),
     row(Fault::BackgroundUnseen, &["chats/what-runs-by-itself-can-be-watched"]),
@@ -77,4 +84,15 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::AsksTheSameAgain, &["tools/asked-again-says-what-for"]),
     row(Fault::EditedInputLost, &["tools/edited-input-stands-where-the-call-points"]),
     row(Fault::ActivityUnmirrored, &["sessions/what-the-chat-does-the-session-does"]),
+    row(Fault::ForksForgotten, &["chats/a-fork-goes-its-own-way"]),
+    row(
+        Fault::MetaDropped,
+        &[
+            "tools/what-is-said-of-a-call-stays-with-it",
+            "tools/result-of-a-client-waits-for-its-approval",
+            "turns/every-kind-of-part-is-kept",
+            "turns/what-a-message-carries-is-kept",
+            "metadata/what-there-is-is-told-anew",
+        ],
+    ),
 ];

@@ -20,8 +20,14 @@ pub const ROWS: &[(Fault, &[&str])] = &[
             "terminals/a-terminal-tells-where-it-is",
         ],
     ),
-    (Fault::AcceptsMalformed, &["early/malformed-actions-are-refused"]),
-    (Fault::RejectsLegal, &["early/a-model-is-the-sessions", "early/an-agent-is-the-sessions"]),
+    (
+        Fault::RejectsLegal,
+        &[
+            "early/a-model-is-the-sessions",
+            "early/an-agent-is-the-sessions",
+            "early/a-session-is-made-with-a-model",
+        ],
+    ),
     (
         Fault::ForeignActiveClientAccepted,
         &["early/one-client-is-active", "early/the-active-clients-tools-change"],
@@ -35,6 +41,8 @@ pub const ROWS: &[(Fault, &[&str])] = &[
     (Fault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
     (Fault::ConfigNotMerged, &["early/configuration-is-resolved"]),
     (Fault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
+    (Fault::ForksForgotten, &["early/a-session-is-forked"]),
+    (Fault::TitleNotApplied, &["early/a-list-may-be-filtered"]),
     (Fault::EarlyTurnsLost, &["early/a-turn-before-the-session-is-ready"]),
     (Fault::RootListsSilent, &["early/agents-are-told-anew"]),
     (Fault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),

@@ -35,6 +35,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "terminals/what-is-typed-arrives-in-order",
             "terminals/commands-come-in-pairs",
+            "terminals/what-belongs-to-no-command-is-kept",
             "reconnect/every-channel-comes-back",
             "terminals/what-is-typed-runs",
             "terminals/a-terminal-is-as-large-as-was-said",

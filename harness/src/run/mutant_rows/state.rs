@@ -65,7 +65,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(Fault::SnapshotFutureFromSeq, &["fanout.after-snapshot", "state.snapshot-agrees"]),
-    row(Fault::SnapshotFrozen, &["fanout.complete", "sequence.real-time"]),
+    row(
+        Fault::SnapshotFrozen,
+        &[
+            "fanout.complete",
+            "sequence.real-time",
+            "customizations/every-kind-is-shown",
+            "mcp/what-a-server-is-is-told",
+            "tools/whose-call-it-is-shows-from-the-start",
+        ],
+    ),
     row(Fault::SnapshotMissing, &["subscriptions/a-subscription-begins-with-the-state"]),
     row(
         Fault::SnapshotWrongResource,
@@ -284,6 +293,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "sessions.list-agrees",
             "sessions.summary-agrees",
+            "metadata/what-it-is-doing-is-in-the-list",
             "metadata/a-title-is-shared",
             "annotations/a-session-counts-them",
         ],
@@ -292,7 +302,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::UnknownProviderAccepted, &["sessions/unknown-providers-are-refused"]),
     row(
         Fault::ForeignActiveClientAccepted,
-        &["clients.own-entry", "sessions/clients-join-as-themselves"],
+        &[
+            "clients.own-entry",
+            "sessions/clients-join-as-themselves",
+            "sessions/a-session-is-as-it-was-asked-for",
+        ],
     ),
     row(Fault::SessionNeverReady, &["sessions/ready-is-said-once"]),
     row(Fault::SessionReadyTwice, &["session.lifecycle-once", "sessions/ready-is-said-once"]),
@@ -401,7 +415,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::AddressLost, &["input/an-address-is-visited-and-done-with"]),
     row(
         Fault::AnswerKindUnchecked,
-        &["input/answers-fit-the-kind-of-question", "input/required-answers-are-required"],
+        &[
+            "input/answers-fit-the-kind-of-question",
+            "input/what-is-said-of-a-question-is-kept",
+            "input/required-answers-are-required",
+        ],
     ),
     row(
         Fault::FlagsNotStored,
