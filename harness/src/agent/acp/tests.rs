@@ -165,7 +165,7 @@ fn scripts_become_updates() {
     check(
         "nonsense",
         silent,
-        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url wait hold usage title fail endless recall activity background canvas crash) error -32603",
+        "line 3: expected a step, found `nonsense`\n(hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url wait hold usage title fail endless recall activity background canvas crash act) error -32603",
     );
 }
 

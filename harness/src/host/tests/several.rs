@@ -34,6 +34,10 @@ pub(super) fn chats_and_work(host: Box<dyn Host>) -> String {
     }
     play(&mut pair, a, (GARDEN, "g1"), "say tulip", none());
     play(&mut pair, a, (GARDEN, "g2"), "say crocus", none());
+    let source = json!({"kind": "fork", "chat": GARDEN, "turnId": "g1"});
+    let fork = "ahp-chat:/fork";
+    pair.ask(a, "createChat", json!({"channel": SESSION, "chat": fork, "source": source}));
+    pair.subscribe(a, fork);
     play(&mut pair, a, (HOUSE, "h1"), "say gate", attached(GARDEN, None));
     let ends = attached(GARDEN, Some("g1"));
     play(&mut pair, a, (&chat, "t1"), "recall tulip crocus", ends);
