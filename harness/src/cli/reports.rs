@@ -234,12 +234,9 @@ impl<'a> Reports<'a> {
             let lines = found.filter_map(|(check, total)| github::finding(check, total));
             self.say(&lines.collect::<String>());
         }
-        if let Some(path) = &self.context.step_summary {
+        if self.context.step_summary.is_some() {
             let text = github::summary(&self.header, &self.summary, &self.unheld);
-            let written = append(path, &self.redactor.text(&text));
-            if let Err(error) = written {
-                self.context.error(&format!("note: no summary of the step: {error}\n"));
-            }
+            self.context.summarise(&self.redactor.text(&text));
         }
         let findings = self.console.findings(&self.summary);
         if !findings.is_empty() {
@@ -288,10 +285,6 @@ impl<'a> Reports<'a> {
         }
         Ok(())
     }
-}
-
-fn append(path: &Path, text: &str) -> std::io::Result<()> {
-    File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
 fn create(path: &Path) -> Result<File, Stop> {

@@ -231,6 +231,11 @@ impl Run {
         outcome
     }
 
+    /// Whether the host is somebody else's.
+    pub(super) fn is_outside(&self) -> bool {
+        self.acp.is_some() || self.aim.is_outside()
+    }
+
     /// Which protocol the run is about.
     fn standard(&self) -> Standard {
         if self.acp.is_some() { Standard::Acp } else { Standard::Ahp }

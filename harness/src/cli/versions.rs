@@ -1,9 +1,13 @@
-//! `run --spec all`: the suite at every version that the harness plays and the host speaks, one after
-//! another.
+//! `run --spec all`: the suite at every version that the harness plays and the host speaks, one after another; those of
+//! our own host on all cores.
 //!
 //! Each version is a run of its own, with files of its own: `run.jsonl` becomes `run-0.2.0.jsonl`.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use litemap::LiteMap;
 
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -13,34 +17,92 @@ use super::exit::{Code, Outcome, Stop};
 use super::options::{Report, Spec};
 use super::run::Run;
 
+/// What has come of the versions so far.
+#[derive(Default)]
+struct All {
+    worst: Option<Code>,
+    refused: String,
+    ended: Option<Outcome>,
+}
+
+impl All {
+    fn add(&mut self, context: &Context, outcome: Outcome) {
+        match outcome {
+            Ok(Code::Interrupted) => self.ended = Some(Ok(Code::Interrupted)),
+            Ok(code) => self.worst = self.worst.max(Some(code)),
+            Err(Stop { code: Code::Unreachable, message }) => {
+                context.say("not spoken by the host\n");
+                self.refused = message;
+            }
+            Err(stop) => self.ended = Some(Err(stop)),
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    fn outcome(self) -> Outcome {
+        let refused = self.refused;
+        let whole = || self.worst.ok_or_else(|| Stop::unreachable(refused));
+        self.ended.unwrap_or_else(whole)
+    }
+}
+
 impl Run {
     /// Plays every version. One that the host does not speak is told and passed over; where it speaks
     /// none, nothing was reached.
     pub(super) fn every(&self, context: &Context) -> Outcome {
-        let mut worst = Code::Ok;
-        let mut spoken = 0_usize;
-        let mut refused = String::new();
-        for version in Protocol::all_played() {
-            context.say(&format!("\nprotocol {version}\n"));
-            match self.at(*version).main(context) {
-                Ok(code) => {
-                    spoken += 1;
-                    worst = worst.max(code);
-                    if code == Code::Interrupted {
-                        return Ok(code);
-                    }
-                }
-                Err(Stop { code: Code::Unreachable, message }) => {
-                    context.say("not spoken by the host\n");
-                    refused = message;
-                }
-                Err(stop) => return Err(stop),
+        let mut all = All::default();
+        let versions = Protocol::all_played();
+        if self.is_outside() {
+            let mut rest = versions.iter();
+            while let Some(version) = rest.next().filter(|_| all.goes_on()) {
+                context.say(&format!("\nprotocol {version}\n"));
+                let outcome = self.at(*version).main(context);
+                all.add(context, outcome);
             }
+            return all.outcome();
         }
-        match spoken {
-            0 => Err(Stop::unreachable(refused)),
-            _ => Ok(worst),
-        }
+        // Nothing is shared between the versions of a host of our own: they are played on all cores, and told in
+        // their order.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicUsize::new(0);
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (done, results) = mpsc::channel();
+            for _ in 0..cores.min(versions.len()) {
+                let (done, next, ended) = (done.clone(), &next, &ended);
+                scope.spawn(move || {
+                    while !ended.load(Ordering::Relaxed) {
+                        let place = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(version) = versions.get(place) else { return };
+                        let said = context.quiet();
+                        let outcome = self.at(*version).main(&said);
+                        if done.send((place, said, outcome)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(done);
+            let mut early: LiteMap<usize, (Context, Outcome)> = LiteMap::new();
+            let mut told = 0;
+            for (place, said, outcome) in results {
+                early.insert(place, (said, outcome));
+                while let Some((said, outcome)) = early.remove(&told).filter(|_| all.goes_on()) {
+                    let version = versions.get(told).map(Version::to_string).unwrap_or_default();
+                    context.say(&format!("\nprotocol {version}\n"));
+                    context.say_kept(&said);
+                    all.add(context, outcome);
+                    told += 1;
+                }
+                if !all.goes_on() {
+                    ended.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        all.outcome()
     }
 
     /// The same run at one version, of which only what did not hold is told one by one.
