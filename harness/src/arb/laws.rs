@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus};
 use crate::wire::channel::ChannelKind;
-use crate::wire::json::{Value, json};
+use crate::wire::json::{Text, Value, json};
 use crate::wire::version::Version;
 
 use super::story::{Step, Story};
@@ -347,15 +347,50 @@ fn kept(before: &Value, after: &Value) -> bool {
 /// The calls of the active turn, watched as actions go by: cheap enough to stand after every action.
 #[derive(Debug, Default)]
 pub struct Calls {
-    turn: Option<String>,
-    statuses: Vec<(String, ToolCallStatus)>,
+    now: CallList,
+    before: CallList,
+}
+
+/// The calls of a turn, each with its status, and the turn's id; of no turn where there is none.
+#[derive(Debug, Default)]
+pub struct CallList {
+    turn: Option<Text>,
+    statuses: Vec<(Text, ToolCallStatus)>,
+}
+
+impl CallList {
+    /// The turn whose calls follow.
+    pub fn turn(&mut self, id: &str) {
+        self.turn = Some(Text::from(id));
+    }
+
+    /// A call of the turn, after those before it.
+    pub fn call(&mut self, id: &str, status: ToolCallStatus) {
+        self.statuses.push((Text::from(id), status));
+    }
+
+    fn read(&mut self, state: &Value) {
+        let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object()) else { return };
+        self.turn(named(turn, "id"));
+        let calls = list(turn, "responseParts").iter().filter_map(|part| part.get("toolCall"));
+        for call in calls {
+            if let Some(status) = ToolCallStatus::from_name(named(call, "status")) {
+                self.call(named(call, "toolCallId"), status);
+            }
+        }
+    }
 }
 
 impl Calls {
     /// The calls of a state.
     pub fn of(state: &Value) -> Calls {
+        Calls::told(|told| told.read(state))
+    }
+
+    /// The calls that somebody tells.
+    pub fn told(tell: impl FnOnce(&mut CallList)) -> Calls {
         let mut calls = Calls::default();
-        calls.read(state);
+        tell(&mut calls.now);
         calls
     }
 
@@ -364,34 +399,34 @@ impl Calls {
     /// # Errors
     /// A call that did not move along the table.
     pub fn step(&mut self, action: &Value, state: &Value) -> Broken {
+        self.step_told(action, |told| told.read(state))
+    }
+
+    /// The same, of a state whose calls somebody tells.
+    ///
+    /// # Errors
+    /// A call that did not move along the table.
+    pub fn step_told(&mut self, action: &Value, tell: impl FnOnce(&mut CallList)) -> Broken {
         let deed = deed(action);
         let about = ["toolCall", "turn", "response", "error", "truncated", "input"];
         if !about.iter().any(|word| deed.starts_with(word)) {
             return Ok(());
         }
-        let before = std::mem::take(self);
-        self.read(state);
-        if before.turn != self.turn || deed == "turnStarted" {
+        std::mem::swap(&mut self.now, &mut self.before);
+        let (before, now) = (&self.before, &mut self.now);
+        now.turn = None;
+        now.statuses.clear();
+        tell(now);
+        if before.turn != now.turn || deed == "turnStarted" {
             return Ok(());
         }
         // Parts are appended and never move, so each call stands at its place.
-        for ((id, from), (same, to)) in before.statuses.iter().zip(&self.statuses) {
+        for ((id, from), (same, to)) in before.statuses.iter().zip(&now.statuses) {
             law(id == same, || format!("{action} put the call {same} where {id} stood"))?;
             let step = || TRANSITIONS.iter().any(|row| row.from == Some(*from) && row.to == *to);
             law(from == to || step(), || format!("{action}: {} to {}", from.name(), to.name()))?;
         }
-        let kept = self.statuses.len() >= before.statuses.len();
+        let kept = now.statuses.len() >= before.statuses.len();
         law(kept, || format!("{action} took a call away"))
-    }
-
-    fn read(&mut self, state: &Value) {
-        let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object()) else { return };
-        self.turn = Some(named(turn, "id").to_owned());
-        let calls = list(turn, "responseParts").iter().filter_map(|part| part.get("toolCall"));
-        let read = |call: &Value| {
-            let status = ToolCallStatus::from_name(named(call, "status"))?;
-            Some((named(call, "toolCallId").to_owned(), status))
-        };
-        self.statuses.extend(calls.filter_map(read));
     }
 }

@@ -71,6 +71,8 @@ impl Files for Nowhere {
 fn misplaced(scenario: &Scenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
+    // From inside its folder a file is named without it.
+    let ends = ends || !stem.contains('/') && scenario.id.ends_with(&format!("/{stem}"));
     if !ends && !scenario.id.is_empty() {
         let path = stem.to_owned();
         let kind = ScenarioErrorKind::MisplacedScenario { id: scenario.id.clone(), path };
@@ -158,6 +160,23 @@ mod tests {
     }
 
     const HEAD: &str = "scenario: a/b\ntitle: t\nproves: [envelope.serverseq.monotonic]\n";
+
+    #[test]
+    fn a_file_may_be_named_from_inside_its_folder() {
+        let text = format!("{HEAD}steps: [{{connect: A}}, {{closed: A}}]");
+        let misplaced = |path: &str| {
+            let loaded = load(path, &text, &Folder(BTreeMap::new()));
+            let kind = |error: &ScenarioError| {
+                matches!(error.kind, ScenarioErrorKind::MisplacedScenario { .. })
+            };
+            loaded.errors.iter().any(kind)
+        };
+        let expected =
+            [("x/a/b.yaml", false), ("b.yaml", false), ("c.yaml", true), ("x/b.yaml", true)];
+        for (path, expected) in expected {
+            assert_eq!(misplaced(path), expected, "{path}");
+        }
+    }
 
     fn mistakes(text: &str) -> Vec<String> {
         let files = Folder(BTreeMap::from([

@@ -8,12 +8,14 @@
 use std::sync::OnceLock;
 
 use ahp_1_0::ahp_types::actions::StateAction;
-use ahp_1_0::ahp_types::state::ChatState;
+use ahp_1_0::ahp_types::state::{ChatState, ResponsePart, ToolCallState};
 use ahp_1_0::reducers::apply_action_to_chat;
 
+use crate::arb::laws::{CallList, Calls};
 use crate::arb::pool::Pool;
 use crate::arb::story::NOW_MS;
 use crate::model::apply_at;
+use crate::model::tool_call::ToolCallStatus;
 use crate::reducers::compare::{differences, same};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
@@ -59,17 +61,46 @@ fn written(state: &ChatState) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// The target `reducers` on a chat of the official crate.
+/// The target `reducers` on a chat of the official crate, with the same law.
 pub fn orders(data: &[u8]) {
     let Some(typed) = typed() else { return };
     let Some(Order { state, picks, .. }) = order(data, typed.pool) else { return };
     let Some(mut state) = typed.states[state].clone() else { return };
+    let mut calls = Calls::told(|told| tell(&state, told));
     for pick in picks {
-        if let Some(action) = &typed.actions[usize::from(*pick) % typed.actions.len()] {
+        let pick = usize::from(*pick) % typed.actions.len();
+        if let Some(action) = &typed.actions[pick] {
             apply_action_to_chat(&mut state, action);
+            let action = &typed.pool.actions[pick];
+            if let Err(broken) = calls.step_told(action, |told| tell(&state, told)) {
+                panic!("the crate: {broken}");
+            }
         }
     }
-    std::hint::black_box(&state);
+}
+
+/// The calls of a chat.
+fn tell(state: &ChatState, told: &mut CallList) {
+    let Some(turn) = &state.active_turn else { return };
+    told.turn(&turn.id);
+    for part in &turn.response_parts {
+        let ResponsePart::ToolCall(part) = part else { continue };
+        let (id, status) = match &part.tool_call {
+            ToolCallState::Streaming(it) => (&it.tool_call_id, ToolCallStatus::Streaming),
+            ToolCallState::PendingConfirmation(it) => {
+                (&it.tool_call_id, ToolCallStatus::PendingConfirmation)
+            }
+            ToolCallState::Running(it) => (&it.tool_call_id, ToolCallStatus::Running),
+            ToolCallState::AuthRequired(it) => (&it.tool_call_id, ToolCallStatus::AuthRequired),
+            ToolCallState::PendingResultConfirmation(it) => {
+                (&it.tool_call_id, ToolCallStatus::PendingResultConfirmation)
+            }
+            ToolCallState::Completed(it) => (&it.tool_call_id, ToolCallStatus::Completed),
+            ToolCallState::Cancelled(it) => (&it.tool_call_id, ToolCallStatus::Cancelled),
+            ToolCallState::Unknown(_) => continue,
+        };
+        told.call(id, status);
+    }
 }
 
 /// Both reducers, the states compared at the end; where they differ, the first action that made them.
