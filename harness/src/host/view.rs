@@ -415,8 +415,11 @@ impl RefHost {
             return;
         };
         let known = state.get("summary").unwrap_or(&state);
+        // The latest of its chats dates a session, whatever its own state saw.
+        let by_chats = self.views.get(view).is_some_and(|view| view.edge.has_chats());
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            if let Some(known) = known.get(name.as_str()) {
+            let own = !(by_chats && name.as_str() == "modifiedAt");
+            if let Some(known) = known.get(name.as_str()).filter(|_| own) {
                 *value = known.clone();
             }
         }
