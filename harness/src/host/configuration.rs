@@ -63,8 +63,12 @@ fn agent(provider: &str) -> Value {
     agent
 }
 
-/// The models of an agent: one to use, one that its owner has turned off, one that nobody has set up.
+/// The models of an agent. That of most sessions has one to use, one that its owner has turned off, and one that
+/// nobody has set up.
 fn models(provider: &str) -> Value {
+    if provider != PROVIDER {
+        return json!([{"id": "script-1", "provider": provider, "name": "Script 1"}]);
+    }
     let thinking = json!({
         "type": "string", "title": "Thinking", "enum": ["low", "high"], "default": "low",
     });
