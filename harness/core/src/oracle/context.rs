@@ -377,10 +377,24 @@ impl Context {
             "reconnect" => self.reconnected(seen, request, result, emit),
             "subscribe" => self.subscribed(seen, request, result, emit),
             method => {
+                if method == "createChat" {
+                    let named = ["channel", "chat"].map(|member| request.params()[member].as_str());
+                    if let [Some(session), Some(chat)] = named
+                        && let Some(session) = self.channels.intern(session)
+                        && let Some(chat) = self.channels.intern(chat)
+                    {
+                        self.channels.own(session, chat);
+                    }
+                }
                 if let Some((uri, true)) = replaced(method, request.params())
                     && let Some(channel) = self.channels.intern(uri)
                 {
                     let line = self.now.line;
+                    // Its chats go with a session, but for those that were moved.
+                    let chats = self.channel(channel).map(|channel| channel.chats.clone());
+                    for chat in chats.into_iter().flatten() {
+                        self.unsettle(chat);
+                    }
                     self.unsettle(channel);
                     if let Some(channel) = self.channels.get_mut(channel) {
                         channel.disposed = Some(line);
