@@ -45,7 +45,7 @@ const SESSION_MEMBERS: &[&str] = &[
 const COMPACT_MEMBERS: &[&str] =
     &["resource", "title", "origin", "interactivity", "status", "changes"];
 /// The members of a summary that never change.
-const IDENTITY: &[&str] = &["resource", "provider", "createdAt"];
+pub(super) const IDENTITY: &[&str] = &["resource", "provider", "createdAt"];
 /// Actions on a chat that none of this depends on.
 const QUIET: &[&str] = &[
     "chat/delta",

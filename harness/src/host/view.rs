@@ -26,6 +26,7 @@ use super::engine::RefHost;
 use super::fault::Fault;
 use super::log::Face;
 use super::publish::{Origin, action_type, unknown_channel};
+use super::rollup::IDENTITY;
 use super::tamper;
 
 /// The members of a summary that no newer version has, or changes otherwise.
@@ -417,8 +418,11 @@ impl RefHost {
         let known = state.get("summary").unwrap_or(&state);
         // The latest of its chats dates a session, whatever its own state saw.
         let by_chats = self.views.get(view).is_some_and(|view| view.edge.has_chats());
+        let by_chats = by_chats || self.has(Fault::TimesInWords);
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            let own = !(by_chats && name.as_str() == "modifiedAt");
+            // What never changes is no version's own.
+            let fixed = IDENTITY.contains(&name.as_str());
+            let own = !fixed && !(by_chats && name.as_str() == "modifiedAt");
             if let Some(known) = known.get(name.as_str()).filter(|_| own) {
                 *value = known.clone();
             }
