@@ -422,8 +422,8 @@ impl RefHost {
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             // What never changes is no version's own.
             let fixed = IDENTITY.contains(&name.as_str());
-            let own = !fixed && !(by_chats && name.as_str() == "modifiedAt");
-            if let Some(known) = known.get(name.as_str()).filter(|_| own) {
+            let told = fixed || by_chats && name.as_str() == "modifiedAt";
+            if let Some(known) = known.get(name.as_str()).filter(|_| !told) {
                 *value = known.clone();
             }
         }
