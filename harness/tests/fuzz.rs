@@ -46,6 +46,18 @@ fn a_seed_draws_the_same_conversation() {
     );
 }
 
+/// A step that the stage cannot play ends a conversation, and what was to come after it with it.
+#[test]
+fn conversations_come_to_their_end() {
+    for version in [V1, Version::new(0, 2, 0)] {
+        let generator = Generator::new(version, 1, Taste::ALL);
+        let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
+        let cut: Vec<String> =
+            all.iter().filter(|it| !it.whole).map(|it| format!("{:016x}", it.seed)).collect();
+        assert!(cut.len() * 20 < all.len(), "{version}: cut short: {cut:?}");
+    }
+}
+
 /// Nothing that is drawn is more than the file that is written of it.
 #[test]
 fn a_conversation_comes_back_from_its_file() {

@@ -459,7 +459,7 @@ fn expires(draw: &mut Draw) {
     }}));
     draw.put(json!({"rest": {"for": "1500ms"}}));
     for by in others {
-        draw.put(json!({"barrier": {"by": by}}));
+        draw.barrier(&by);
     }
 }
 

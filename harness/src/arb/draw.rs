@@ -214,6 +214,22 @@ impl Draw {
         }
     }
 
+    /// Waits until everything that was under way has come.
+    pub fn barrier(&mut self, by: &str) -> Option<()> {
+        // Nobody tells who listens to a chat alone that it has gone with its session; it is left here, since
+        // a mark on it would not come back.
+        let (engine, _) = self.stage.client(by)?;
+        let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
+        for uri in held {
+            if ChannelKind::of_uri(&uri) == Some(ChannelKind::Chat) && !self.stage.has_channel(&uri)
+            {
+                let channel = self.named(&json!(uri))?;
+                self.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
+            }
+        }
+        self.put(json!({"barrier": {"by": by}})).map(drop)
+    }
+
     /// Whether a run would skip what there is of a scenario.
     fn lacks(&self, scenario: &Scenario) -> bool {
         words::lacks(scenario, self.stage.version()).is_some()

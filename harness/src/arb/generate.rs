@@ -18,7 +18,7 @@ use crate::wire::version::Version;
 use super::act::{self, Told};
 use super::ask;
 use super::draft::Draft;
-use super::draw::Draw;
+use super::draw::{Came, Draw};
 use super::files;
 use super::{lines, observe, talk};
 
@@ -58,6 +58,8 @@ pub struct Sequence {
     pub draft: Draft,
     /// What was done and what came of it on the stage.
     pub told: Vec<Told>,
+    /// Whether it came to its end: a step that the stage could not play cuts it short.
+    pub whole: bool,
 }
 
 type Move = fn(&mut Draw) -> Option<Told>;
@@ -104,6 +106,8 @@ const MOVES: &[(&str, usize, Move)] = &[
         act::dispatch_on(draw, kind, &channels, &names, 10)
     }),
     ("queue", 3, queue),
+    ("pile", 0, pile),
+    ("dispose", 0, |draw| ask::ask(draw, |it| it == "disposeSession")),
     ("review", 0, review),
     ("window", 0, observe::window),
     ("read", 0, observe::read),
@@ -192,7 +196,11 @@ const THEMES: &[Theme] = &[
         ],
     ),
     focused("questions", "ask", &[("turn", 20), ("decide", 60), ("line", 4)]),
-    focused("queues", "hold", &[("queue", 50), ("turn", 25), ("release", 14), ("decide", 6)]),
+    focused(
+        "queues",
+        "hold",
+        &[("queue", 50), ("pile", 10), ("turn", 25), ("release", 14), ("decide", 6)],
+    ),
     focused("grants", "asked", &[("files", 90)]),
     theme("folders", Opening::Folders, &[("folders", 60), ("chats", 6)]),
     theme("sessions", Opening::Session, &[("sessions", 30), ("session", 10), ("subscribe", 10)]),
@@ -299,6 +307,7 @@ const THEMES: &[Theme] = &[
             ("files", 6),
             ("changesets", 24),
             ("review", 14),
+            ("dispose", 3),
             ("look", 14),
             ("list", 14),
         ],
@@ -385,10 +394,11 @@ fn sequence(version: Version, seed: u64, taste: Taste) -> Option<Sequence> {
     }
     close(&mut draw);
     let title = format!("What is drawn about {} holds", theme.name);
+    let whole = !draw.broken;
     let draft = draw.draft(&format!("fuzz/{seed:016x}"), &title);
     // A conversation at whose end nobody is left may expect nothing.
     draft.scenario().ok()?;
-    Some(Sequence { seed, draft, told })
+    Some(Sequence { seed, draft, told, whole })
 }
 
 /// A move, by how likely it is.
@@ -497,9 +507,9 @@ fn close(draw: &mut Draw) {
     draw.pause();
     draw.put(json!({"rest": {"for": "1200ms"}}));
     if let Some(by) = draw.present().first().cloned() {
-        draw.put(json!({"barrier": {"by": by}}));
+        draw.barrier(&by);
         draw.put(json!({"request": {
-            "by": by, "method": "ping", "result": {}, "rule": "security.no-crash-fuzz",
+            "by": by, "method": "ping", "result": true, "rule": "security.no-crash-fuzz",
         }}));
     }
     for (kind, most) in LOOKED_AT {
@@ -553,6 +563,37 @@ fn decide(draw: &mut Draw) -> Option<Told> {
     });
     let name = *draw.dice.pick(&open)?;
     act::dispatch_on(draw, ChannelKind::Chat, &chats, &[name], 30)
+}
+
+/// Several messages wait in a chat that is busy, and somebody puts some of them first.
+fn pile(draw: &mut Draw) -> Option<Told> {
+    let all = draw.channels(ChannelKind::Chat);
+    let busy: Vec<_> = all.iter().filter(|row| !row.1["activeTurn"].is_null()).collect();
+    let (uri, _) = (*draw.dice.pick(&busy)?).clone();
+    let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
+    ask::follow(draw, &by, &uri)?;
+    let accepted = |came: &Came, _: &Draw| {
+        (*came == Came::Accepted).then(|| "dispatch.table.client.chat.pendingMessageSet".to_owned())
+    };
+    let mut ids = Vec::new();
+    // Not in the order in which they come.
+    for first in ["m", "z", "a", "k"] {
+        let id = format!("{first}{}", draw.number());
+        let message = json!({"text": format!("message {id}"), "origin": {"kind": "user"}});
+        let action = json!({
+            "type": "chat/pendingMessageSet", "kind": "queued", "id": (id.as_str()), "message": message,
+        });
+        draw.act(
+            json!({"dispatch": {"by": (by.as_str()), "channel": channel.clone(), "action": action}}),
+            accepted,
+        )?;
+        ids.push(id);
+    }
+    let action = json!({"type": "chat/queuedMessagesReordered", "order": [ids.pop()]});
+    let came = draw
+        .act(json!({"dispatch": {"by": by, "channel": channel, "action": action}}), |_, _| None)?;
+    observe::look(draw, Some(uri));
+    Some(("chat/queuedMessagesReordered".to_owned(), "legal", came))
 }
 
 /// Does something about the messages that wait in a chat, mostly in one that is busy.

@@ -117,7 +117,7 @@ pub fn dawdle(draw: &mut Draw) -> Option<Told> {
         draw.put(json!({"dispatch": {"by": other, "channel": channel, "action": action}}))?;
     }
     draw.put(json!({"resume": {"by": by}}))?;
-    draw.put(json!({"barrier": {"by": by}}))?;
+    draw.barrier(&by)?;
     told("pause", "legal", Came::Nothing)
 }
 
@@ -431,7 +431,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
     }
     let came = draw.act(json!({"send": frame}), |_, _| None)?;
     if watched.is_some() {
-        draw.put(json!({"barrier": {"by": by}}));
+        draw.barrier(by);
     }
     let id = sent.unwrap_or(json!("$absent"));
     let certain = !rule.is_empty() && draw.is_quiet();
@@ -441,7 +441,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
         // Whatever it was, the host still serves this connection.
         draw.act(
             json!({"request": {
-                "by": by, "method": "ping", "result": {}, "rule": "security.no-crash-fuzz",
+                "by": by, "method": "ping", "result": true, "rule": "security.no-crash-fuzz",
             }}),
             |_, _| None,
         )?;
@@ -453,7 +453,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
 fn answer(draw: &mut Draw, by: &str, id: &Value, came: &Came, rule: &str) -> Option<()> {
     let mut members = json!({"at": by, "id": id.clone(), "rule": rule});
     match came {
-        Came::Result(_) => members["result"] = json!({}),
+        Came::Result(_) => members["result"] = json!(true),
         // Which of its own reasons a host finds first is its affair.
         Came::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
         Came::Error(code) if super::rules::FIXED_CODES.contains(code) => {

@@ -147,6 +147,9 @@ pub fn shown_by_reference(kind: ChannelKind) -> Value {
             json!({"content": [{"type": true, "commandLine": true, "output": true, "value": true}]})
         }
         ChannelKind::Canvas => json!({"url": {"$or": true}, "title": true}),
+        ChannelKind::Changeset => {
+            json!({"files": {"$contains": [{"id": true, "reviewed": {"$or": true}}]}})
+        }
         _ => json!({}),
     }
 }
