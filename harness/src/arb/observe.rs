@@ -138,10 +138,13 @@ fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state
             shows[&**name] = more.clone();
         }
         let told = project(&names, state, &shows).unwrap_or_else(|| json!({}));
-        for (name, value) in told.as_object().into_iter().flatten() {
+        for (name, mut value) in told.as_object().cloned().into_iter().flatten() {
+            if name.as_str() == "turns" {
+                forget_endless(state, &mut value);
+            }
             // A list in which something is named stays as it is.
-            if shown.get(name).is_none() {
-                shown[&**name] = value.clone();
+            if shown.get(name.as_str()).is_none() {
+                shown[name.as_str()] = value;
             }
         }
     }
@@ -161,6 +164,17 @@ fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state
         }
     }
     shown
+}
+
+/// How far an agent came that talks without end is nobody's decision.
+fn forget_endless(state: &Value, shown: &mut Value) {
+    let turns = state["turns"].as_array().into_iter().flatten();
+    for (turn, shown) in turns.zip(shown.as_array_mut().into_iter().flatten()) {
+        let endless = turn["message"]["text"].as_str().is_some_and(|it| it.contains("endless"));
+        if let Some(members) = shown.as_object_mut().filter(|_| endless) {
+            members.remove("responseParts");
+        }
+    }
 }
 
 /// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
