@@ -377,14 +377,19 @@ impl Context {
             "reconnect" => self.reconnected(seen, request, result, emit),
             "subscribe" => self.subscribed(seen, request, result, emit),
             method => {
-                if method == "createChat" {
-                    let named = ["channel", "chat"].map(|member| request.params()[member].as_str());
-                    if let [Some(session), Some(chat)] = named
-                        && let Some(session) = self.channels.intern(session)
-                        && let Some(chat) = self.channels.intern(chat)
-                    {
-                        self.channels.own(session, chat);
-                    }
+                // Whose chat it is: nobody else may hear of it.
+                let params = request.params();
+                let owned = match method {
+                    "createChat" => Some((&params["channel"], &params["chat"])),
+                    "moveChat" => Some((&result["session"], &params["channel"])),
+                    _ => None,
+                };
+                if let Some((session, chat)) = owned
+                    && let Some((session, chat)) = session.as_str().zip(chat.as_str())
+                    && let Some(session) = self.channels.intern(session)
+                    && let Some(chat) = self.channels.intern(chat)
+                {
+                    self.channels.own(session, chat);
                 }
                 if let Some((uri, true)) = replaced(method, request.params())
                     && let Some(channel) = self.channels.intern(uri)
