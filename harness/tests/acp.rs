@@ -145,14 +145,18 @@ fn both_sides_of_a_host_are_held_together() {
     assert!(junit.contains("below.denied-never-runs"), "{junit}");
 }
 
-/// Plays a turn on the reference host, whose agent is whatever this command line starts.
-fn below(agent: &str, how: &[&str], name: &str) -> Output {
+/// The reference host, whose agent is whatever this command line starts.
+fn serve(agent: &str) -> String {
+    format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}")
+}
+
+/// Plays a turn on the host that a command starts. What it leaves running holds our standard error, so that this lasts.
+fn below(serve: &str, how: &[&str], name: &str) -> Output {
     let folder = folder(name);
-    let serve = format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}");
     let began = Instant::now();
     let output = Command::new(PROGRAM)
         .current_dir(&folder)
-        .args(["run", "--command", &serve, "--id", "turns/started-and*", "--timeout", "1s"])
+        .args(["run", "--command", serve, "--id", "turns/started-and*", "--timeout", "1s"])
         .args(how)
         .output()
         .unwrap();
@@ -164,7 +168,7 @@ fn below(agent: &str, how: &[&str], name: &str) -> Output {
 #[test]
 fn agents_that_say_nothing_of_use_end_in_a_verdict() {
     let agents = [
-        ("comes-never-back", "sleep 1000"),
+        ("comes-never-back", "sleep 100"),
         ("is-gone-at-once", "exit 1"),
         ("never-stops", "yes nonsense"),
         ("never-ends-its-line", "cat /dev/zero"),
@@ -175,7 +179,7 @@ fn agents_that_say_nothing_of_use_end_in_a_verdict() {
     ];
     for (name, agent) in agents {
         let agent = format!(" --agent-command \"{agent}\"");
-        let output = below(&agent, &["--agent-acp"], name);
+        let output = below(&serve(&agent), &["--agent-acp"], name);
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains("FAIL turns/started-and"), "{name}: {said}");
@@ -184,9 +188,23 @@ fn agents_that_say_nothing_of_use_end_in_a_verdict() {
     }
 }
 
+/// Two hosts: one behind a shell that ends before it, and one that hears nothing of being asked to end, so that it is
+/// killed before it could end its agent.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_agent_of_a_host_ends_with_it_whatever_ends_first() {
+    let host = serve(" --agent-command \"sleep 100\"");
+    for (name, serve) in
+        [("shell-first", format!("{host}; true")), ("host-first", format!("setsid {host} & wait"))]
+    {
+        let output = below(&serve, &["--agent-acp"], name);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+    }
+}
+
 #[test]
 fn a_model_that_nobody_asks_is_noted() {
-    let output = below("", &["--agent-model", "127.0.0.1:0"], "model-unasked");
+    let output = below(&serve(""), &["--agent-model", "127.0.0.1:0"], "model-unasked");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let noted = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(noted.contains("no agent has asked for a model"), "{noted}");

@@ -225,11 +225,15 @@ fn agents(draw: &Draw) -> Vec<Value> {
     state["agents"].as_array().cloned().unwrap_or_default()
 }
 
+/// The agents that need tokens.
+fn protected(agents: &[Value]) -> Vec<Value> {
+    agents.iter().filter(|it| it["protectedResources"].is_array()).cloned().collect()
+}
+
 /// A provider that the host has.
 fn provider(draw: &mut Draw) -> Value {
     let agents = agents(draw);
-    let protected: Vec<Value> =
-        agents.iter().filter(|it| it["protectedResources"].is_array()).cloned().collect();
+    let protected = protected(&agents);
     let asked = draw.dice.chance(80) && draw.focus != "provider";
     let from = if asked { &protected } else { &agents };
     draw.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
@@ -466,9 +470,8 @@ fn expires(draw: &mut Draw) {
 /// Whoever has brought a token, or taken it back, makes a session that needs one.
 fn guarded(draw: &mut Draw) {
     let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
-    let agents = agents(draw).into_iter().filter(|it| it["protectedResources"].is_array());
-    let agents: Vec<Value> = agents.collect();
-    let provider = draw.dice.pick(&agents).map(|it| it["provider"].clone());
+    let protected = protected(&agents(draw));
+    let provider = draw.dice.pick(&protected).map(|it| it["provider"].clone());
     let (Some(by), Some(provider)) = (by, provider.filter(|_| draw.dice.chance(35))) else {
         return;
     };
@@ -482,8 +485,7 @@ fn guarded(draw: &mut Draw) {
 
 /// Somebody looks for what has gone with a session.
 fn left_behind(draw: &mut Draw) {
-    let there = draw.stage().uris();
-    let gone: Vec<String> = draw.known.iter().filter(|uri| !there.contains(uri)).cloned().collect();
+    let gone = draw.gone();
     let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
     if let (Some(by), Some(uri)) = (by, uri) {
         subscription(draw, &by, &uri, "unknown-channel");
@@ -652,8 +654,7 @@ pub fn subscribe(draw: &mut Draw) -> Option<Told> {
             return Some(("unsubscribe".to_owned(), "legal", Came::Nothing));
         }
         2 => {
-            let gone: Vec<String> =
-                draw.known.iter().filter(|uri| !all.contains(uri)).cloned().collect();
+            let gone = draw.gone();
             let uri = draw.dice.pick(&gone).cloned();
             let uri = uri.unwrap_or_else(|| "ahp-session:/nowhere".to_owned());
             return subscription(draw, &by, &uri, "unknown-channel");

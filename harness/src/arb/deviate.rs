@@ -52,12 +52,8 @@ pub const DEVIATIONS: &[(&str, Deviate)] = &[
         Some(())
     }),
     ("wrong-channel", |draw, bid| {
-        let all: Vec<_> = draw
-            .stage()
-            .channels()
-            .iter()
-            .map(|(uri, kind, _)| ((*uri).to_owned(), *kind))
-            .collect();
+        let all = draw.stage().kinds().into_iter();
+        let all: Vec<_> = all.map(|(uri, kind)| (uri.to_owned(), kind)).collect();
         let same: Vec<_> = all.iter().filter(|row| row.1 == bid.kind && row.0 != bid.uri).collect();
         let other = match draw.dice.pick(&same) {
             Some(same) if draw.dice.chance(50) => (*same).clone(),

@@ -13,7 +13,6 @@ use std::time::Duration;
 use crate::agent::mode::Mode;
 use crate::dice::Dice;
 use crate::edge::Edge;
-use crate::host::engine::{Config, RefHost};
 use crate::run::detect::Detected;
 use crate::run::{plan, sim, words};
 use crate::scenario::load::tree;
@@ -85,7 +84,7 @@ pub struct Draw {
     stage: Stage,
     fresh: usize,
     /// What can be found of the host where the version is older: not everything can be said there.
-    detected: Vec<Detected>,
+    detected: &'static [Detected],
     /// Whether the stage is of no use any more.
     pub broken: bool,
     /// What scripts and files are mostly about: a part of their text.
@@ -111,7 +110,7 @@ impl Draw {
             stage: Stage::new(empty, version, seed),
             clients,
             fresh: 0,
-            detected: detected(version),
+            detected: if is_plain(version) { &[] } else { sim::detected(version) },
             broken: false,
             focus: "",
             words: Vec::new(),
@@ -182,8 +181,15 @@ impl Draw {
 
     /// The channels of a kind, with their states.
     pub fn channels(&self, kind: ChannelKind) -> Vec<(String, Value)> {
-        let all = self.stage.channels().into_iter().filter(|(_, of, _)| *of == kind);
-        all.map(|(uri, _, state)| (uri.to_owned(), state.into_owned())).collect()
+        let all = self.stage.kinds().into_iter().filter(|(_, of)| *of == kind);
+        all.filter_map(|(uri, _)| Some((uri.to_owned(), self.stage.state(uri)?.into_owned())))
+            .collect()
+    }
+
+    /// Every channel that there was and is no more.
+    pub fn gone(&self) -> Vec<String> {
+        let there = self.stage.uris();
+        self.known.iter().filter(|uri| !there.contains(uri)).cloned().collect()
     }
 
     /// Whether the host has nothing to do for now, so that what comes of a step is certain.
@@ -233,7 +239,7 @@ impl Draw {
     /// Whether a run would skip what there is of a scenario.
     fn lacks(&self, scenario: &Scenario) -> bool {
         words::lacks(scenario, self.stage.version()).is_some()
-            || plan::not_offered(scenario, &self.detected, Mode::Host).is_some()
+            || plan::not_offered(scenario, self.detected, Mode::Host).is_some()
     }
 
     /// Plays a step of a client and writes down what has to come of it. `rule` says which requirement
@@ -487,21 +493,16 @@ fn is_asked(step: &Value) -> bool {
     step.get("request").is_some() || step.get("subscribe").is_some()
 }
 
-/// What a first look at the reference host finds, where its clients speak in other words.
-fn detected(version: Version) -> Vec<Detected> {
-    if Edge::new(version, "").is_plain() {
-        return Vec::new();
-    }
-    let mut host = RefHost::new(sim::speaking(Config::default(), version));
-    sim::look(&mut host, &[version.to_string()], None).detected.unwrap_or_default()
+/// Whether a version is spoken in the words in which scenarios are written.
+fn is_plain(version: Version) -> bool {
+    Edge::new(version, "").is_plain()
 }
 
 /// The tables by which conversations of a version are drawn: scenarios are written in the newest words, whatever the
 /// wire has in their place.
 fn words_of(version: Version) -> Option<&'static Protocol> {
     let own = Protocol::played(version)?;
-    let plain = Edge::new(version, "").is_plain();
-    if plain { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
+    if is_plain(version) { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
 }
 
 /// Adds the members of one object to another, and inside of those that both have.

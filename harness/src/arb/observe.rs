@@ -4,6 +4,8 @@
 //!
 //! Start at [`look`].
 
+use std::borrow::Cow;
+
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
@@ -106,11 +108,8 @@ pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
     let all: Vec<String> = draw.stage().uris();
     let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
     let channel = draw.named(&json!(uri))?;
-    let found = draw.stage().channels().into_iter().find(|(known, ..)| *known == uri);
-    let (kind, state) = match found {
-        Some((_, kind, state)) => (Some(kind), state.into_owned()),
-        None => (None, Value::Null),
-    };
+    let kind = draw.stage().kinds().into_iter().find(|(known, _)| *known == uri).map(|row| row.1);
+    let state = draw.stage().state(&uri).map(Cow::into_owned).unwrap_or_default();
     let shown = told_state(draw, kind, &channel, &state);
     draw.act(
         json!({"snapshot": {"of": channel, "state": shown, "rule": "subscribe.late-joiner-state"}}),

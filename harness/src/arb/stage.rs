@@ -172,9 +172,14 @@ impl Stage {
         &self.host
     }
 
-    /// Every channel with its state, as clients see them.
-    pub fn channels(&self) -> Vec<(&str, ChannelKind, Cow<'_, Value>)> {
-        self.host.channels_at(self.version)
+    /// The channels that clients know, and what they are.
+    pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
+        self.host.kinds_at(self.version)
+    }
+
+    /// What clients see of a channel.
+    pub fn state(&self, uri: &str) -> Option<Cow<'_, Value>> {
+        self.host.state_at(self.version, uri)
     }
 
     /// Whether there is a channel.

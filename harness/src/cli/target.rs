@@ -167,7 +167,14 @@ impl Remote {
 /// Asks it to end, and kills what is left of it.
 async fn ended(mut process: Process) {
     process.ask_to_end();
-    let _ = timeout(ENDING, process.child().wait()).await;
+    let gone = async {
+        let _ = process.child().wait().await;
+        // A shell that has started the host ends at once, the host when it has ended what it has started.
+        while !process.left().is_empty() {
+            sleep(POLL).await;
+        }
+    };
+    let _ = timeout(ENDING, gone).await;
     process.kill();
     let _ = process.child().kill().await;
 }

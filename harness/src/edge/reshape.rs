@@ -233,8 +233,18 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
 
 // 0.6.0
 
-/// A new state has no questions.
-pub(super) fn listed_questions(_: &mut Map, _: Beside<'_>) {}
+/// Turns that have ended, which a fork begins with, have no part for a question that nobody answered.
+pub(super) fn listed_questions(state: &mut Map, _: Beside<'_>) {
+    let open = |part: &Value| {
+        part["kind"] == "inputRequest" && part.get("response").is_none_or(Value::is_null)
+    };
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
+    for turn in turns {
+        if let Some(parts) = turn.get_mut("responseParts").and_then(Value::as_array_mut) {
+            parts.retain(|part| !open(part));
+        }
+    }
+}
 
 pub(super) fn question_parts(state: &mut Map, _: Beside<'_>) {
     let Some(Value::Array(requests)) = state.remove("inputRequests") else {

@@ -369,6 +369,7 @@ fn counted(files: &[Value]) -> Value {
     };
     json!({"files": files.len(), "additions": sum("added"), "deletions": sum("removed")})
 }
+
 #[cfg(test)]
 mod tests {
     use super::lines_apart;

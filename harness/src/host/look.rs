@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::engine::RefHost;
 use super::publish::Origin;
+use super::view::View;
 use crate::model::{NoOp, Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -15,37 +16,44 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 impl RefHost {
-    /// Every channel with its state.
-    pub fn channels(&self) -> impl Iterator<Item = (&str, ChannelKind, &Value)> {
-        self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind, &it.state))
-    }
-
     /// The URIs of all channels that clients of a version know.
     pub fn uris_at(&self, version: Version) -> impl Iterator<Item = &str> {
-        let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol));
-        let view = view.and_then(|view| self.views.get(view));
+        let view = self.view_at(version);
         let own = self.channels.keys().filter(move |_| view.is_none());
         let shown = view.into_iter().flat_map(|view| view.channels.keys());
         own.chain(shown).map(String::as_str)
     }
 
-    /// Every channel with its state, as clients of a version see them, in the newest words: what a
-    /// version does not have is not there, and where turns have no channel of their own, that of the
-    /// session is its chat's, too.
-    pub fn channels_at(&self, version: Version) -> Vec<(&str, ChannelKind, Cow<'_, Value>)> {
-        let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol));
-        let Some(view) = view.and_then(|view| self.views.get(view)) else {
-            return self.channels().map(|(uri, kind, it)| (uri, kind, Cow::Borrowed(it))).collect();
+    /// The channels that clients of a version know, and what they are to them in the newest words: where
+    /// turns have no channel of their own, that of the session is its chat's, too.
+    pub fn kinds_at(&self, version: Version) -> Vec<(&str, ChannelKind)> {
+        let Some(view) = self.view_at(version) else {
+            return self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind)).collect();
         };
         let mut all = Vec::new();
         for (uri, shown) in &view.channels {
-            let state = view.edge.lift_state(shown.kind, &shown.state);
             if shown.kind == ChannelKind::Session && !view.edge.has_chats() {
-                all.push((uri.as_str(), ChannelKind::Chat, Cow::Owned(state.clone())));
+                all.push((uri.as_str(), ChannelKind::Chat));
             }
-            all.push((uri.as_str(), shown.kind, Cow::Owned(state)));
+            all.push((uri.as_str(), shown.kind));
         }
         all
+    }
+
+    /// What clients of a version see of a channel, in the newest words.
+    pub fn state_at(&self, version: Version, uri: &str) -> Option<Cow<'_, Value>> {
+        match self.view_at(version) {
+            Some(view) => view
+                .channels
+                .get(uri)
+                .map(|shown| Cow::Owned(view.edge.lift_state(shown.kind, &shown.state))),
+            None => self.channels.get(uri).map(|it| Cow::Borrowed(&it.state)),
+        }
+    }
+
+    fn view_at(&self, version: Version) -> Option<&View> {
+        let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol))?;
+        self.views.get(view)
     }
 
     /// The number of the last action.

@@ -474,12 +474,11 @@ impl RefHost {
         let added = params["summary"]["resource"].as_str().map(str::to_owned);
         let session = params["session"].as_str().map(str::to_owned).or(added);
         // Lowered first: members are compared by their older names.
-        let inner = edge.lower_params(method, params.take());
-        let mut inner = inner;
+        let mut inner = edge.lower_params(method, params.take());
         if let Some(session) = session {
             for name in ["summary", "changes"] {
                 if let Some(summary) = inner.get_mut(name) {
-                    self.summary_shown(view, &session, summary);
+                    self.summary_shown(view, &session, summary, name == "summary");
                     let mixed = name == "changes" && self.has(Fault::ActivitiesMixed);
                     if mixed && let Some(status) = summary["status"].as_u64() {
                         summary["status"] = json!(status | 3);

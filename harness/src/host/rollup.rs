@@ -107,6 +107,7 @@ impl RefHost {
         if !self.has(Fault::ActivityUnmirrored) {
             self.mirror_activity(&session);
         }
+        self.announce_status(&session);
     }
 
     /// Makes the session's `inputNeeded` say what its chat waits for.
@@ -170,6 +171,14 @@ impl RefHost {
             self.aggregate(uri);
         }
         self.announce_summary(uri);
+        self.announce_status(uri);
+    }
+
+    /// Tells the status of a session where only an older version has another one now.
+    fn announce_status(&mut self, uri: &str) {
+        if self.sessions.contains_key(uri) && !self.has(Fault::SummaryChangesSilent) {
+            self.tell_statuses(uri, false);
+        }
     }
 
     /// Makes a session say that it does what the chat does that it has its status from.
@@ -255,6 +264,9 @@ impl RefHost {
         let changes: Map = changed.map(|(n, v)| (n.clone(), v.clone())).collect();
         if changes.is_empty() || self.has(Fault::SummaryChangesSilent) {
             return;
+        }
+        if changes.get("status").is_some() {
+            self.tell_statuses(uri, true);
         }
         let params = json!({"channel": ROOT, "session": uri, "changes": changes});
         self.notify("root/sessionSummaryChanged", params);

@@ -52,9 +52,7 @@ const IS_ARCHIVED: u64 = 64;
 /// Takes `_meta` out of everything in a value; whether there was any.
 pub(super) fn drop_meta(value: &mut Value) -> bool {
     match value {
-        Value::Array(items) => {
-            items.iter_mut().filter_map(|it| drop_meta(it).then_some(())).count() > 0
-        }
+        Value::Array(items) => items.iter_mut().map(drop_meta).filter(|had| *had).count() > 0,
         Value::Object(members) => {
             let own = members.remove("_meta").is_some();
             members.values_mut().map(drop_meta).fold(own, |any, had| had || any)

@@ -14,8 +14,7 @@ use litemap::LiteMap;
 use crate::edge::{Beside, Edge};
 use crate::model::{NoOp, Outcome, apply_at};
 use crate::transcript::ConnId;
-use crate::wire::channel::ChannelKind;
-use crate::wire::channel::ROOT;
+use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
@@ -46,6 +45,8 @@ pub(super) struct Shown {
     pub(super) state: Value,
     /// The state before the last action, which only a fault keeps.
     stale: Option<Value>,
+    /// The status that those know who only list the sessions.
+    listed: Option<Value>,
 }
 
 /// An action in the words of one view: the channel as the host calls it, and as the wire does.
@@ -61,6 +62,13 @@ pub(super) struct Worded {
 pub(super) struct Sent {
     pub(super) view: usize,
     pub(super) worded: Worded,
+}
+
+impl Shown {
+    /// The state that is given out.
+    fn given(&self) -> &Value {
+        self.stale.as_ref().unwrap_or(&self.state)
+    }
 }
 
 impl View {
@@ -140,7 +148,8 @@ impl RefHost {
             if kind == ChannelKind::Session && !view.edge.has_chats() {
                 state["turns"] = json!([]);
             }
-            view.channels.insert(uri.to_owned(), Shown { kind, state, stale: None });
+            let listed = state.get("summary").unwrap_or(&state).get("status").cloned();
+            view.channels.insert(uri.to_owned(), Shown { kind, state, stale: None, listed });
         }
     }
 
@@ -373,26 +382,59 @@ impl RefHost {
     pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
         let view = self.views.get(view)?;
         let shown = view.channels.get(uri)?;
-        let mut state = shown.stale.as_ref().unwrap_or(&shown.state).clone();
-        if shown.kind == ChannelKind::Session && view.edge.has_chats() {
-            let counts = view.edge.protocol().has(Feature::ClientToolsRaiseInputNeeded);
-            let needed = state["inputNeeded"].as_array().is_some_and(|it| counts && !it.is_empty());
-            let place = match view.edge.protocol().has(Feature::FlatSession) {
-                true => Some(&mut state),
-                false => state.get_mut("summary"),
-            };
-            if let Some(place) = place {
-                // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
-                let computed =
-                    if needed { &["annotations"][..] } else { &["status", "annotations"] };
-                for name in computed {
-                    if let Some(value) = self.state(uri).get(*name) {
-                        place[*name] = value.clone();
-                    }
-                }
+        let mut state = shown.given().clone();
+        let place = match view.edge.protocol().has(Feature::FlatSession) {
+            true => Some(&mut state),
+            false => state.get_mut("summary"),
+        };
+        if let Some(place) = place {
+            for (name, value) in self.computed(view, shown, uri) {
+                place[name] = value.clone();
             }
         }
         Some(state)
+    }
+
+    /// What the newest version changes of a session without an action, where a view says it too.
+    fn computed(
+        &self,
+        view: &View,
+        shown: &Shown,
+        uri: &str,
+    ) -> impl Iterator<Item = (&str, &Value)> {
+        let has = shown.kind == ChannelKind::Session && view.edge.has_chats();
+        let counts = view.edge.protocol().has(Feature::ClientToolsRaiseInputNeeded);
+        let needed = shown.given()["inputNeeded"].as_array();
+        let needed = needed.is_some_and(|it| counts && !it.is_empty());
+        // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
+        let names = if needed { &["annotations"][..] } else { &["status", "annotations"] };
+        let newest = self.state(uri);
+        let names = names.iter().filter(move |_| has);
+        names.filter_map(|name| Some((*name, newest.get(*name)?)))
+    }
+
+    /// Tells those who list the sessions of a view the status of one, where it changes there at another time than in the
+    /// newest version. `told`: it has just been said.
+    pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
+        for index in 0..self.views.len() {
+            let status = self.views.get(index).and_then(|view| {
+                let shown = view.channels.get(uri)?;
+                let own = shown.given().get("summary").unwrap_or(shown.given());
+                let computed = self.computed(view, shown, uri).find(|row| row.0 == "status");
+                let status = computed.map(|row| row.1).or_else(|| own.get("status"))?;
+                (shown.listed.as_ref() != Some(status)).then(|| status.clone())
+            });
+            let Some(status) = status else { continue };
+            let shown = self.views.get_mut(index).and_then(|view| view.channels.get_mut(uri));
+            if let Some(shown) = shown {
+                shown.listed = Some(status.clone());
+            }
+            if !told {
+                let changes = json!({"status": status});
+                let params = json!({"channel": ROOT, "session": uri, "changes": changes});
+                self.notify_view(index, "root/sessionSummaryChanged", &params);
+            }
+        }
     }
 
     /// A result in the words of an older version; a list of sessions says of each what its state says there.
@@ -404,28 +446,35 @@ impl RefHost {
         let items = lowered.get_mut("items").and_then(Value::as_array_mut);
         if let Some(view) = self.view_for(edge.protocol()).filter(|_| !uris.is_empty()) {
             for (item, uri) in items.into_iter().flatten().zip(&uris) {
-                self.summary_shown(view, uri, item);
+                self.summary_shown(view, uri, item, true);
             }
         }
         lowered
     }
 
-    /// A summary as the clients of a view know it: what its state says counts.
-    pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value) {
-        let Some(state) = self.shown(view, uri) else {
-            return;
+    /// A summary as the clients of a view know it: what its state says counts. `whole`: it is not just what has changed.
+    pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
+        let Some(view) = self.views.get(view) else { return };
+        let Some(shown) = view.channels.get(uri) else { return };
+        let state = shown.given();
+        let own = state.get("summary").unwrap_or(state);
+        let computed: Vec<(&str, &Value)> = self.computed(view, shown, uri).collect();
+        let known = |name: &str| {
+            let computed = computed.iter().find(|(known, _)| *known == name);
+            computed.map(|row| row.1).or_else(|| own.get(name))
         };
-        let known = state.get("summary").unwrap_or(&state);
         // The latest of its chats dates a session, whatever its own state saw.
-        let by_chats = self.views.get(view).is_some_and(|view| view.edge.has_chats());
-        let by_chats = by_chats || self.has(Fault::TimesInWords);
+        let by_chats = view.edge.has_chats() || self.has(Fault::TimesInWords);
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             // What never changes is no version's own.
             let fixed = IDENTITY.contains(&name.as_str());
             let told = fixed || by_chats && name.as_str() == "modifiedAt";
-            if let Some(known) = known.get(name.as_str()).filter(|_| !told) {
+            if let Some(known) = known(name).filter(|_| !told) {
                 *value = known.clone();
             }
+        }
+        if let Some(summary) = summary.as_object_mut().filter(|_| whole) {
+            summary.extend(view.summary(uri));
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A process group ends together, but whoever has left it (`setsid`, a daemon) does not. On Linux such strays are found by
 //! [`MARK`], a variable that they inherit; one that has cleared its environment too is taken in by [`Orphans`] when its
-//! parent ends, and goes with the run. Elsewhere the process group is all that ends.
+//! parent ends, and goes with the run. What one of ours starts as a process of its own (the agent of a reference host that
+//! runs as a command) carries the marks of both, so that it goes with either. Elsewhere the process group is all that ends.
 //!
 //! Start at [`Process::start`].
 
@@ -65,7 +66,11 @@ impl Process {
         start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
     ) -> std::io::Result<(Process, T)> {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{serial}", std::process::id());
+        let own_mark = format!("{}-{serial}", std::process::id());
+        let mark = match std::env::var(MARK) {
+            Ok(outer) => format!("{outer}/{own_mark}"),
+            Err(_) => own_mark,
+        };
         // Held meanwhile, so that nobody takes it for an orphan.
         let mut own = own();
         let (child, rest) = start(&mark)?;
@@ -207,12 +212,14 @@ mod strays {
         Some(Stray { id, name, parent: words.next()?.parse().ok()?, ended })
     }
 
-    /// Those with this mark, but for one.
+    /// Those with this mark, or one below it, but for one.
     pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<Stray> {
         let line = format!("{MARK}={mark}");
         let inherits = |stray: &Stray| {
             let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
-            variables.split(|byte| *byte == 0).any(|variable| variable == line.as_bytes())
+            let mut variables = variables.split(|byte| *byte == 0);
+            let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
+            variables.any(|variable| variable.strip_prefix(line.as_bytes()).is_some_and(below))
         };
         all().filter(|stray| Some(stray.id) != but && !stray.ended).filter(inherits).collect()
     }

@@ -203,11 +203,15 @@ fn owners(cx: &Context, family: &Family<'_>, out: &mut Sink) {
     }
 }
 
-/// What the calls of a chat show of their workers is what the catalogue says of these.
+/// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
+/// on showing the workers of the chat that they were made in, which no other chat can take over.
 fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut Sink) {
     let last = list(&chat.state, "turns").last();
     let turns = given(&chat.state, "activeTurn").into_iter().chain(last);
     let parts = turns.flat_map(|turn| list(turn, "responseParts"));
+    let forked = given(&chat.state, "origin").is_some_and(|it| text(it, "kind") == Some("fork"));
+    let named: &[&str] =
+        if forked { &["kind", "toolCallId"] } else { &["kind", "chat", "toolCallId"] };
     for call in parts.filter_map(|part| given(part, "toolCall")) {
         let shown = list(call, "content").iter();
         let workers = shown.filter(|shown| text(shown, "type") == Some("subagent"));
@@ -221,9 +225,7 @@ fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut 
             let id = text(call, "toolCallId").unwrap_or_default();
             let expected = json!({"kind": "tool", "chat": uri, "toolCallId": id});
             let found = given(entry, "origin").cloned().unwrap_or_default();
-            let same =
-                ["kind", "chat", "toolCallId"].iter().all(|name| expected[*name] == found[*name]);
-            if !same {
+            if named.iter().any(|name| expected[*name] != found[*name]) {
                 let message = format!(
                     "expected `{worker}` to come from the call `{id}` of `{uri}`, which shows it, found \
                      another origin"
