@@ -12,6 +12,8 @@ use crate::wire::channel::{ChannelKind, OLD_ROOT, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 
+use super::members::{list, text};
+
 /// Channels that are kept apart; what travels on further ones is not judged.
 const MAX_CHANNELS: usize = 65_536;
 /// Snapshots of a channel that wait for the fold to reach them; older ones are not compared.
@@ -170,6 +172,19 @@ impl Channels {
         }
         if let Some(channel) = self.get_mut(session) {
             channel.chats.push(chat);
+        }
+    }
+
+    /// The summary of a session lists these chats. What is known of them counts more: a chat that was moved may be in a
+    /// summary that is still on its way.
+    pub(super) fn list(&mut self, session: &str, summary: &Value) {
+        for chat in list(summary, "chats").iter().filter_map(|it| text(it, "resource")) {
+            let Some((session, chat)) = self.intern(session).zip(self.intern(chat)) else {
+                return;
+            };
+            if self.get(chat).is_some_and(|chat| chat.owner.is_none()) {
+                self.own(session, chat);
+            }
         }
     }
 

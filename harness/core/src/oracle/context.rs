@@ -30,6 +30,7 @@ use super::envelope::target;
 use super::family::Families;
 use super::judge::Options;
 use super::log::Log;
+use super::members::{list, text};
 use super::step::Step;
 
 /// Clients whose negotiated version is remembered for a reconnect.
@@ -377,6 +378,11 @@ impl Context {
             "reconnect" => self.reconnected(seen, request, result, emit),
             "subscribe" => self.subscribed(seen, request, result, emit),
             method => {
+                if method == "listSessions" {
+                    for summary in list(result, "items") {
+                        self.channels.list(text(summary, "resource").unwrap_or_default(), summary);
+                    }
+                }
                 // Whose chat it is: nobody else may hear of it.
                 let params = request.params();
                 let owned = match method {
@@ -419,9 +425,14 @@ impl Context {
         let channel = target(params).and_then(|uri| self.channels.intern(uri));
         let method = message.method().unwrap_or_default();
         emit(self, &Step::Notified { seen, method, channel });
-        let removed = params.get("session").and_then(Value::as_str);
+        let session = text(params, "session");
+        let added = &params["summary"];
+        for (session, summary) in [(text(added, "resource"), added), (session, &params["changes"])]
+        {
+            self.channels.list(session.unwrap_or_default(), summary);
+        }
         if method == "root/sessionRemoved"
-            && let Some(session) = removed.and_then(|uri| self.channels.intern(uri))
+            && let Some(session) = session.and_then(|uri| self.channels.intern(uri))
         {
             self.unsettle(session);
         }
