@@ -3,13 +3,16 @@
 //! Drawing costs more than reducing. A target that is about the order of actions, not about what stands in
 //! them, picks from a pool; the pool is drawn from the tables once, always the same.
 //!
-//! Knows: tables. Never knows: reducers, fuzzers.
+//! Each action is kept with what reduces it, as one that was read once would be.
+//!
+//! Knows: tables, reducers. Never knows: fuzzers.
 //!
 //! Start at [`Pool::of`].
 
 use std::sync::OnceLock;
 
 use crate::dice::Dice;
+use crate::model::{Outcome, Reducer};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
@@ -36,9 +39,20 @@ pub struct Pool {
     pub states: Vec<Value>,
     /// Actions, every type of the channel among them.
     pub actions: Vec<Value>,
+    /// What reduces each.
+    reducers: Vec<Option<Reducer>>,
 }
 
 impl Pool {
+    /// Folds one of the actions into a state.
+    pub fn apply(&self, action: usize, now_ms: u64, state: &mut Value) -> Outcome {
+        let reducer = self.reducers.get(action).copied().flatten();
+        let action = self.actions.get(action);
+        let folded =
+            reducer.zip(action).map(|(it, action)| it.apply(self.kind, now_ms, state, action));
+        folded.unwrap_or(Outcome::OutOfScope)
+    }
+
     /// Every pool there is, drawn when it is first asked for.
     pub fn all() -> &'static [LazyPool] {
         static ALL: OnceLock<Vec<LazyPool>> = OnceLock::new();
@@ -67,7 +81,8 @@ impl Pool {
     }
 
     fn draw(version: Version, kind: ChannelKind) -> Pool {
-        let mut pool = Pool { version, kind, states: Vec::new(), actions: Vec::new() };
+        let mut pool =
+            Pool { version, kind, states: Vec::new(), actions: Vec::new(), reducers: Vec::new() };
         let Some(protocol) = Protocol::of(version) else { return pool };
         let types: Vec<&str> = protocol
             .actions()
@@ -84,6 +99,8 @@ impl Pool {
             let mut choose = |count| dice.below(count);
             pool.actions.extend(protocol.sampler(sampling, &mut choose).action(name));
         }
+        let reducer = |action: &Value| Reducer::of(version, action["type"].as_str()?);
+        pool.reducers = pool.actions.iter().map(reducer).collect();
         pool
     }
 }

@@ -14,7 +14,6 @@ use ahp_1_0::reducers::apply_action_to_chat;
 use crate::arb::laws::{CallList, Calls};
 use crate::arb::pool::Pool;
 use crate::arb::story::NOW_MS;
-use crate::model::apply_at;
 use crate::model::tool_call::ToolCallStatus;
 use crate::reducers::compare::{differences, same};
 use crate::wire::channel::ChannelKind;
@@ -121,7 +120,7 @@ fn step(typed: &Typed, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
     let pick = usize::from(pick) % typed.actions.len();
     if let Some(action) = &typed.actions[pick] {
         let pool = typed.pool;
-        apply_at(pool.version, pool.kind, NOW_MS, ours, &pool.actions[pick]);
+        pool.apply(pick, NOW_MS, ours);
         apply_action_to_chat(theirs, action);
     }
 }

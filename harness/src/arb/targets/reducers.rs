@@ -4,7 +4,6 @@ use crate::arb::choices::Choices;
 use crate::arb::laws::{Calls, LAWS};
 use crate::arb::pool::Pool;
 use crate::arb::story::{NOW_MS, Story, Telling};
-use crate::model::apply_at;
 use crate::wire::version::PUBLISHED;
 
 /// The most actions of an order.
@@ -29,8 +28,9 @@ pub fn orders(data: &[u8]) {
     let mut state = pool.states[state].clone();
     let mut calls = Calls::of(&state);
     for pick in picks {
-        let action = &pool.actions[usize::from(*pick) % pool.actions.len()];
-        apply_at(pool.version, pool.kind, NOW_MS, &mut state, action);
+        let pick = usize::from(*pick) % pool.actions.len();
+        let action = &pool.actions[pick];
+        pool.apply(pick, NOW_MS, &mut state);
         if let Err(broken) = calls.step(action, &state) {
             panic!("{} {:?}: {broken}", pool.version, pool.kind);
         }

@@ -2,9 +2,9 @@
 
 use super::{Text, Value};
 
-/// Up to this many members stand in the order they came in and are looked through one by one; more
-/// are sorted by name, so that a peer cannot make us pay for the length.
-const SMALL: usize = 16;
+/// Up to this many members stand in the order they came in and are found by their [`Tags`]; more are sorted by name, so
+/// that a peer cannot make us pay for the length.
+const SMALL: usize = Tags::ROOM;
 
 /// Room for this many members is made at once: envelopes and most actions have no more.
 const USUAL: usize = 6;
@@ -14,12 +14,14 @@ const USUAL: usize = 6;
 pub struct Map {
     /// Sorted by name where there are more than [`SMALL`].
     members: Vec<(Text, Value)>,
+    /// Those of the members, none where there are more than [`SMALL`].
+    tags: Tags,
 }
 
 impl Map {
     /// No members.
     pub const fn new() -> Map {
-        Map { members: Vec::new() }
+        Map { members: Vec::new(), tags: Tags(0) }
     }
 
     /// How many members there are.
@@ -73,12 +75,19 @@ impl Map {
     /// Takes a member out.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let place = self.place(name).ok()?;
-        Some(self.members.remove(place).1)
+        let (_, value) = self.members.remove(place);
+        match self.members.len() {
+            ..SMALL => self.tags = self.tags.without(place),
+            SMALL => self.tag(),
+            _ => {}
+        }
+        Some(value)
     }
 
     /// Keeps the members of which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Value) -> bool) {
         self.members.retain_mut(|(name, value)| keep(name, value));
+        self.tag();
     }
 
     /// The members with their names.
@@ -110,44 +119,136 @@ impl Map {
     /// Where a member is, or where it would go.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
-        if self.members.len() <= SMALL {
-            let found = self.members.iter().position(|(known, _)| same(known, name));
-            found.ok_or(self.members.len())
-        } else {
-            self.members.binary_search_by(|(known, _)| known.as_str().cmp(name))
+        for place in self.tags.like(name) {
+            if self.members.get(place).is_some_and(|(known, _)| same(known, name)) {
+                return Ok(place);
+            }
         }
+        if self.members.len() > SMALL {
+            return self.members.binary_search_by(|(known, _)| known.as_str().cmp(name));
+        }
+        Err(self.members.len())
     }
 
     /// Adds a member that is absent, at the place where it goes; returns where it is.
     fn add(&mut self, place: usize, name: Text, value: Value) -> usize {
+        let place = match self.members.len() {
+            ..SMALL => {
+                self.push(name, value);
+                return place;
+            }
+            SMALL => {
+                self.sort();
+                self.tags = Tags::default();
+                self.members.partition_point(|(known, _)| *known < name)
+            }
+            _ => place,
+        };
+        self.members.insert(place, (name, value));
+        place
+    }
+
+    /// Puts a member last.
+    #[inline]
+    fn push(&mut self, name: Text, value: Value) {
         if self.members.is_empty() {
             self.members.reserve(USUAL);
         }
-        if self.members.len() == SMALL {
-            self.sort();
-            let place = self.members.partition_point(|(known, _)| *known < name);
-            self.members.insert(place, (name, value));
-            return place;
-        }
-        if place == self.members.len() {
-            self.members.push((name, value));
-        } else {
-            self.members.insert(place, (name, value));
-        }
-        place
+        self.tags = match self.members.len() {
+            ..SMALL => self.tags.with(&name, self.members.len()),
+            _ => Tags::default(),
+        };
+        self.members.push((name, value));
     }
 
     fn sort(&mut self) {
         self.members.sort_by(|(left, _), (right, _)| left.cmp(right));
     }
+
+    /// Gives all members their tags anew.
+    fn tag(&mut self) {
+        self.tags = Tags::default();
+        if self.members.len() <= SMALL {
+            let names = self.members.iter().enumerate();
+            self.tags = names.fold(self.tags, |tags, (place, (name, _))| tags.with(name, place));
+        }
+    }
 }
 
-/// Whether two names are the same. Names of one length differ in their last letter more often than
-/// not, which is seen without a call.
+/// Whether two names are the same. Those that the protocol has are short, and are compared without a call.
 #[inline]
 fn same(known: &str, name: &str) -> bool {
+    fn ends<const N: usize>(text: &[u8]) -> Option<([u8; N], [u8; N])> {
+        Some((*text.first_chunk()?, *text.last_chunk()?))
+    }
     let (known, name) = (known.as_bytes(), name.as_bytes());
-    known.len() == name.len() && known.last() == name.last() && known == name
+    if known.len() != name.len() {
+        return false;
+    }
+    match name.len() {
+        4..8 => ends::<4>(known) == ends(name),
+        8..=16 => ends::<8>(known) == ends(name),
+        _ => known == name,
+    }
+}
+
+/// Four bits of each name, in the order of the names: where those of a name that is looked for are not, it is not either.
+/// All are compared at once, and mostly no other text than the right one is looked at.
+#[derive(Clone, Copy, Default)]
+struct Tags(u64);
+
+impl Tags {
+    const BITS: usize = 4;
+    /// How many tags there is room for.
+    const ROOM: usize = 16;
+    /// The lowest bit of each.
+    const EACH: u64 = 0x1111_1111_1111_1111;
+
+    /// Never 0, which is what stands where there is no name. Names of one length differ in their first or their last
+    /// letter more often than not.
+    #[inline]
+    fn of(name: &str) -> u64 {
+        let (Some(first), Some(last)) = (name.as_bytes().first(), name.as_bytes().last()) else {
+            return 1;
+        };
+        let mixed = u64::from(*first) + 5 * u64::from(*last) + 3 * name.len() as u64;
+        mixed % 15 + 1
+    }
+
+    /// With that of a name at a place that had none.
+    #[inline]
+    fn with(self, name: &str, place: usize) -> Tags {
+        Tags(self.0 | Tags::of(name) << (Tags::BITS * place))
+    }
+
+    /// Without the one at a place, which those behind it take.
+    fn without(self, place: usize) -> Tags {
+        let below = (1 << (Tags::BITS * place)) - 1;
+        Tags(self.0 & below | self.0 >> Tags::BITS & !below)
+    }
+
+    /// The places of those that are like that of a name.
+    #[inline]
+    fn like(self, name: &str) -> Places {
+        let mut differs = self.0 ^ (Tags::of(name) * Tags::EACH);
+        differs |= differs >> 2;
+        differs |= differs >> 1;
+        Places(!differs & Tags::EACH)
+    }
+}
+
+/// Places, a bit for each.
+struct Places(u64);
+
+impl Iterator for Places {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let bits = self.0;
+        self.0 = bits & bits.wrapping_sub(1);
+        (bits != 0).then(|| bits.trailing_zeros() as usize / Tags::BITS)
+    }
 }
 
 /// A map that many members are put into.
@@ -167,14 +268,10 @@ impl Building {
     #[inline]
     pub(super) fn push(&mut self, name: Text, value: Value) {
         let bit = bit(&name);
-        let members = &mut self.map.members;
-        if members.len() < SMALL && self.known & bit != 0 {
+        if self.map.len() < SMALL && self.known & bit != 0 {
             self.map.insert(name, value);
         } else {
-            if members.is_empty() {
-                members.reserve(USUAL);
-            }
-            members.push((name, value));
+            self.map.push(name, value);
         }
         self.known |= bit;
     }
@@ -187,6 +284,7 @@ impl Building {
             map.members.reverse();
             map.sort();
             map.members.dedup_by(|later, earlier| later.0 == earlier.0);
+            map.tag();
         }
         map
     }
