@@ -112,6 +112,12 @@ pub const CHANGES: &[Change] = &[
     ),
     row(
         Version::V0_9,
+        "Enumerations grow: a message may come of an automation, or of what nobody knows yet.",
+        &[Everywhere],
+        reshaped(to::known_origin, to::same),
+    ),
+    row(
+        Version::V0_9,
         "Enumerations grow: a changeset that is computed anew need not say the same as at first.",
         &[Action("changeset/statusChanged"), State(ChannelKind::Changeset)],
         reshaped(to::computing, to::same),
@@ -155,7 +161,12 @@ pub const CHANGES: &[Change] = &[
     row(
         Version::V0_6,
         "Questions are parts of a turn and stay there, instead of a list of open ones.",
-        &[State(ChannelKind::Chat), State(Session)],
+        &[
+            State(ChannelKind::Chat),
+            State(Session),
+            Action("chat/turnsLoaded"),
+            Result("fetchTurns"),
+        ],
         reshaped(to::listed_questions, to::question_parts),
     ),
     row(

@@ -143,15 +143,25 @@ impl Edge {
         Some((channel, lowered))
     }
 
-    /// An action of the wire in the newest words, and its channel, where it names one.
+    /// An action of the wire in the newest words, and its channel, where it names one. A member that the version does not
+    /// know means nothing there: where a newer one has its name for something, it goes.
     pub fn lift_action(
         &self,
         channel: Option<&str>,
         action: &Value,
         beside: Beside<'_>,
     ) -> (Option<String>, Value) {
-        let mut lifted = action.clone();
         let named = uri::named_by(channel, action).map(|uri| self.lift_uri(uri));
+        let lifted = self.lifted_action(action, beside);
+        let (own, newer) = (Of::Action(type_of(action)), Of::Action(type_of(&lifted)));
+        let mut known = action.clone();
+        self.protocol.trim(own, self.newest, newer, &mut known);
+        let lifted = if known == *action { lifted } else { self.lifted_action(&known, beside) };
+        (named, lifted)
+    }
+
+    fn lifted_action(&self, action: &Value, beside: Beside<'_>) -> Value {
+        let mut lifted = action.clone();
         if !self.protocol.has(Feature::Channels)
             && let Some(members) = lifted.as_object_mut()
             && let Some(member) = uri::member_of(type_of(action))
@@ -160,7 +170,7 @@ impl Edge {
         }
         self.spell(&mut lifted, false);
         self.lift(Part::Action, &mut lifted, beside);
-        (named, lifted)
+        lifted
     }
 
     /// The state of a channel in the words of the wire; `None` where the version has no such channel.

@@ -143,6 +143,20 @@ pub(super) fn idle_operations(members: &mut Map, _: Beside<'_>) {
     }
 }
 
+/// Who a message may come from, before the list was open; of others it comes as of the system.
+const SPEAKERS: [&str; 4] = ["user", "agent", "tool", SYSTEM];
+const SYSTEM: &str = "systemNotification";
+
+pub(super) fn known_origin(message: &mut Map, _: Beside<'_>) {
+    let said = message.get("text").is_some_and(Value::is_string);
+    let origin = message.get_mut("origin").and_then(Value::as_object_mut).filter(|_| said);
+    if let Some(kind) = origin.and_then(|origin| origin.get_mut("kind"))
+        && kind.as_str().is_some_and(|kind| !SPEAKERS.contains(&kind))
+    {
+        *kind = json!(SYSTEM);
+    }
+}
+
 // 0.8.0
 
 /// Decisions for scopes, the one that counts first.
@@ -233,7 +247,7 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
 
 // 0.6.0
 
-/// Turns that have ended, which a fork begins with, have no part for a question that nobody answered.
+/// Turns that have ended, which a fork begins with and a client loads, have no part for a question that nobody answered.
 pub(super) fn listed_questions(state: &mut Map, _: Beside<'_>) {
     let open = |part: &Value| {
         part["kind"] == "inputRequest" && part.get("response").is_none_or(Value::is_null)

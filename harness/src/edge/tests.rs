@@ -141,3 +141,42 @@ fn requests_name_what_they_are_about() {
         json!({"protocolVersion": 1, "clientId": "c", "initialSubscriptions": ["agenthost:/root"]}),
     );
 }
+
+#[test]
+fn members_of_later_versions_mean_nothing_before_them() {
+    let note = |origin: Value| {
+        let mut annotation = json!({"id": "a", "turnId": "t", "resource": "file:///a", "resolved": false,
+            "entries": []});
+        annotation["x"] = json!(1);
+        if !origin.is_null() {
+            annotation["origin"] = origin;
+        }
+        json!({"type": "annotations/set", "annotation": annotation})
+    };
+    let lift = |action: &Value| {
+        edge(Version::V0_4)
+            .lift_action(Some("ahp-session:/s/annotations"), action, Beside::NOTHING)
+            .1
+    };
+    let lifted = lift(&note(json!({"session": 1})));
+    assert_eq!(lifted, lift(&note(Value::Null)));
+    assert_eq!(lifted["annotation"]["origin"], json!({"turnId": "t"}));
+    assert_eq!(lifted["annotation"]["x"], 1);
+}
+
+#[test]
+fn messages_of_automations_come_of_the_system_before_there_were_any() {
+    let set = |kind: &str| {
+        let message = json!({"text": "a", "origin": {"kind": kind}});
+        json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": message})
+    };
+    for (kind, older) in
+        [("user", "user"), ("automation", "systemNotification"), ("x-y", "systemNotification")]
+    {
+        let lowered = |version| {
+            edge(version).lower_action("ahp-chat:/c", &set(kind), Beside::NOTHING).unwrap().1
+        };
+        assert_eq!(lowered(Version::V0_9), set(kind));
+        assert_eq!(lowered(Version::V0_8), set(older));
+    }
+}

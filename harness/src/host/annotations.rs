@@ -28,6 +28,15 @@ const MAX_ENTRIES: usize = 1_000;
 /// What the URI of a session's annotations has at its end.
 const PATH: &str = "/annotations";
 
+/// Says of which session a note is that a client of an older version makes: there the channel alone told.
+pub(super) fn place_note(uri: &str, action: &mut Value) {
+    let note = if action.get("annotation").is_some() { &mut action["annotation"] } else { action };
+    let origin = note.get_mut("origin").and_then(Value::as_object_mut);
+    if let Some((origin, session)) = origin.zip(uri.strip_suffix(PATH)) {
+        origin.entry("session").or_insert_with(|| json!(session));
+    }
+}
+
 impl RefHost {
     /// Gives a session that is being created its annotations.
     pub(super) fn add_annotations(&mut self, session: &str) {

@@ -19,6 +19,7 @@ use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
+use super::annotations::place_note;
 use super::configuration::PROVIDER;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
@@ -272,6 +273,7 @@ impl RefHost {
                     action["id"] = meant["id"].clone();
                 }
             }
+            "annotations/set" | "annotations/updated" => place_note(&uri, &mut action),
             "chat/turnStarted" if action.get("startedAt").is_none() => {
                 action["startedAt"] = json!(self.timestamp());
             }

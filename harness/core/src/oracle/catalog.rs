@@ -240,7 +240,8 @@ fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut 
 }
 
 /// I1. Partial updates cannot clear a member: one that the chat lacks is not compared, but for
-/// those whose absence has a meaning.
+/// those whose absence has a meaning. Where the session is followed in the words of another version, either side may
+/// have members that the other has no words for.
 fn mirrors(
     cx: &Context,
     family: &Family<'_>,
@@ -250,6 +251,9 @@ fn mirrors(
     out: &mut Sink,
 ) {
     let protocol = chat.protocol;
+    if !std::ptr::eq(protocol, family.fold.protocol) {
+        return;
+    }
     let fresh = chat.base_line > family.fold.base_line.max(family.fold.last_line);
     let mut differs = [Map::new(), Map::new(), Map::new(), Map::new()];
     out.seen(Rule::CatalogMirrors);

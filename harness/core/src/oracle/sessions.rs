@@ -272,7 +272,8 @@ impl Known {
 }
 
 impl List {
-    /// I5: the list as it was, with what was announced since, against a new answer.
+    /// I5: the list as it was, with what was announced since, against a new answer. Partial changes cannot clear a member:
+    /// one that the answer lacks is not compared.
     fn compare(&self, cx: &Context, items: &[Value], out: &mut Sink) {
         out.seen(Rule::ListAgrees);
         let live = self.known.iter().filter(|(_, known)| !known.removed);
@@ -286,11 +287,16 @@ impl List {
         for (uri, summary) in &expected {
             match found.get(uri) {
                 None => drop(differs_expected.insert(*uri, json!("listed"))),
-                Some(other) if other != summary => {
-                    differs_expected.insert(*uri, summary.clone());
-                    differs_found.insert(*uri, other.clone());
+                Some(other) => {
+                    let members = summary.as_object().into_iter().flatten();
+                    let kept = members.filter(|(name, _)| other.get(name.as_str()).is_some());
+                    let kept: Map = kept.map(|(name, it)| (name.clone(), it.clone())).collect();
+                    let kept = Value::Object(kept);
+                    if *other != kept {
+                        differs_expected.insert(*uri, kept);
+                        differs_found.insert(*uri, other.clone());
+                    }
                 }
-                Some(_) => {}
             }
         }
         for (uri, _) in found.iter().filter(|(uri, _)| !expected.contains_key(*uri)) {
