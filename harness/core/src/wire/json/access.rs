@@ -19,6 +19,7 @@ impl Index for str {
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_object()?.get(self)
     }
+    #[inline]
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         value.as_object_mut()?.get_mut(self)
     }
@@ -68,6 +69,7 @@ impl<T: Index + ?Sized> Index for &T {
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         (**self).find(value)
     }
+    #[inline]
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         (**self).find_mut(value)
     }
@@ -84,6 +86,7 @@ impl Value {
     }
 
     /// The value at a name or a number, to change it.
+    #[inline]
     pub fn get_mut(&mut self, index: impl Index) -> Option<&mut Value> {
         index.find_mut(self)
     }

@@ -116,10 +116,14 @@ impl Map {
         self.members.iter_mut().map(|(_, value)| value)
     }
 
-    /// Where a member is, or where it would go.
+    /// Where a member is, or where it would go. Most names are written in the code, so that their tags are known there.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
-        for place in self.tags.like(name) {
+        self.place_of(Tags::of(name), name)
+    }
+
+    fn place_of(&self, tag: u64, name: &str) -> Result<usize, usize> {
+        for place in self.tags.like(tag) {
             if self.members.get(place).is_some_and(|(known, _)| same(known, name)) {
                 return Ok(place);
             }
@@ -227,10 +231,10 @@ impl Tags {
         Tags(self.0 & below | self.0 >> Tags::BITS & !below)
     }
 
-    /// The places of those that are like that of a name.
+    /// The places of those that are like one.
     #[inline]
-    fn like(self, name: &str) -> Places {
-        let mut differs = self.0 ^ (Tags::of(name) * Tags::EACH);
+    fn like(self, tag: u64) -> Places {
+        let mut differs = self.0 ^ (tag * Tags::EACH);
         differs |= differs >> 2;
         differs |= differs >> 1;
         Places(!differs & Tags::EACH)
