@@ -70,6 +70,11 @@ impl Shown {
     fn given(&self) -> &Value {
         self.stale.as_ref().unwrap_or(&self.state)
     }
+
+    /// What it says of itself, which was a part of the state once.
+    fn own(&self) -> &Value {
+        self.given().get("summary").unwrap_or(self.given())
+    }
 }
 
 impl View {
@@ -149,8 +154,9 @@ impl RefHost {
             if kind == ChannelKind::Session && !view.edge.has_chats() {
                 state["turns"] = json!([]);
             }
-            let listed = state.get("summary").unwrap_or(&state).get("status").cloned();
-            view.channels.insert(uri.to_owned(), Shown { kind, state, stale: None, listed });
+            let mut shown = Shown { kind, state, stale: None, listed: None };
+            shown.listed = shown.own().get("status").cloned();
+            view.channels.insert(uri.to_owned(), shown);
         }
     }
 
@@ -415,15 +421,26 @@ impl RefHost {
         names.filter_map(|name| Some((*name, newest.get(*name)?)))
     }
 
+    /// What the clients of a view know of a member of a session's summary.
+    fn known<'a>(
+        &'a self,
+        view: &'a View,
+        shown: &'a Shown,
+        uri: &str,
+        name: &str,
+    ) -> Option<&'a Value> {
+        let mut computed = self.computed(view, shown, uri);
+        let computed = computed.find(|(known, _)| *known == name);
+        computed.map(|(_, value)| value).or_else(|| shown.own().get(name))
+    }
+
     /// Tells those who list the sessions of a view the status of one, where it changes there at another time than in the
     /// newest version. `told`: it has just been said.
     pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
         for index in 0..self.views.len() {
             let status = self.views.get(index).and_then(|view| {
                 let shown = view.channels.get(uri)?;
-                let own = shown.given().get("summary").unwrap_or(shown.given());
-                let computed = self.computed(view, shown, uri).find(|row| row.0 == "status");
-                let status = computed.map(|row| row.1).or_else(|| own.get("status"))?;
+                let status = self.known(view, shown, uri, "status")?;
                 (shown.listed.as_ref() != Some(status)).then(|| status.clone())
             });
             let Some(status) = status else { continue };
@@ -458,20 +475,13 @@ impl RefHost {
     pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
         let Some(view) = self.views.get(view) else { return };
         let Some(shown) = view.channels.get(uri) else { return };
-        let state = shown.given();
-        let own = state.get("summary").unwrap_or(state);
-        let computed: Vec<(&str, &Value)> = self.computed(view, shown, uri).collect();
-        let known = |name: &str| {
-            let computed = computed.iter().find(|(known, _)| *known == name);
-            computed.map(|row| row.1).or_else(|| own.get(name))
-        };
         // The latest of its chats dates a session, whatever its own state saw.
         let by_chats = view.edge.has_chats() || self.has(Fault::TimesInWords);
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             // What never changes is no version's own.
             let fixed = IDENTITY.contains(&name.as_str());
             let told = fixed || by_chats && name.as_str() == "modifiedAt";
-            if let Some(known) = known(name).filter(|_| !told) {
+            if let Some(known) = self.known(view, shown, uri, name).filter(|_| !told) {
                 *value = known.clone();
             }
         }

@@ -178,10 +178,13 @@ impl Channels {
     /// The summary of a session lists these chats. What is known of them counts more: a chat that was moved may be in a
     /// summary that is still on its way.
     pub(super) fn list(&mut self, session: &str, summary: &Value) {
-        for chat in list(summary, "chats").iter().filter_map(|it| text(it, "resource")) {
-            let Some((session, chat)) = self.intern(session).zip(self.intern(chat)) else {
-                return;
-            };
+        let chats = list(summary, "chats");
+        if chats.is_empty() {
+            return;
+        }
+        let Some(session) = self.intern(session) else { return };
+        for chat in chats.iter().filter_map(|it| text(it, "resource")) {
+            let Some(chat) = self.intern(chat) else { return };
             if self.get(chat).is_some_and(|chat| chat.owner.is_none()) {
                 self.own(session, chat);
             }

@@ -287,16 +287,17 @@ impl List {
         for (uri, summary) in &expected {
             match found.get(uri) {
                 None => drop(differs_expected.insert(*uri, json!("listed"))),
-                Some(other) => {
+                Some(other) if other != summary => {
                     let members = summary.as_object().into_iter().flatten();
                     let kept = members.filter(|(name, _)| other.get(name.as_str()).is_some());
-                    let kept: Map = kept.map(|(name, it)| (name.clone(), it.clone())).collect();
+                    let kept = kept.map(|(name, it)| (name.clone(), it.clone())).collect();
                     let kept = Value::Object(kept);
                     if *other != kept {
                         differs_expected.insert(*uri, kept);
                         differs_found.insert(*uri, other.clone());
                     }
                 }
+                Some(_) => {}
             }
         }
         for (uri, _) in found.iter().filter(|(uri, _)| !expected.contains_key(*uri)) {
