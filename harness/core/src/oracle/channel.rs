@@ -65,6 +65,9 @@ pub(super) struct Fold {
     pub known_to: u64,
     /// The line of the snapshot it began with.
     pub base_line: u64,
+    /// The line of the snapshot since which no action of the channel was missed. Later snapshots are begun with, too,
+    /// but take over what was known.
+    pub since_line: u64,
     /// Older turns may have been left out of that snapshot.
     pub windowed: bool,
     /// The line of the last action folded; 0 where there was none.

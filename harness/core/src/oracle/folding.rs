@@ -154,8 +154,12 @@ impl Context {
         };
         channel.rejected.clear();
         if let Some(fold) = &mut channel.fold {
-            if skipped || !waiting.windowed {
+            if skipped {
                 *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
+            } else if !waiting.windowed {
+                let since_line = fold.since_line;
+                *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
+                fold.since_line = since_line;
             } else {
                 fold.known_to = fold.known_to.max(waiting.from_seq);
             }
@@ -458,6 +462,7 @@ impl Fold {
             seq: waiting.from_seq,
             known_to: waiting.from_seq,
             base_line: waiting.line,
+            since_line: waiting.line,
             windowed: waiting.windowed,
             last_line: 0,
         }

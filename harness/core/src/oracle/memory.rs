@@ -1,17 +1,21 @@
 //! What a check remembers of each channel of a kind, chats mostly, with a bound.
 //!
-//! Knows: numbers of channels. Never knows: what is remembered.
+//! What happened while nobody told of it is not known, so that what was before it says nothing any more: where a
+//! fold begins anew, so does what is remembered beside it.
+//!
+//! Knows: numbers of channels, folds. Never knows: what is remembered.
 
 use litemap::LiteMap;
 
-use super::channel::ChannelId;
+use super::channel::{ChannelId, Fold};
 
 /// Chats that a check remembers something of; of further ones it says nothing.
 pub(super) const MAX_CHATS: usize = 4_096;
 
 /// Something of each chat.
 pub(super) struct Memory<T> {
-    chats: LiteMap<ChannelId, T>,
+    /// With the line that each fold began anew with.
+    chats: LiteMap<ChannelId, (u64, T)>,
 }
 
 impl<T> Default for Memory<T> {
@@ -22,14 +26,18 @@ impl<T> Default for Memory<T> {
 
 impl<T: Default> Memory<T> {
     /// What is remembered of a chat, from now on at least; `None` where there are too many.
-    pub(super) fn of(&mut self, chat: ChannelId) -> Option<&mut T> {
+    pub(super) fn of(&mut self, chat: ChannelId, fold: &Fold) -> Option<&mut T> {
         let room = self.chats.len() < MAX_CHATS || self.chats.contains_key(&chat);
-        room.then(|| self.chats.entry(chat).or_default())
+        let (since, known) = room.then(|| self.chats.entry(chat).or_default())?;
+        if *since != fold.since_line {
+            (*since, *known) = (fold.since_line, T::default());
+        }
+        Some(known)
     }
 
     /// What is remembered of a chat, where something is.
     pub(super) fn known(&mut self, chat: ChannelId) -> Option<&mut T> {
-        self.chats.get_mut(&chat)
+        self.chats.get_mut(&chat).map(|(_, known)| known)
     }
 
     /// Forgets a chat.

@@ -81,7 +81,7 @@ impl Pending {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        let Some(chat) = self.chats.of(folding.channel) else {
+        let Some(chat) = self.chats.of(folding.channel, fold) else {
             return;
         };
         match name {

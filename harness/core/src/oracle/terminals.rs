@@ -104,7 +104,7 @@ impl Terminals {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        let Some(shell) = self.shells.of(folding.channel) else {
+        let Some(shell) = self.shells.of(folding.channel, fold) else {
             return;
         };
         if shell.base != fold.base_line {

@@ -4,8 +4,6 @@
 //!
 //! Knows: folded chats, the table. Never knows: who decided.
 
-use litemap::LiteMap;
-
 use crate::wire::json::Value;
 
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
@@ -16,10 +14,11 @@ use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::members::{given, list, text};
+use super::memory::Memory;
 use super::step::{Folding, Step};
 
-/// Decisions that are remembered over all chats.
-const MAX_DECISIONS: usize = 16_384;
+/// Decisions of one turn that are remembered.
+const MAX_DECISIONS: usize = 256;
 
 /// A decision that is taken once.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -44,8 +43,7 @@ impl Decision {
 /// The decisions taken in the active turn of each chat.
 #[derive(Default)]
 pub(super) struct Tools {
-    taken: LiteMap<ChannelId, Vec<Taken>>,
-    count: usize,
+    chats: Memory<Vec<Taken>>,
 }
 
 struct Taken {
@@ -64,10 +62,7 @@ impl Check for Tools {
             Step::Folded { folding, .. } if folding.envelope.action_type == "chat/turnsLoaded" => {
                 finished(cx, folding.channel, list(folding.envelope.action, "turns"), out);
             }
-            Step::Restarted => {
-                self.taken.clear();
-                self.count = 0;
-            }
+            Step::Restarted => self.chats.clear(),
             _ => {}
         }
     }
@@ -76,10 +71,8 @@ impl Check for Tools {
 impl Tools {
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         let action = folding.envelope.action;
-        if matches!(folding.envelope.action_type, "chat/turnStarted" | "session/turnStarted")
-            && let Some(taken) = self.taken.remove(&folding.channel)
-        {
-            self.count -= taken.len();
+        if folding.envelope.name == "turnStarted" {
+            self.chats.forget(folding.channel);
         }
         let Some(event) = event_of(action) else {
             return;
@@ -106,7 +99,10 @@ impl Tools {
         }
         let from = known.flatten();
         let lines = [fold.base_line, folding.line];
-        if self.again(cx, folding, call, event, from, out) {
+        let Some(taken) = self.chats.of(folding.channel, fold) else {
+            return;
+        };
+        if again(cx, folding, taken, (call, event, from), out) {
             return;
         }
         out.seen(Rule::LegalTransitions);
@@ -137,50 +133,43 @@ impl Tools {
         };
         out.broken(Rule::LegalTransitions, message, &lines);
     }
+}
 
-    /// F4. Returns whether the decision had been taken before.
-    fn again(
-        &mut self,
-        cx: &Context,
-        folding: &Folding<'_>,
-        call: &str,
-        event: ToolEvent,
-        from: Option<ToolCallStatus>,
-        out: &mut Sink,
-    ) -> bool {
-        let taken = self.taken.entry(folding.channel).or_default();
-        if event == ToolEvent::ReadyUnconfirmed
-            && matches!(from, Some(ToolCallStatus::Running | ToolCallStatus::PendingConfirmation))
-        {
-            let before = taken.len();
-            taken.retain(|it| it.call != call || it.decision != Decision::Confirmed);
-            self.count -= before - taken.len();
-        }
-        let Some(decision) = Decision::of(event) else {
-            return false;
-        };
-        out.seen(Rule::OneDecision);
-        let first = taken.iter().find(|it| it.call == call && it.decision == decision);
-        if let Some(first) = first {
-            let uri = cx.uri(folding.channel);
-            let name = folding.envelope.action_type;
-            let message = format!(
-                "expected one `{name}` for the tool call `{call}` of `{uri}`, found another"
-            );
-            // Only of confirmations the text says that a second one MUST be rejected.
-            let weight = match decision {
-                Decision::Confirmed => Weight::Must,
-                Decision::Completed | Decision::ResultConfirmed => Weight::Essential,
-            };
-            out.weaker(Rule::OneDecision, weight, message, &[first.line, folding.line]);
-            return true;
-        }
-        if self.count < MAX_DECISIONS {
-            self.count += 1;
-            taken.push(Taken { call: call.to_owned(), decision, line: folding.line });
-        }
-        false
+/// F4. Returns whether the decision had been taken before.
+fn again(
+    cx: &Context,
+    folding: &Folding<'_>,
+    taken: &mut Vec<Taken>,
+    (call, event, from): (&str, ToolEvent, Option<ToolCallStatus>),
+    out: &mut Sink,
+) -> bool {
+    if event == ToolEvent::ReadyUnconfirmed
+        && matches!(from, Some(ToolCallStatus::Running | ToolCallStatus::PendingConfirmation))
+    {
+        taken.retain(|it| it.call != call || it.decision != Decision::Confirmed);
     }
+    let Some(decision) = Decision::of(event) else {
+        return false;
+    };
+    out.seen(Rule::OneDecision);
+    let first = taken.iter().find(|it| it.call == call && it.decision == decision);
+    if let Some(first) = first {
+        let uri = cx.uri(folding.channel);
+        let name = folding.envelope.action_type;
+        let message =
+            format!("expected one `{name}` for the tool call `{call}` of `{uri}`, found another");
+        // Only of confirmations the text says that a second one MUST be rejected.
+        let weight = match decision {
+            Decision::Confirmed => Weight::Must,
+            Decision::Completed | Decision::ResultConfirmed => Weight::Essential,
+        };
+        out.weaker(Rule::OneDecision, weight, message, &[first.line, folding.line]);
+        return true;
+    }
+    if taken.len() < MAX_DECISIONS {
+        taken.push(Taken { call: call.to_owned(), decision, line: folding.line });
+    }
+    false
 }
 
 /// F8. A status that the table does not know is of a newer version.

@@ -65,7 +65,7 @@ impl TurnIds {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        let Some(chat) = self.chats.of(folding.channel) else {
+        let Some(chat) = self.chats.of(folding.channel, fold) else {
             return;
         };
         match name {

@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Text, Value};
 
 use crate::wire::timestamp;
@@ -16,9 +14,10 @@ use super::catalogue::Rule;
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::memory::Memory;
 use super::step::{Folding, Step};
 
-/// Chats that were asked for, and chats whose active turn is remembered.
+/// Chats that were asked for.
 const MAX_CHATS: usize = 4_096;
 /// How much longer than it was seen a turn may say that it took: its start may have been held up.
 const TOLERANCE: Duration = Duration::from_secs(10);
@@ -28,7 +27,7 @@ const TOLERANCE: Duration = Duration::from_secs(10);
 pub(super) struct TurnStarts {
     /// Chats that a client asked for, by URI, and whether they begin with a turn.
     made: foldhash::HashMap<Text, bool>,
-    started: LiteMap<ChannelId, Started>,
+    started: Memory<Option<Started>>,
     /// The newest session that was noted as not ready, which is said once.
     unready: Option<ChannelId>,
 }
@@ -78,10 +77,10 @@ impl TurnStarts {
             "turnStarted" => {
                 self.ready(cx, folding, fold, out);
                 self.explained(cx, folding, fold, out);
-                self.start(cx, folding, out);
+                self.start(cx, folding, fold, out);
             }
             // A resumed turn has been going on for longer than since it was resumed.
-            "turnResume" => drop(self.started.remove(&folding.channel)),
+            "turnResume" => self.started.forget(folding.channel),
             _ => self.end(cx, folding, fold, out),
         }
     }
@@ -114,7 +113,7 @@ impl TurnStarts {
         }
     }
 
-    fn start(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn start(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
         let action = folding.envelope.action;
         if let Some(text) = action.get("startedAt").and_then(Value::as_str) {
             out.seen(Rule::TurnTimes);
@@ -125,11 +124,10 @@ impl TurnStarts {
                 out.broken(Rule::TurnTimes, message, &[folding.line]);
             }
         }
-        self.started.remove(&folding.channel);
         let turn = action.get("turnId").and_then(Value::as_str);
-        if let Some(turn) = turn.filter(|_| folding.live && self.started.len() < MAX_CHATS) {
-            let started = Started { turn: turn.into(), at: cx.now.at, line: folding.line };
-            self.started.insert(folding.channel, started);
+        let turn = turn.filter(|_| folding.live).map(Text::from);
+        if let Some(started) = self.started.of(folding.channel, fold) {
+            *started = turn.map(|turn| Started { turn, at: cx.now.at, line: folding.line });
         }
     }
 
@@ -141,7 +139,7 @@ impl TurnStarts {
         if turn.is_none() || turn != active {
             return;
         }
-        let started = self.started.remove(&folding.channel);
+        let started = self.started.of(folding.channel, fold).and_then(Option::take);
         let started = started.filter(|started| Some(started.turn.as_str()) == turn);
         let Some(duration) = action.get("duration").and_then(Value::as_f64) else {
             return;

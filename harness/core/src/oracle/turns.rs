@@ -10,7 +10,6 @@ use crate::verdict::Weight;
 use crate::wire::feature::Feature;
 
 use super::catalogue::Rule;
-use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::memory::Memory;
@@ -94,12 +93,13 @@ impl Turns {
         let Some((_, role)) = ROLES.iter().find(|(known, _)| *known == name) else {
             return;
         };
-        let Some(state) = state(cx, folding.channel) else {
+        let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
+        let state = &fold.state;
         let active = active_turn(state);
         let turn = folding.envelope.action.get("turnId").and_then(Value::as_str);
-        let Some(chat) = self.chats.of(folding.channel) else {
+        let Some(chat) = self.chats.of(folding.channel, fold) else {
             return;
         };
         match (role, turn) {
@@ -280,10 +280,6 @@ fn append(cx: &Context, folding: &Folding<'_>, state: &Value, kind: &str, out: &
     let fold = cx.folded(folding.channel);
     let base = fold.map_or(0, |fold| fold.base_line);
     out.broken(Rule::PartBeforeAppend, message, &[base, folding.line]);
-}
-
-fn state(cx: &Context, channel: ChannelId) -> Option<&Value> {
-    Some(&cx.folded(channel)?.state)
 }
 
 fn active_turn(state: &Value) -> Option<&str> {
