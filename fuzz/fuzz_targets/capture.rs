@@ -2,7 +2,7 @@
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::run("capture", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::capture(data));
 
 #[cfg(not(fuzzing))]
 fn main() {}

@@ -2,7 +2,12 @@
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::run("differential", data));
+use libfuzzer_sys::Corpus;
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| -> Corpus {
+    if ahp_harness::arb::targets::differential(data) { Corpus::Keep } else { Corpus::Reject }
+});
 
 #[cfg(not(fuzzing))]
 fn main() {}

@@ -24,6 +24,21 @@ fn every_input_is_survived() {
     }
 }
 
+#[cfg(feature = "official-newest")]
+#[test]
+fn the_official_crate_agrees() {
+    use ahp_harness::arb::targets::{differential, official};
+
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/chat");
+    let mut compared = 0;
+    for entry in fs::read_dir(corpus).unwrap() {
+        let order = fs::read(entry.unwrap().path()).unwrap();
+        official(&order);
+        compared += usize::from(differential(&order));
+    }
+    assert!(compared > 20, "{compared} orders");
+}
+
 #[test]
 fn bytes_that_nobody_chose_are_survived() {
     for (number, Target { run, .. }) in TARGETS.iter().enumerate() {
@@ -43,9 +58,8 @@ fn every_folder_is_a_target() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let known = TARGETS.iter().any(|target| target.name == name);
-        // Captures and conversations are held by tests of their own; the official crate is not there in every build.
-        let beside = ["acp", "captures", "conversations", "official", "differential"]
-            .contains(&name.as_str());
+        // These are held by tests of their own.
+        let beside = ["acp", "captures", "conversations"].contains(&name.as_str());
         assert!(known || beside || !path.is_dir(), "no fuzz target is called `{name}`");
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Start at [`differences`].
 
-use crate::wire::json::{Map, Value};
+use crate::wire::json::{Map, Text, Value};
 
 use super::pointer;
 
@@ -46,16 +46,28 @@ pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
 
 /// Whether two states count as equal.
 pub fn same(ours: &Value, theirs: &Value) -> bool {
-    let mut found = Vec::new();
-    Walk { found: &mut found, limit: 1 }.value(&mut String::new(), Some(ours), Some(theirs));
-    found.is_empty()
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let given = |members: &Map| members.values().filter(|value| !value.is_null()).count();
+            let mut members = ours.iter();
+            let alike = |(name, value): (&Text, &Value)| {
+                value.is_null() || theirs.get(name).is_some_and(|other| same(value, other))
+            };
+            given(ours) == given(theirs) && members.all(alike)
+        }
+        (Value::Array(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len()
+                && ours.iter().zip(theirs).all(|(one, other)| same(one, other))
+        }
+        (Value::Number(one), Value::Number(other)) => equal(one, other),
+        (ours, theirs) => ours == theirs,
+    }
 }
 
 /// Every place where two states differ, up to [`MAX_DIFFERENCES`].
 pub fn differences(ours: &Value, theirs: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut walk = Walk { found: &mut found, limit: MAX_DIFFERENCES };
-    walk.value(&mut String::new(), Some(ours), Some(theirs));
+    Walk { found: &mut found }.value(&mut String::new(), Some(ours), Some(theirs));
     found
 }
 
@@ -98,12 +110,11 @@ pub fn without_nulls(value: &Value) -> Value {
 
 struct Walk<'a> {
     found: &'a mut Vec<Difference>,
-    limit: usize,
 }
 
 impl Walk<'_> {
     fn value(&mut self, path: &mut String, ours: Option<&Value>, theirs: Option<&Value>) {
-        if self.found.len() >= self.limit {
+        if self.found.len() >= MAX_DIFFERENCES {
             return;
         }
         match (ours, theirs) {

@@ -1,7 +1,8 @@
 //! Fuzz targets: functions from any bytes to nothing, which may not panic and check what they can.
 //!
-//! The wrappers for the fuzzer stand in `fuzz/`; plain `cargo test` plays every file of `corpus/`
-//! through [`TARGETS`].
+//! The wrappers for the fuzzer stand in `fuzz/`, each around one function: what it does not call is not
+//! linked, and a fuzzer that looks at all that is linked after each run has less to look at. Plain
+//! `cargo test` plays every file of `corpus/` through [`TARGETS`].
 //!
 //! Knows: everything that reads what others wrote. Never knows: the fuzzing engine.
 
@@ -11,6 +12,13 @@ mod official;
 mod reducers;
 mod texts;
 mod wire;
+
+pub use conversation::{dispatch, reconnect};
+#[cfg(feature = "official-newest")]
+pub use official::{differential, official};
+pub use reducers::{chat, laws, reducers};
+pub use texts::{capture, html, scenario, script};
+pub use wire::{frame, host, shape};
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -25,80 +33,44 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    Target { name: "empty", doc: "nothing: what a fuzzer's own loop costs", run: |_| {} },
+    Target { name: "empty", doc: "nothing: what a fuzzer's own loop costs", run: empty },
     Target {
         name: "frame",
         doc: "bytes as a frame: what is read is written again as it was",
-        run: wire::frame,
+        run: frame,
     },
-    Target {
-        name: "shape",
-        doc: "JSON held against the tables of every version",
-        run: wire::shape,
-    },
+    Target { name: "shape", doc: "JSON held against the tables of every version", run: shape },
     Target {
         name: "reducers",
         doc: "orders of actions from a pool, the cheap laws after each",
-        run: reducers::orders,
+        run: reducers,
     },
     Target {
-        name: "laws",
-        doc: "drawn states and actions of every version, every law",
-        run: reducers::laws,
+        name: "chat",
+        doc: "the target `reducers` on a chat of 1.0.0 alone: what `official` is held against",
+        run: chat,
     },
+    Target { name: "laws", doc: "drawn states and actions of every version, every law", run: laws },
     Target {
         name: "dispatch",
         doc: "several clients of the reference host, everything they may send, the whole oracle",
-        run: conversation::dispatch,
+        run: dispatch,
     },
     Target {
         name: "reconnect",
         doc: "clients that lose their connections and come back to a host that forgets, the whole oracle",
-        run: conversation::reconnect,
+        run: reconnect,
     },
-    Target {
-        name: "host",
-        doc: "lines as frames of one client, the whole oracle",
-        run: wire::host,
-    },
-    Target { name: "scenario", doc: "a text as a scenario file", run: texts::scenario },
-    Target { name: "capture", doc: "a text as a recorded conversation", run: texts::capture },
+    Target { name: "host", doc: "lines as frames of one client, the whole oracle", run: host },
+    Target { name: "scenario", doc: "a text as a scenario file", run: scenario },
+    Target { name: "capture", doc: "a text as a recorded conversation", run: capture },
     Target {
         name: "html",
         doc: "a text in every place of a run that a host can reach: none of it becomes markup",
-        run: texts::html,
+        run: html,
     },
-    Target { name: "script", doc: "a text as a script of the agent", run: texts::script },
+    Target { name: "script", doc: "a text as a script of the agent", run: script },
 ];
 
-/// Orders of actions through our reducer and the official one of 1.0.0, and the official one alone.
-/// Beside [`TARGETS`], since the crate is there only with the feature `official-newest`.
-#[cfg(feature = "official-newest")]
-pub const OFFICIAL: &[Target] = &[
-    Target {
-        name: "official",
-        doc: "the target `reducers` on the official crate, to compare speeds",
-        run: official::orders,
-    },
-    Target {
-        name: "differential",
-        doc: "ours and the official reducer agree on every order of actions",
-        run: official::differential,
-    },
-];
-
-/// The target of a name, as a fuzzer's wrapper calls it.
-///
-/// # Panics
-/// Nothing is called so, or the input breaks what the target holds.
-pub fn run(name: &str, data: &[u8]) {
-    let known = TARGETS.iter();
-    #[cfg(feature = "official-newest")]
-    let known = known.chain(OFFICIAL);
-    let mut known = known.filter(|target| target.name == name);
-    let target = known.next();
-    assert!(target.is_some(), "no fuzz target is called `{name}`");
-    if let Some(target) = target {
-        (target.run)(data);
-    }
-}
+/// Nothing.
+pub fn empty(_data: &[u8]) {}

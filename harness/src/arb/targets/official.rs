@@ -15,7 +15,9 @@ use crate::arb::laws::{CallList, Calls};
 use crate::arb::pool::Pool;
 use crate::arb::story::NOW_MS;
 use crate::model::tool_call::ToolCallStatus;
-use crate::reducers::compare::{differences, same};
+use crate::reducers::case::{Case, judge};
+use crate::reducers::compare::{Clock, same};
+use crate::reducers::exchange::Answer;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::version::Version;
@@ -34,7 +36,7 @@ const KNOWN: &[(&str, &str)] = &[
 /// The chat's pool, and each of its entries as the crate reads it.
 struct Typed {
     pool: &'static Pool,
-    states: Vec<Option<ChatState>>,
+    states: Vec<Option<(Value, ChatState)>>,
     actions: Vec<Option<StateAction>>,
 }
 
@@ -42,10 +44,25 @@ fn typed() -> Option<&'static Typed> {
     static TYPED: OnceLock<Option<Typed>> = OnceLock::new();
     let of = || {
         let pool = Pool::of(Version::V1_0, ChannelKind::Chat)?;
-        let states = pool.states.iter().map(read).collect();
+        let states = pool.states.iter().cloned().map(settled);
+        let states = states.map(|state| read(&state).map(|read| (state, read))).collect();
         Some(Typed { pool, states, actions: pool.actions.iter().map(read).collect() })
     };
     TYPED.get_or_init(of).as_ref()
+}
+
+/// A state without a directory that stands in it twice, of which the specification does not say what
+/// removing it leaves: each order from there would end in that difference.
+fn settled(mut state: Value) -> Value {
+    if let Some(directories) = state.get_mut("workingDirectories").and_then(Value::as_array_mut) {
+        let mut seen = Vec::new();
+        directories.retain(|it| {
+            let new = !seen.contains(it);
+            seen.push(it.clone());
+            new
+        });
+    }
+    state
 }
 
 /// An entry as the crate reads it, where it can and no defect is known of it.
@@ -60,11 +77,12 @@ fn written(state: &ChatState) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// The target `reducers` on a chat of the official crate, with the same law.
-pub fn orders(data: &[u8]) {
+/// The target `chat` on the official crate, with the same law.
+pub fn official(data: &[u8]) {
     let Some(typed) = typed() else { return };
     let Some(Order { state, picks, .. }) = order(data, typed.pool) else { return };
-    let Some(mut state) = typed.states[state].clone() else { return };
+    let Some((_, state)) = &typed.states[state] else { return };
+    let mut state = state.clone();
     let mut calls = Calls::told(|told| tell(&state, told));
     for pick in picks {
         let pick = usize::from(*pick) % typed.actions.len();
@@ -102,41 +120,53 @@ fn tell(state: &ChatState, told: &mut CallList) {
     }
 }
 
-/// Both reducers, the states compared at the end; where they differ, the first action that made them.
-pub fn differential(data: &[u8]) {
-    let Some(typed) = typed() else { return };
-    let Some(Order { pool, state, picks }) = order(data, typed.pool) else { return };
-    let Some(theirs) = &typed.states[state] else { return };
-    let (mut ours, mut theirs) = (pool.states[state].clone(), theirs.clone());
-    for pick in picks {
-        step(typed, *pick, &mut ours, &mut theirs);
+/// Both reducers, the states compared at the end; where they differ, the first action that made them. Returns whether
+/// the order is worth keeping: those that end where the specification is open would breed more of them.
+pub fn differential(data: &[u8]) -> bool {
+    let Some(typed) = typed() else { return false };
+    let Some(Order { pool, state, picks }) = order(data, typed.pool) else { return false };
+    let Some((ours, theirs)) = &typed.states[state] else { return false };
+    let played = |picks: &[u8]| {
+        let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
+        for pick in picks {
+            step(typed, *pick, &mut ours, &mut theirs);
+        }
+        (ours, written(&theirs))
+    };
+    let (ours, theirs) = played(picks);
+    let same = same(&ours, &theirs);
+    if !same {
+        explain(pool, picks, &played);
     }
-    if !same(&ours, &written(&theirs)) {
-        explain(typed, state, picks);
-    }
+    same
 }
 
 fn step(typed: &Typed, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
     let pick = usize::from(pick) % typed.actions.len();
     if let Some(action) = &typed.actions[pick] {
-        let pool = typed.pool;
-        pool.apply(pick, NOW_MS, ours);
+        typed.pool.apply(pick, NOW_MS, ours);
         apply_action_to_chat(theirs, action);
     }
 }
 
-/// Plays an order again, and says which action the reducers disagree about.
-fn explain(typed: &Typed, state: usize, picks: &[u8]) {
-    let Some(theirs) = &typed.states[state] else { return };
-    let (mut ours, mut theirs) = (typed.pool.states[state].clone(), theirs.clone());
-    for pick in picks {
-        let before = ours.clone();
-        step(typed, *pick, &mut ours, &mut theirs);
-        let after = written(&theirs);
-        if !same(&ours, &after) {
-            let action = &typed.pool.actions[usize::from(*pick) % typed.actions.len()];
-            let found = differences(&ours, &after);
-            panic!("{action}\non {before}\nours and theirs differ: {found:#?}");
-        }
+/// Says which action of an order the reducers disagree about. Where the specification is open, both are right.
+fn explain(pool: &Pool, picks: &[u8], played: &dyn Fn(&[u8]) -> (Value, Value)) {
+    // They agree after as many actions, and no more after as many.
+    let (mut agree, mut differ) = (0, picks.len());
+    while agree + 1 < differ {
+        let middle = agree.midpoint(differ);
+        let (ours, theirs) = played(&picks[..middle]);
+        *(if same(&ours, &theirs) { &mut agree } else { &mut differ }) = middle;
+    }
+    let (state, _) = played(&picks[..agree]);
+    let (_, value) = played(&picks[..differ]);
+    let actions = picks[agree..differ].iter().map(|pick| usize::from(*pick) % pool.actions.len());
+    let actions = actions.map(|pick| pool.actions[pick].clone()).collect();
+    let case = Case { channel: ChannelKind::Chat, state, actions, now: NOW_MS };
+    let answer = Ok(Answer::Value { value, outcomes: None });
+    if let Some(found) = judge(Version::V1_0, Clock::Given, &case, &answer)
+        && found.open.is_none()
+    {
+        panic!("{:?}\non {}\nours and theirs differ: {found:#?}", case.actions, case.state);
     }
 }

@@ -4,7 +4,8 @@ use crate::arb::choices::Choices;
 use crate::arb::laws::{Calls, LAWS};
 use crate::arb::pool::Pool;
 use crate::arb::story::{NOW_MS, Story, Telling};
-use crate::wire::version::PUBLISHED;
+use crate::wire::channel::ChannelKind;
+use crate::wire::version::{PUBLISHED, Version};
 
 /// The most actions of an order.
 const LONGEST: usize = 50;
@@ -20,11 +21,21 @@ pub(super) struct Order<'a> {
 }
 
 /// An order of actions on any channel of any version, with the laws that cost little.
-pub fn orders(data: &[u8]) {
+pub fn reducers(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let all = Pool::all();
-    let pool = all[usize::from(*first) % all.len()].get();
-    let Some(Order { pool, state, picks }) = order(rest, pool) else { return };
+    play(rest, all[usize::from(*first) % all.len()].get());
+}
+
+/// An order of actions on a chat of 1.0.0, with the same laws.
+pub fn chat(data: &[u8]) {
+    if let Some(pool) = Pool::of(Version::V1_0, ChannelKind::Chat) {
+        play(data, pool);
+    }
+}
+
+fn play(data: &[u8], pool: &'static Pool) {
+    let Some(Order { pool, state, picks }) = order(data, pool) else { return };
     let mut state = pool.states[state].clone();
     let mut calls = Calls::of(&state);
     for pick in picks {

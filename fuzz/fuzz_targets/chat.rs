@@ -1,0 +1,8 @@
+//! The target `chat`; see `ahp_harness::arb::targets`.
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ahp_harness::arb::targets::chat(data));
+
+#[cfg(not(fuzzing))]
+fn main() {}
