@@ -19,10 +19,11 @@ use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
 
 use super::catalogue::Rule;
-use super::channel::ChannelId;
+use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -54,6 +55,17 @@ struct List {
     known: HashMap<String, Known>,
     /// The answer that the list begins with; 0 before there was a complete one.
     line: u64,
+}
+
+/// A session's own state.
+#[derive(Clone, Copy)]
+struct Own<'a> {
+    uri: &'a str,
+    state: &'a Value,
+    protocol: &'static Protocol,
+    /// It came just now. A followed state knows the activity of its session only from its last snapshot, and may miss
+    /// what a host marks as read by itself.
+    fresh: bool,
 }
 
 struct Known {
@@ -192,31 +204,30 @@ impl Sessions {
 
     /// I6: a session's snapshot, taken while nothing happened.
     fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
-        let protocol = cx.here().and_then(|conn| conn.protocol);
-        if protocol.is_some_and(|protocol| protocol.has(Feature::FlatSession)) {
-            self.agrees(cx, cx.uri(channel), state, true, &[cx.now.line], out);
+        if let Some(protocol) = cx.here().and_then(|conn| conn.protocol) {
+            let own = Own { uri: cx.uri(channel), state, protocol, fresh: true };
+            self.agrees(cx, own, &[cx.now.line], out);
         }
     }
 
     /// I6: a session that is followed, when the host is at rest.
     fn followed(&self, cx: &Context, family: &Family<'_>, out: &mut Sink) {
-        if family.fold.protocol.has(Feature::FlatSession) {
-            self.agrees(cx, family.uri, &family.fold.state, false, &family.lines(), out);
-        }
+        let Fold { state, protocol, .. } = family.fold;
+        let own = Own { uri: family.uri, state, protocol, fresh: false };
+        self.agrees(cx, own, &family.lines(), out);
     }
 
-    /// I6, for every list that has the session. A followed state knows the activity of its session
-    /// only from its last snapshot, and may miss what a host marks as read by itself.
-    fn agrees(
-        &self,
-        cx: &Context,
-        uri: &str,
-        state: &Value,
-        fresh: bool,
-        lines: &[u64],
-        out: &mut Sink,
-    ) {
-        for (_, list) in &self.lists {
+    /// I6, for every list that has the session, told in the version of the state: what a status has to say differs.
+    fn agrees(&self, cx: &Context, own: Own<'_>, lines: &[u64], out: &mut Sink) {
+        let Own { uri, state, protocol, fresh } = own;
+        if !protocol.has(Feature::FlatSession) {
+            return;
+        }
+        for (conn, list) in &self.lists {
+            let told = cx.conns.get(conn).and_then(|conn| conn.protocol);
+            if !told.is_some_and(|told| std::ptr::eq(told, protocol)) {
+                continue;
+            }
             let Some(known) = list.known.get(uri).filter(|known| !known.removed) else {
                 continue;
             };
