@@ -65,8 +65,8 @@ pub(super) struct Fold {
     pub known_to: u64,
     /// The line of the snapshot it began with.
     pub base_line: u64,
-    /// The line of the snapshot since which no action of the channel was missed. Later snapshots are begun with, too,
-    /// but take over what was known.
+    /// The line of the snapshot since which no action of the channel was missed; `base_line` may be of a later one that
+    /// was compared.
     pub since_line: u64,
     /// Older turns may have been left out of that snapshot.
     pub windowed: bool,

@@ -164,9 +164,11 @@ fn explain(pool: &Pool, picks: &[u8], played: &dyn Fn(&[u8]) -> (Value, Value)) 
     let actions = actions.map(|pick| pool.actions[pick].clone()).collect();
     let case = Case { channel: ChannelKind::Chat, state, actions, now: NOW_MS };
     let answer = Ok(Answer::Value { value, outcomes: None });
-    if let Some(found) = judge(Version::V1_0, Clock::Given, &case, &answer)
-        && found.open.is_none()
-    {
-        panic!("{:?}\non {}\nours and theirs differ: {found:#?}", case.actions, case.state);
-    }
+    let found = judge(Version::V1_0, Clock::Given, &case, &answer);
+    assert!(
+        found.as_ref().is_some_and(|found| found.open.is_some()),
+        "{:?}\non {}\nours and theirs differ: {found:#?}",
+        case.actions,
+        case.state
+    );
 }
