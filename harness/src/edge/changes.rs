@@ -176,6 +176,17 @@ pub const CHANGES: &[Change] = &[
         reshaped(to::same, to::same),
     ),
     row(
+        Version::V0_5_2,
+        "A question that was answered stays as a part of its turn, instead of going.",
+        &[
+            State(ChannelKind::Chat),
+            State(Session),
+            Action("chat/turnsLoaded"),
+            Result("fetchTurns"),
+        ],
+        reshaped(to::no_questions, to::same),
+    ),
+    row(
         Version::V0_5,
         "The state of a session is flat, instead of title, status and times in a `summary`.",
         &[State(Session)],

@@ -249,13 +249,15 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
 
 /// Turns that have ended, which a fork begins with and a client loads, have no part for a question that nobody answered.
 pub(super) fn listed_questions(state: &mut Map, _: Beside<'_>) {
-    let open = |part: &Value| {
-        part["kind"] == "inputRequest" && part.get("response").is_none_or(Value::is_null)
-    };
+    without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
+}
+
+/// Takes those questions out of turns that have ended for which this holds.
+fn without_questions(state: &mut Map, gone: fn(&Value) -> bool) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {
         if let Some(parts) = turn.get_mut("responseParts").and_then(Value::as_array_mut) {
-            parts.retain(|part| !open(part));
+            parts.retain(|part| part["kind"] != "inputRequest" || !gone(part));
         }
     }
 }
@@ -269,6 +271,13 @@ pub(super) fn question_parts(state: &mut Map, _: Beside<'_>) {
         let part = |request: Value| json!({"kind": "inputRequest", "request": request});
         parts.extend(requests.into_iter().map(part));
     }
+}
+
+// 0.5.2
+
+/// Turns that have ended have no part for any question: there is no such part.
+pub(super) fn no_questions(state: &mut Map, _: Beside<'_>) {
+    without_questions(state, |_| true);
 }
 
 // 0.5.0

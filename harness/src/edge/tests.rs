@@ -180,3 +180,20 @@ fn messages_of_automations_come_of_the_system_before_there_were_any() {
         assert_eq!(lowered(Version::V0_8), set(older));
     }
 }
+
+#[test]
+fn a_question_is_a_part_only_where_a_version_keeps_it() {
+    let part = |id: &str| json!({"kind": "inputRequest", "request": {"id": id}});
+    let mut answered = part("answered");
+    answered["response"] = json!("decline");
+    let parts = json!([part("open"), answered, {"kind": "markdown", "id": "m", "content": ""}]);
+    let loaded =
+        json!({"type": "chat/turnsLoaded", "turns": [{"id": "t", "responseParts": parts}]});
+    let left = |version| {
+        let lowered =
+            edge(version).lower_action("ahp-chat:/c", &loaded, Beside::NOTHING).unwrap().1;
+        lowered["turns"][0]["responseParts"].as_array().unwrap().len()
+    };
+    let left = [Version::V0_6, Version::V0_5_2, Version::V0_5_1].map(left);
+    assert_eq!(left, [3, 2, 1]);
+}

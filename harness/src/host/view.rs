@@ -9,6 +9,8 @@
 //!
 //! Start at [`View`].
 
+use std::collections::HashMap;
+
 use litemap::LiteMap;
 
 use crate::edge::{Beside, Edge};
@@ -121,6 +123,20 @@ impl View {
     }
 }
 
+/// Makes the turns of a state or an action those that a state shows under their ids: what they hold in an older
+/// version, and in which order, is the sum of what was told there.
+fn as_shown(members: &mut Value, shown: &Value) {
+    let shown = shown["turns"].as_array().into_iter().flatten();
+    let shown: HashMap<&str, &Value> =
+        shown.filter_map(|turn| Some((turn["id"].as_str()?, turn))).collect();
+    let turns = members.get_mut("turns").and_then(Value::as_array_mut);
+    for turn in turns.into_iter().flatten() {
+        if let Some(known) = turn["id"].as_str().and_then(|id| shown.get(id)) {
+            *turn = (*known).clone();
+        }
+    }
+}
+
 impl RefHost {
     /// The view of a connection, where it speaks an older version.
     pub(super) fn view_of(&self, conn: ConnId) -> Option<usize> {
@@ -151,6 +167,10 @@ impl RefHost {
             let Some(mut state) = view.edge.lower_state(kind, state, Beside { state: &own }) else {
                 continue;
             };
+            // A fork begins with the turns of its source as they are there.
+            if let Some(source) = state["origin"]["chat"].as_str().map(str::to_owned) {
+                as_shown(&mut state, view.state(&source));
+            }
             if kind == ChannelKind::Session && !view.edge.has_chats() {
                 state["turns"] = json!([]);
             }
@@ -202,7 +222,11 @@ impl RefHost {
                 }
                 Some((channel, raw))
             };
-            let (channel, action) = view.edge.lower_action(&key, action, beside).or_else(raw)?;
+            let lowered = view.edge.lower_action(&key, action, beside).or_else(raw);
+            let (channel, mut action) = lowered?;
+            if action_type(&action) == "chat/turnsLoaded" {
+                as_shown(&mut action, beside.state);
+            }
             view.channels.contains_key(&key).then_some(Worded { key, channel, action })
         };
         self.views.iter().enumerate().map(of).collect()
