@@ -97,6 +97,22 @@ fn refuses_what_is_not_there() {
 }
 
 #[test]
+fn a_case_for_an_older_version_is_played_there() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../corpus/conversations/found-answered-question-loaded.yaml"
+    );
+    let report = format!("jsonl={}", folder().join("older.jsonl").display());
+    let run = |more: &[&str], expected: &[&str]| {
+        let arguments = [&["run", file, "--report", &report], more].concat();
+        check(&arguments, 0, expected);
+    };
+    run(&[], &["1 scenarios, protocol 0.5.1", "1 passed"]);
+    run(&["--loopback"], &["1 scenarios, protocol 0.5.1", "1 passed"]);
+    run(&["--spec", "1.0.0"], &["not a rule of protocol 1.0.0", "1 skipped"]);
+}
+
+#[test]
 fn says_when_a_target_cannot_be_reached() {
     check(&["run", "--url", "ws://127.0.0.1:1"], 3, &["could not be reached: connection refused"]);
     check(&["run", "--command", "true"], 3, &["ended without printing a `ws://` URL"]);

@@ -61,7 +61,7 @@ pub struct Run {
     )]
     acp: Option<Option<PathBuf>>,
 
-    /// Speak this protocol version only; `all` plays each version that the host speaks
+    /// Speak this protocol version only; `all` plays each version that the host speaks; one that the scenarios hold for unless given
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
     pub(super) spec: Option<Spec>,
     /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host)
@@ -132,6 +132,18 @@ pub struct Run {
     /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
     #[arg(skip)]
     looks_for_scripts: bool,
+}
+
+/// The versions to offer, of these, where nobody has said which: those that some scenario holds for, or else the newest of
+/// all that one does, so that a case for an older version is played. All of them where none holds for any.
+fn spoken_of(entries: &[&Entry], known: &[Version]) -> Vec<Version> {
+    let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
+    let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
+    match Protocol::all_played().iter().find(holds) {
+        _ if !offered.is_empty() => offered,
+        Some(older) => vec![*older],
+        None => known.to_vec(),
+    }
 }
 
 /// What the scenario that looks for scripts is called.
@@ -275,13 +287,13 @@ impl Run {
             Standard::Acp => &[Version::ACP_1],
         };
         let due = target.budget(self.budget).map(|budget| (Instant::now() + budget, budget));
-        let spec = self.spec.and_then(Spec::one);
-        let offers: Vec<String> = match spec {
-            Some(version) => vec![version.to_string()],
-            None => known.iter().map(Version::to_string).collect(),
+        let offers = match self.spec.and_then(Spec::one) {
+            Some(version) => vec![version],
+            None => spoken_of(entries, known),
         };
-        let newest = spec.or(known.first().copied());
+        let newest = offers.first().copied();
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
         let probed = self.look(target, newest, &offers).await;
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
