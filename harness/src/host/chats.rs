@@ -65,7 +65,7 @@ impl RefHost {
     }
 
     /// Whether the agent of a session takes a further chat of that source.
-    fn offers_chat(&self, session: &str, source: &Value) -> Result<(), Failure> {
+    pub(super) fn offers_chat(&self, session: &str, source: &Value) -> Result<(), Failure> {
         let provider = self.state(session)["provider"].as_str().unwrap_or_default();
         let chats = &configuration::capabilities(provider)["multipleChats"];
         let offered = match source["kind"].as_str() {

@@ -49,13 +49,12 @@ impl RefHost {
         }
         let mut moved = vec![chat.clone()];
         moved.extend(self.workers_of(&chat));
-        let here = self.chats_of(session).len();
-        if session != from && here + moved.len() > MAX_CHATS {
-            return Err(Failure::invalid_request("too many chats"));
-        }
         let to = match destination["kind"].as_str() {
             Some("newSession") => self.session_like(&from),
-            _ => session.to_owned(),
+            _ => {
+                self.takes_in(session, &from, &moved)?;
+                session.to_owned()
+            }
         };
         if to == from {
             self.reposition(&to, &chat, after);
@@ -63,6 +62,26 @@ impl RefHost {
             self.relocate(&from, &to, &moved, after);
         }
         Ok(json!({"session": to}))
+    }
+
+    /// Whether a session has room for chats that it does not have yet, an agent that takes further ones, and
+    /// their directories: a chat keeps its state when it moves, and works nowhere but where its session does.
+    /// Source: `chat.move.other-session`, `chat.workingDirectories.subset`.
+    fn takes_in(&self, session: &str, from: &str, moved: &[String]) -> Result<(), Failure> {
+        if session == from {
+            return Ok(());
+        }
+        self.offers_chat(session, &Value::Null)?;
+        if self.chats_of(session).len() + moved.len() > MAX_CHATS {
+            return Err(Failure::invalid_request("too many chats"));
+        }
+        let allowed = self.state(session)["workingDirectories"].as_array();
+        let inside = |it: &Value| allowed.is_some_and(|allowed| allowed.contains(it));
+        let of = |chat: &String| self.state(chat)["workingDirectories"].as_array();
+        if !moved.iter().filter_map(of).flatten().all(inside) {
+            return Err(Failure::invalid_params("a directory of the chat is not that session's"));
+        }
+        Ok(())
     }
 
     /// Puts a chat behind another one, or first.
