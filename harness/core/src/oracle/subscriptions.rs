@@ -132,7 +132,12 @@ impl Context {
             if missing.contains(&uri) {
                 self.here_mut().missing.insert(channel, line);
             } else {
-                let continues = seen_to.is_some_and(|seq| seq <= self.known_to(channel));
+                // What is replayed in the words of another version is not folded.
+                let protocol = self.here().and_then(|conn| conn.protocol);
+                let same = self.folded(channel).zip(protocol);
+                let same =
+                    same.is_some_and(|(fold, protocol)| std::ptr::eq(fold.protocol, protocol));
+                let continues = same && seen_to.is_some_and(|seq| seq <= self.known_to(channel));
                 resumed.push((channel, continues));
             }
         }
