@@ -23,7 +23,7 @@ use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
 use crate::run::side::Side;
 use crate::run::sim;
-use crate::run::suite::{Carried, Entry, Suite};
+use crate::run::suite::Entry;
 use crate::transport::child::Orphans;
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
@@ -145,9 +145,6 @@ fn spoken_of(entries: &[&Entry], known: &[Version]) -> Vec<Version> {
         None => known.to_vec(),
     }
 }
-
-/// What the scenario that looks for scripts is called.
-const LOOK: &str = "detect.yaml";
 
 impl Run {
     /// The same run with all profiles, unless some were asked for, and with these reports besides.
@@ -303,7 +300,7 @@ impl Run {
             Target::Remote(..) | Target::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
-        header.detected.extend(self.scripted(target, &header).await);
+        header.detected.extend(self.scripted(target, &header).await?);
         let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
         if !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
@@ -352,25 +349,28 @@ impl Run {
     }
 
     /// Whether the agent behind a host outside plays scripts, where nobody has said that it does.
-    async fn scripted(&self, target: &Target, header: &Header) -> Option<Detected> {
-        let Target::Remote(..) = target else { return None };
+    ///
+    /// # Errors
+    /// The harness's own scenario for this does not load.
+    async fn scripted(&self, target: &Target, header: &Header) -> Result<Option<Detected>, Stop> {
+        let Target::Remote(..) = target else { return Ok(None) };
         let unknown = self.looks_for_scripts && self.agent(target) == Mode::Host && !self.dry_run;
         if !unknown || header.detected.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let suite = Suite::of([(LOOK.to_owned(), detect::SCRIPTED.to_owned())], &Carried);
-        let entry = suite.entries.first()?;
+        let entry = &detect::script_probe().map_err(Stop::fault)?;
         let name = entry.scenario.id.clone();
         let play = Play::new(
             self.setup(entry, name.clone(), header, &Side::default()),
             header.shared,
             Box::new(Counting::default()),
         );
-        let place = self.place(target, entry, header, name).await.ok()??;
+        let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
+        let Some(place) = place else { return Ok(None) };
         let verdict = place.play(play, interrupts()).await;
         // What else is wrong with the turn is for the scenarios to say.
-        let failure = verdict.failure.map(|_| verdict.reason);
-        Some(detect::scripted(failure.as_deref()))
+        let failure = (verdict.status != Status::Pass).then_some(verdict.reason);
+        Ok(Some(detect::scripted(failure.as_deref())))
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::suite::{Carried, Entry, Suite};
 use crate::edge::Edge;
 use crate::scenario::capability::{
     self, CAPABILITIES, Capability, EXTRAS, PROTECTED, SCRIPTS, Shown, TOKEN, agents, declares,
@@ -129,8 +130,11 @@ pub enum Handshake {
     Refused(Message),
 }
 
+/// The file name under which [`SCRIPTED`] is loaded; the loader wants it to end in the scenario's id.
+pub const SCRIPTED_FILE: &str = "detect/agent-scripts.yaml";
+
 /// A scenario that shows whether the agent behind a host plays scripts: no other agent fails a turn with this
-/// word.
+/// word. An agent that echoes its prompt repeats the word in what it says, but never as an `errorType`.
 pub const SCRIPTED: &str = r#"
 scenario: detect/agent-scripts
 title: A turn fails as its script says
@@ -141,10 +145,23 @@ clients: [A]
 steps:
   - open: { by: A }
   - turn: { by: A, id: t1 }
-  - expect: { at: A, within: 20s, type: chat/error, where: { action: { turnId: t1, error: { errorType: ahp-detect } } } }
+  - expect: { at: A, within: 20s, type: chat/error, where: { action: { turnId: t1, part: { kind: error, error: { errorType: ahp-detect } } } } }
 "#;
 
-/// What the play of [`SCRIPTED`] showed: nothing against it, or what did not come.
+/// The scenario of [`SCRIPTED`], ready to be played.
+///
+/// # Errors
+/// Every mistake in it: none of the target's, and never to be taken for "not asked".
+pub fn script_probe() -> Result<Entry, String> {
+    let mut suite = Suite::of([(SCRIPTED_FILE.to_owned(), SCRIPTED.to_owned())], &Carried);
+    let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
+    let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
+    let why = || format!("the scenario `{SCRIPTED_FILE}` does not load: {}", mistakes.join("; "));
+    suite.entries.pop().ok_or_else(why)
+}
+
+/// Whether the agent plays scripts, from the play of [`SCRIPTED`]: `failure` is the first expectation that
+/// was not met, `None` if all were.
 pub fn scripted(failure: Option<&str>) -> Detected {
     let how = match failure {
         None => "a turn failed as its script said".to_owned(),
@@ -448,6 +465,12 @@ mod tests {
         }
         let silent = missing(&result, None, None);
         assert!(!silent.iter().any(|name| name == "terminals"), "{silent:?}");
+    }
+
+    #[test]
+    fn the_probe_for_scripts_loads() {
+        let entry = script_probe().expect("the harness's own scenario loads");
+        assert_eq!(entry.scenario.steps.len(), 3);
     }
 
     #[test]
