@@ -18,7 +18,8 @@ function answer({ op, reducer, state, actions, now, type, value }) {
   }
   if (!reducers[reducer]) throw new Error(`no reducer ${reducer}`);
   Date.now = () => now ?? 0; // reducers up to 0.8.0 read the clock
-  return { state: actions.reduce(reducers[reducer], state) };
+  // Only state and action: `reduce` would hand the index on, too, which some reducers take for something else.
+  return { state: actions.reduce((before, action) => reducers[reducer](before, action), state) };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -16,6 +16,7 @@ use ahp_harness::report::event::FindingLine;
 use ahp_harness::report::redact::{MARK, Redactor};
 use ahp_harness::report::replay::judge;
 use ahp_harness::report::summary::{CheckTotal, word};
+use ahp_harness::verdict::FailOn;
 use regex_lite::Regex;
 
 /// Every capture, judged: the path and what the checks came to.
@@ -27,7 +28,7 @@ fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
     paths.sort_unstable();
     let judge = |path: PathBuf| {
         let text = fs::read(&path).unwrap();
-        let judged = judge(text.as_slice(), None, false).unwrap();
+        let judged = judge(text.as_slice(), None, FailOn::default()).unwrap();
         assert_eq!(judged.notes, Vec::<String>::new(), "{}", path.display());
         (path, judged.summary.checks.into_iter().collect())
     };
@@ -38,7 +39,8 @@ fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
 fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
     let mut text = String::new();
     for (id, total) in checks {
-        assert_eq!(total.findings, total.shown.len() as u64, "{id}: too many for a small capture");
+        let shown: u64 = total.shown.iter().map(|(_, finding)| finding.times).sum();
+        assert_eq!(total.findings, shown, "{id}: too many for a small capture");
         for (_, finding) in &total.shown {
             let lines: Vec<String> = finding.transcript.iter().map(u64::to_string).collect();
             let weight = word(finding.weight);
@@ -81,7 +83,7 @@ fn redacted_captures_come_to_the_same() {
             text.push_str(&line);
             text.push('\n');
         }
-        let redacted = judge(text.as_bytes(), None, false).unwrap().summary.checks;
+        let redacted = judge(text.as_bytes(), None, FailOn::default()).unwrap().summary.checks;
         let places = |checks: &BTreeMap<String, CheckTotal>| -> Vec<String> {
             let shown =
                 checks.iter().flat_map(|(id, total)| total.shown.iter().map(move |it| (id, it)));

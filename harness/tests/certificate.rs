@@ -29,7 +29,7 @@ fn harness(arguments: &[&str]) -> (Option<i32>, String) {
 /// A run with these scenarios, each a status and the text of what came.
 fn run(scenarios: &[(&str, &str)], host: &str) -> String {
     let header = json!({
-        "run": "header", "format": 1, "harness": "0.1.0", "seed": 1, "target": "ws://h",
+        "run": "header", "format": 2, "harness": "0.1.0", "seed": 1, "target": "ws://h",
         "host": host, "version": "1.0.0", "offers": ["1.0.0"], "started": "", "epoch_us": 0,
         "limit_ms": 1, "shared": false, "authenticated": [],
     });
@@ -52,11 +52,17 @@ fn run(scenarios: &[(&str, &str)], host: &str) -> String {
             "rule": "ping.response", "transcript": [first],
         });
         let failed = *status != "pass";
+        let claim = json!({
+            "rules": ["ping.response"], "file": "s.yaml", "line": 2, "status": status,
+            "observations": u64::from(!failed),
+            "failure": if failed { failure.clone() } else { Value::Null },
+        });
         lines.push(json!({
             "run": "result", "case": case, "scenario": id, "title": came, "file": "s.yaml",
             "profile": "core", "proves": ["ping.response"], "status": status, "reason": came,
             "weight": "must", "observations": 1, "took_ms": 1,
-            "failure": if failed { failure } else { Value::Null }, "notes": [], "checks": [],
+            "failure": if failed { failure } else { Value::Null }, "claims": [claim], "notes": [],
+            "checks": [],
         }));
     }
     let line = |line: &Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned);

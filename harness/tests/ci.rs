@@ -44,9 +44,10 @@ fn check(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) -> Str
 fn scenario(folder: &Path, id: &str, holds: bool) {
     let outcome = if holds { "accept: {}" } else { "reject: {}" };
     let text = format!(
-        "scenario: {id}\ntitle: A title is set\nproves: [dispatch.chat.toolCallConfirmed.twice]\nclients: [A]\nsteps:\n  \
+        "scenario: {id}\ntitle: A title is set\nclients: [A]\nsteps:\n  \
          - open: {{ by: [A] }}\n  - dispatch:\n      by: A\n      channel: ${{session}}\n      \
-         action: {{ type: session/titleChanged, title: Tea }}\n      {outcome}\n"
+         action: {{ type: session/titleChanged, title: Tea }}\n      {outcome}\n      \
+         proves: chat.create.source.unknown-chat\n"
     );
     let path = folder.join("suite").join(format!("{id}.yaml"));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -227,7 +228,7 @@ fn merges_nothing_that_is_not_one_run() {
     with("odd.jsonl", &text.replace("\"case\":0,\"t\"", "\"case\":4294967295,\"t\""));
     with("none.jsonl", "{\"t\":0,\"conn\":\"A\",\"dir\":\"open\"}\n");
     for (other, why) in [
-        ("old.jsonl", "`offers` is"),
+        ("old.jsonl", "`version` is \"1.0.0\" in 1of2.jsonl and \"0.9.0\" in old.jsonl"),
         ("other.jsonl", "`target` is \"embedded\" in 1of2.jsonl and \"ws://other\" in other.jsonl"),
         ("1of2.jsonl", "`mine/a` is in an earlier file, too"),
         ("2of3.jsonl", "shard 1/2 is 1of2.jsonl and shard 2/3 is 2of3.jsonl"),

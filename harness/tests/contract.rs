@@ -71,8 +71,7 @@ fn scenario(vector: &Value) -> String {
     let lines = vector["script"].as_array().expect("a script").iter();
     let lines: Vec<&str> = std::iter::once(HEADER).chain(lines.filter_map(Value::as_str)).collect();
     let prompt = Value::from(lines.join("\n")).to_text();
-    let mut text =
-        "scenario: contract/vector\ntitle: t\nproves: [chat.turn.start-echo]\n".to_owned();
+    let mut text = "scenario: contract/vector\ntitle: t\n".to_owned();
     text.push_str("steps:\n  - open: A\n");
     let before = vector["before"].as_array().into_iter().flatten();
     text.extend(before.map(dispatched));
@@ -91,14 +90,14 @@ fn scenario(vector: &Value) -> String {
             let at = "at: A, channel: \"${chat}\"";
             let _ = writeln!(
                 text,
-                "  - {verb}: {{ {at}, type: {kind}, where: {{ action: {action} }} }}"
+                "  - {verb}: {{ {at}, type: {kind}, where: {{ action: {action} }}, proves: chat.turn.start-echo }}"
             );
             verb = "next";
         } else {
             text.push_str(&dispatched(step));
         }
     }
-    text.push_str("  - never: { at: A, type: chat/responsePart }\n  - barrier: A\n");
+    text.push_str("  - never: { at: A, type: chat/responsePart, proves: chat.turn.start-echo }\n  - barrier: A\n");
     text
 }
 

@@ -119,7 +119,8 @@ fn names_what_was_made_up_on_the_day() {
     let echo = r#"{"conn":"x","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/9","serverSeq":8,"origin":{"clientId":"me-1","clientSeq":1},"action":{"type":"chat/isReadChanged"}}}}"#;
     let made = made(&[shake, shaken, &open, opened, act, echo]).unwrap();
     for expected in [
-        "  - initialize: { by: A, result: {} }\n",
+        "requirements:\n  - { id: recorded.again, weight: must, text: ",
+        "  - initialize: { by: A, result: {}, proves: recorded.again }\n",
         "      channel: \"ahp-session:/${new session}\"\n",
         "{ resource: \"$bind chat\" }",
         "      channel: \"${chat}\"\n",

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 
 use ahp_harness::report::replay::{Judged, judge};
 use ahp_harness::transcript::reader::{MAX_LINE, Unreadable};
+use ahp_harness::verdict::FailOn;
 
 /// A conversation with a finding: a second answer to the same request.
 const DIRTY: [&str; 5] = [
@@ -16,7 +17,7 @@ const DIRTY: [&str; 5] = [
 ];
 
 fn judged(bytes: impl AsRef<[u8]>) -> Result<Judged, Unreadable> {
-    judge(bytes.as_ref(), None, false)
+    judge(bytes.as_ref(), None, FailOn::default())
 }
 
 /// Bytes, many times over, as a file that is never in memory.
@@ -100,7 +101,7 @@ fn takes_messages_nested_deep_as_odd_ones() {
 fn stops_at_a_line_without_end() {
     let endless = BufReader::new(Repeat { bytes: vec![b'x'; 1 << 16], at: 0, left: u64::MAX });
     let begun = DIRTY.join("\n") + "\n";
-    let judged = judge(begun.as_bytes().chain(endless), None, false).unwrap();
+    let judged = judge(begun.as_bytes().chain(endless), None, FailOn::default()).unwrap();
     assert!(judged.broken && judged.summary.failed());
     let most = MAX_LINE >> 20;
     assert!(judged.notes[0].contains(&format!("longer than {most} MiB")), "{:?}", judged.notes);
@@ -111,7 +112,9 @@ fn takes_any_number_of_lines() {
     const LINES: u64 = 200_000;
     let line = r#"{"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}}"#;
     let bytes = format!("{line}\n").into_bytes();
-    let judged = judge(BufReader::new(Repeat { bytes, at: 0, left: LINES }), None, false).unwrap();
+    let judged =
+        judge(BufReader::new(Repeat { bytes, at: 0, left: LINES }), None, FailOn::default())
+            .unwrap();
     assert_eq!((judged.messages, judged.connections), (LINES, 1));
 }
 

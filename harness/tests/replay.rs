@@ -16,11 +16,15 @@ use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, Header, SourceTe
 use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::report::redact::Redactor;
 use ahp_harness::report::replay::judge;
+use ahp_harness::run::case::Output;
 use ahp_harness::run::case::Setup;
-use ahp_harness::run::play::Play;
+use ahp_harness::run::play::{Play, Verdict};
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::{Entry, Suite};
-use ahp_harness::wire::json::json;
+use ahp_harness::run::suite::{Carried, Entry, Suite};
+use ahp_harness::verdict::FailOn;
+use ahp_harness::wire::frame::Frame;
+use ahp_harness::wire::json::{Value, json};
+use ahp_harness::wire::message::Message;
 use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -48,6 +52,12 @@ struct Played {
 }
 
 fn played(entry: &Entry, version: &str) -> Played {
+    let config = sim::settings(&entry.scenario, 0, EPOCH);
+    played_by(entry, version, |play| sim::play(play, &mut RefHost::new(config)))
+}
+
+/// The same with a host of the test's own.
+fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -> Played {
     let sheet = Sheet::default();
     let redactor = Redactor::new([auth::TOKEN.1.to_owned()], Vec::new());
     let writer = RunWriter::new(Box::new(sheet.clone()), redactor);
@@ -88,9 +98,7 @@ fn played(entry: &Entry, version: &str) -> Played {
     let version = version.parse().unwrap();
     let facts = sim::facts(&entry.scenario, version);
     let setup = Setup { facts, ..Setup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
-    let config = sim::settings(&entry.scenario, 0, EPOCH);
-    let verdict =
-        sim::play(Play::new(setup, false, writer.recorder(Some(1))), &mut RefHost::new(config));
+    let verdict = host(Play::new(setup, false, writer.recorder(Some(1))));
     let report = CaseReport::of(1, entry, &verdict);
     writer.about("result", &report);
     writer.about("footer", &json!({}));
@@ -115,18 +123,101 @@ fn comes_to_the_same_from_the_file() {
     assert!(!all().is_empty());
     for Played { text, report } in all() {
         let id = &report.scenario;
-        let judged = judge(text.as_bytes(), None, false).unwrap_or_else(|e| panic!("{id}: {e}"));
+        let judged =
+            judge(text.as_bytes(), None, FailOn::default()).unwrap_or_else(|e| panic!("{id}: {e}"));
         assert_eq!(judged.differences, Vec::<String>::new(), "{id}");
         assert_eq!(judged.notes, Vec::<String>::new(), "{id}");
         let [again] = judged.cases.as_slice() else {
             panic!("{id}: {} cases", judged.cases.len());
         };
         // What is only for drawing is not written, but made again from the same texts.
-        let drawn = report.drawn.as_ref().map(|failure| &failure.message);
-        assert_eq!(again.drawn.as_ref().map(|failure| &failure.message), drawn, "{id}");
+        let messages = |report: &CaseReport| {
+            let drawn = report.drawn.iter().map(|(_, failure)| failure.message.clone());
+            drawn.collect::<Vec<_>>()
+        };
+        assert_eq!(messages(again), messages(report), "{id}");
         let plain = |report: &CaseReport| serde_json::to_value(report).unwrap();
         assert_eq!(plain(again), plain(report), "{id}");
     }
+}
+
+/// A scenario whose last wait is in vain.
+fn in_vain(more: &str) -> Entry {
+    let text = format!(
+        "scenario: mine/late\ntitle: t\nclients: [A]\nsteps:\n  - connect: A\n  - initialize: A\n{more}  \
+         - expect: {{ at: A, type: chat/usage, proves: ping.response }}\n"
+    );
+    let mut suite = Suite::of([("mine/late.yaml".to_owned(), text)], &Carried);
+    assert!(suite.broken.is_empty(), "{:?}", suite.broken);
+    suite.entries.pop().unwrap()
+}
+
+/// A host that answers everything, and says something `late` after each time-out was due, before the
+/// case has heard of it.
+fn speaks_late(mut play: Play, late: Duration) -> Verdict {
+    let mut now = Duration::ZERO;
+    let mut conn = None;
+    play.begin(now);
+    loop {
+        while let Some(output) = play.poll_output(now) {
+            match output {
+                Output::Open { conn: opened, .. } => {
+                    conn = Some(opened);
+                    play.opened(now, opened);
+                }
+                Output::Send { conn, seen } => {
+                    let Some(message) = seen.message().filter(|it| it.id().is_some()) else {
+                        continue;
+                    };
+                    let result = match message.method() {
+                        Some("initialize") => {
+                            json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []})
+                        }
+                        _ => Value::Null,
+                    };
+                    let answer = Message::success(message.id().cloned().unwrap(), result);
+                    play.frame(now, conn, answer.frame());
+                }
+                _ => {}
+            }
+        }
+        let Some(due) = play.next_timeout().filter(|_| !play.is_over()) else { break };
+        now = due + late;
+        let odd = json!({"jsonrpc": "2.0", "method": "x-late", "params": {}});
+        match conn {
+            Some(conn) => play.frame(now, conn, Frame::json(&odd)),
+            None => play.timeout(now),
+        }
+    }
+    play.finish()
+}
+
+#[test]
+fn what_overtakes_a_timer_is_judged_again_in_the_same_order() {
+    let again = "  - connect: A\n  - initialize: A\n";
+    for more in ["", again] {
+        for late in [0, 1, 50_000] {
+            let host = |play| speaks_late(play, Duration::from_micros(late));
+            let Played { text, report } = played_by(&in_vain(more), "1.0.0", host);
+            assert_eq!(report.reason, "client `A`: expected `chat/usage` within 5s, nothing came");
+            let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
+            assert_eq!(judged.differences, Vec::<String>::new(), "{late} us\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_connects_again_leaves_its_first_connection() {
+    let again = "  - connect: A\n  - initialize: A\n";
+    let Played { text, report } = played(&in_vain(again), "1.0.0");
+    let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
+    assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
+    // The same without the scenario, by the names of the connections alone.
+    let events = text.lines().filter(|line| !line.contains("\"run\":"));
+    let bare: String = events.map(|line| line.replace("\"case\":1,", "") + "\n").collect();
+    let judged = judge(bare.as_bytes(), None, FailOn::default()).unwrap();
+    let strays = judged.summary.checks.get("jsonrpc.no-stray-response").unwrap();
+    assert!(strays.observations > 0 && strays.findings == 0, "{strays:?}");
 }
 
 proptest! {
@@ -138,7 +229,7 @@ proptest! {
         let lines: Vec<&str> = text.lines().collect();
         let kept = 1 + line.index(lines.len() - 1);
         let cut = lines[..kept].join("\n");
-        let judged = judge(cut.as_bytes(), None, false);
+        let judged = judge(cut.as_bytes(), None, FailOn::default());
         let judged = judged.map_err(|error| TestCaseError::fail(format!("{kept}: {error}")))?;
         prop_assert!(judged.notes.iter().any(|note| note.contains("cut off")), "{:?}", judged.notes);
         let ended = kept == lines.len() - 1;
@@ -173,7 +264,7 @@ proptest! {
             }
         }
         // A file may be refused with a line and a reason; it may not be too much for the judge.
-        if let Err(error) = judge(kept.join("\n").as_bytes(), None, false) {
+        if let Err(error) = judge(kept.join("\n").as_bytes(), None, FailOn::default()) {
             prop_assert!(error.line as usize <= kept.len().max(1));
         }
     }

@@ -21,7 +21,7 @@ use ahp_harness::run::sim;
 use ahp_harness::run::suite::{CARRIED, Entry, Suite};
 use ahp_harness::scenario::schema;
 use ahp_harness::transcript::Event;
-use ahp_harness::verdict::{Status, Weight};
+use ahp_harness::verdict::{FailOn, Status, Weight};
 use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
@@ -77,7 +77,7 @@ fn passes_on_the_reference_host_at_every_version() {
     let suite = Suite::carried();
     let mut wrong = Vec::new();
     for version in Protocol::all_played() {
-        let mut summary = Summary::new(true);
+        let mut summary = Summary::new(FailOn::Should);
         let entries = playable(&suite, *version);
         assert!(entries.len() > 100, "{version}: {}", entries.len());
         let shown = Arc::new(Mutex::new(Shown::of(Protocol::of(*version).unwrap())));

@@ -13,6 +13,7 @@ use ahp_harness::record::relay::{Note, What};
 use ahp_harness::report::redact::Redactor;
 use ahp_harness::report::replay::judge;
 use ahp_harness::transcript::{ConnId, Event, Side};
+use ahp_harness::verdict::FailOn;
 use ahp_harness::wire::frame::Frame;
 use sheet::Sheet;
 
@@ -50,7 +51,7 @@ fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
         record.push('\n');
     }
     assert!(secrets.into_iter().all(|secret| !record.contains(&secret)), "{record}");
-    let judged = judge(record.as_bytes(), None, false).unwrap();
+    let judged = judge(record.as_bytes(), None, FailOn::default()).unwrap();
     (found, judged.summary.checks.get(CHECK).is_some_and(|check| check.findings > 0))
 }
 

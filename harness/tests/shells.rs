@@ -100,7 +100,6 @@ fn a_flood_of_a_shell_holds_up_nobody_and_ends_with_its_terminal() {
     let host = Served::new("sh");
     let text = r#"
 title: A shell that prints without end holds up nobody
-proves: [terminal.data.backpressure]
 clients: [A, B, C]
 steps:
   - connect: { by: [A, B, C] }
@@ -110,7 +109,7 @@ steps:
   - pause: B
   - dispatch: { by: A, channel: "ahp-terminal:/${t}", action: { type: terminal/input, data: "(sleep 300 &) ; yes grüße\r" } }
   - expect: { at: A, type: terminal/data, where: { action: { data: { $matches: "(grüße\\s+){3}" } } }, within: 20s }
-  - request: { by: C, method: ping, result: true, within: 5s }
+  - request: { by: C, method: ping, result: true, within: 5s, proves: terminal.data.backpressure }
   - expect: { at: A, type: terminal/cleared, within: 20s }
   - request: { by: C, method: ping, result: true, within: 5s }
   - request: { by: A, method: disposeTerminal, params: { channel: "ahp-terminal:/${t}" }, within: 20s }
@@ -132,14 +131,13 @@ fn a_shell_that_is_not_there_is_a_terminal_that_has_ended() {
     let host = Served::new("no-such-shell-anywhere");
     let text = r#"
 title: A terminal whose shell cannot be started exits
-proves: [terminal.exited]
 clients: [A]
 steps:
   - connect: A
   - initialize: A
   - request: { by: A, method: createTerminal, params: { channel: "ahp-terminal:/${new t}", claim: { kind: client, clientId: "${A.id}" } } }
   - rest: 500ms
-  - snapshot: { of: "ahp-terminal:/${t}", state: { lifecycle: { status: exited, exitCode: 127 } } }
+  - snapshot: { of: "ahp-terminal:/${t}", state: { lifecycle: { status: exited, exitCode: 127 } }, proves: terminal.exited }
 "#;
     passes(&host.run(&scenario("shells/none", text)), "1 passed");
 }

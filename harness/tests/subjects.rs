@@ -181,6 +181,14 @@ fn the_worked_subjects_work() {
             assert!(!said.contains("breaks the protocol"), "{said}");
         }
     }
+    if Command::new("node").arg("--version").output().is_ok() {
+        // A reducer with a third parameter of its own, such as a log, is not given the index for it.
+        let text = fs::read_to_string(examples.join("subject.mjs")).unwrap();
+        let strict = "root: (...all) => { if (all.length !== 2) throw new Error(`got ${all.length}`); return agents(...all); }";
+        let file = folder().join("strict.mjs");
+        fs::write(&file, text.replace("root: agents", strict)).unwrap();
+        check(&format!("node {}", file.display()), &arguments, 0, &["2 of 2 vectors pass"]);
+    }
     // Cargo builds the example beside the program when it builds all tests.
     let subject = Path::new(BIN).with_file_name("examples").join("subject");
     if subject.exists() {

@@ -156,7 +156,7 @@ proptest! {
             (Decoded::Scalar(value), Frame::Text(text)) => {
                 prop_assert_eq!(value, serde_json::from_str::<Value>(text)?);
             }
-            (Decoded::Odd(_), Frame::Text(text)) => {
+            (Decoded::Odd(_) | Decoded::Deep, Frame::Text(text)) => {
                 prop_assert!(serde_json::from_str::<Value>(text).is_err());
             }
             (decoded, Frame::Binary(_) | Frame::NotUtf8(_)) => prop_assert!(matches!(decoded, Decoded::Odd(_))),

@@ -78,8 +78,8 @@ pub fn runtime() -> tokio::runtime::Runtime {
 /// A scenario of generated steps, ready to be played.
 pub fn setup(steps: &str) -> Setup {
     let text = format!(
-        "scenario: bench/generated\ntitle: generated\nproves: [envelope.serverseq.monotonic]\n\
-         steps:\n  - open: A\n{steps}"
+        "scenario: bench/generated\ntitle: generated\nsteps:\n  - open: A\n{steps}  \
+         - request: {{ by: A, method: ping, proves: ping.response }}\n"
     );
     let suite = Suite::of([("bench/generated.yaml".to_owned(), text)], &Carried);
     assert!(suite.broken.is_empty(), "{:?}", suite.broken.first().map(|file| &file.errors));

@@ -40,6 +40,35 @@ pub enum Status {
     Error,
 }
 
+/// From which weight on a broken rule makes a run a failure.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum FailOn {
+    /// Any rule.
+    Note,
+    /// SHOULD and heavier.
+    Should,
+    /// MUST, and what the protocol cannot work without.
+    #[default]
+    Must,
+}
+
+impl FailOn {
+    /// Every threshold, with its word on a command line.
+    pub const ALL: [(&'static str, FailOn); 3] =
+        [("note", FailOn::Note), ("should", FailOn::Should), ("must", FailOn::Must)];
+
+    /// Whether something that ended like this makes a run a failure. What could not be tested does at
+    /// any threshold.
+    pub fn counts(self, status: Status) -> bool {
+        match status {
+            Status::Fail | Status::Untested | Status::Error => true,
+            Status::Warn => self != FailOn::Must,
+            Status::Note => self == FailOn::Note,
+            Status::Pass | Status::Known | Status::Skip => false,
+        }
+    }
+}
+
 impl Weight {
     /// What breaking a rule of this weight amounts to.
     pub fn broken(self) -> Status {
@@ -80,6 +109,8 @@ pub struct Finding {
     pub lines: Vec<u64>,
     /// The smallest difference of the states involved, as `-` and `+` lines.
     pub diff: Option<String>,
+    /// How often the same was found; the other members are of the first time.
+    pub times: u64,
 }
 
 /// What an always-on check has to say after a transcript.
@@ -89,8 +120,15 @@ pub struct CheckReport {
     pub check: &'static str,
     /// How often its rule was put to the test. Zero is "not exercised", never a pass.
     pub observations: u64,
-    /// Where the rule was broken.
+    /// How the rule was broken, each way once.
     pub findings: Vec<Finding>,
-    /// Findings left out because there were too many.
+    /// Breaches that no finding counts, because there were too many ways.
     pub left_out: u64,
+}
+
+impl CheckReport {
+    /// How often the rule was broken.
+    pub fn breaches(&self) -> u64 {
+        self.left_out + self.findings.iter().map(|finding| finding.times).sum::<u64>()
+    }
 }

@@ -46,6 +46,7 @@ pub fn answer(line: &str) -> Answered {
             return refused(Value::Null, -32600, "no message");
         }
         Decoded::Odd(why) => return refused(Value::Null, -32700, &why),
+        Decoded::Deep => return refused(Value::Null, -32600, "nested too deep"),
     };
     let id = message.id().cloned().unwrap_or_default();
     match message.kind() {

@@ -316,7 +316,7 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
         let again = draw.steps.iter().rev().find(|step| step.get("request").is_some()).cloned();
         let again = again.map(|mut step| {
             if let Some(members) = super::draft::members_mut(&mut step) {
-                members.remove("rule");
+                members.remove("proves");
                 members.insert("result", json!(true));
                 members.insert("error", json!(true));
                 members.remove("as");
@@ -391,8 +391,8 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
             let listed: Vec<Value> = items.iter().filter_map(shown).collect();
             draw.wants(json!({"items": {"$contains": listed}}));
             let step = draw.asked().and_then(super::draft::members_mut);
-            if let Some(members) = step.filter(|it| it.contains_key("rule")) {
-                members.insert("rule", json!("root.listSessions.contains-created"));
+            if let Some(members) = step.filter(|it| it.contains_key("proves")) {
+                members.insert("proves", json!("root.listSessions.contains-created"));
             }
         }
         _ => {}
@@ -428,12 +428,12 @@ fn announced(draw: &mut Draw) {
         let never = json!({"never": {
             "at": by, "type": "session/chatAdded", "channel": session,
             "where": {"action": {"summary": {"resource": chat}}},
-            "rule": "chat.create.added-before-response",
+            "proves": "chat.create.added-before-response",
         }});
         draw.behind_request(vec![never, json!({"barrier": {"by": by}})]);
         draw.put(json!({"mirror": {
             "at": by, "of": session, "state": {"chats": {"$contains": [{"resource": chat}]}},
-            "rule": "chat.create.added-before-response",
+            "proves": "chat.create.added-before-response",
         }}));
     }
     if params.get("source").is_some() {
@@ -459,7 +459,7 @@ fn expires(draw: &mut Draw) {
         return;
     }
     draw.put(json!({"never": {
-        "at": others.clone(), "method": "auth/required", "rule": "auth.notification.audience",
+        "at": others.clone(), "method": "auth/required", "proves": "auth.notification.audience",
     }}));
     draw.put(json!({"rest": {"for": "1500ms"}}));
     for by in others {
@@ -624,7 +624,7 @@ pub fn listen(draw: &mut Draw) -> Option<Told> {
         draw.act(json!({"unsubscribe": {"by": by, "channel": uri}}), |_, _| None)?;
         draw.put(json!({"request": {"by": by, "method": "ping"}}))?;
         draw.put(json!({"never": {
-            "at": by, "channel": uri, "method": "otlp/exportLogs", "rule": "telemetry.unsubscribe",
+            "at": by, "channel": uri, "method": "otlp/exportLogs", "proves": "telemetry.unsubscribe",
         }}))?;
         return Some(("unsubscribe".to_owned(), "telemetry", Came::Nothing));
     }

@@ -12,9 +12,12 @@ use crate::scenario::load::{load, tree};
 use crate::scenario::parse::Scenario;
 use crate::scenario::verbs::{Form, VERBS};
 use crate::scenario::write::{self, Tree};
+use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
+
+use super::draw::rule_of;
 
 /// A scenario whose steps are values: each an object with one member, as in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +26,6 @@ pub struct Draft {
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// The requirements that it names besides those of its steps.
-    pub proves: Vec<String>,
     /// The version in whose words it was drawn.
     pub since: Version,
     /// Its clients.
@@ -52,7 +53,7 @@ impl Expectation {
         let places = ["/type", "/method", "/action/type"];
         let about = places.iter().find_map(|place| members.pointer(place)?.as_str());
         Some(Expectation {
-            rule: match members.get("rule") {
+            rule: match members.get("proves") {
                 Some(rule) => rule.as_str()?.to_owned(),
                 None if verb == "expect" => String::new(),
                 None => return None,
@@ -66,7 +67,7 @@ impl Expectation {
 /// What says how a client's step has to end.
 const OUTCOMES: [&str; 11] = [
     "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
-    "replay", "rule",
+    "replay", "proves",
 ];
 
 /// The requirement of whatever names none: nothing that a client sends may wedge a host.
@@ -82,12 +83,9 @@ impl Draft {
 
     /// The members of the file.
     fn head(&self) -> Vec<(&'static str, Value)> {
-        let proves =
-            if self.proves.is_empty() { vec![ANYTHING.to_owned()] } else { self.proves.clone() };
         let mut head = vec![
             ("scenario", json!(self.id)),
             ("title", json!(self.title)),
-            ("proves", json!(proves)),
             ("spec", json!(self.spec())),
         ];
         if self.steps.iter().any(|step| step.get("turn").is_some()) {
@@ -98,6 +96,16 @@ impl Draft {
         }
         head.push(("clients", json!(self.clients)));
         head
+    }
+
+    /// The steps, of which at least one tests a requirement: where none does, the host has to serve a further
+    /// client after them.
+    fn claiming(&self) -> Vec<Value> {
+        let mut steps = self.steps.clone();
+        if !steps.iter().any(|step| rule_of(step).is_some()) {
+            steps.push(json!({"snapshot": {"of": ROOT, "state": {}, "proves": ANYTHING}}));
+        }
+        steps
     }
 
     /// Takes out what is expected in vain, and with a wait that binds a name all that needs the name.
@@ -143,7 +151,7 @@ impl Draft {
     /// The first mistake in it, such as a name that nothing binds.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let mut root: Map = self.head().into_iter().collect();
-        root.insert("steps".to_owned(), Value::Array(self.steps.clone()));
+        root.insert("steps".to_owned(), Value::Array(self.claiming()));
         match tree(&Value::Object(root)) {
             (Some(scenario), errors) if errors.is_empty() => Ok(scenario),
             (_, errors) => Err(errors.first().map(ToString::to_string).unwrap_or_default()),
@@ -157,7 +165,7 @@ impl Draft {
             write::member(&mut text, 0, key, &Tree::of(&value));
         }
         text.push_str("steps:\n");
-        for (verb, members) in self.steps.iter().filter_map(verb_of) {
+        for (verb, members) in self.claiming().iter().filter_map(verb_of) {
             let members = members.as_object().into_iter().flatten();
             let members =
                 members.filter_map(|(key, value)| Some((known(verb, key)?, Tree::of(value))));

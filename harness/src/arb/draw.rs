@@ -286,7 +286,7 @@ impl Draw {
             Came::Closed if request || answer => drop(members.insert("closed", json!(true))),
             Came::Closed => return,
         }
-        members.insert("rule", json!(rule));
+        members.insert("proves", json!(rule));
     }
 
     /// The last request or subscription: what it set in motion may have been waited for behind it.
@@ -304,7 +304,7 @@ impl Draw {
     pub fn wants(&mut self, pattern: Value) {
         // What was waited for behind a request may have bound the names that the pattern uses.
         let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
-        if members.get("rule").is_some() && members.get("result").is_some() {
+        if members.get("proves").is_some() && members.get("result").is_some() {
             members.insert("result", pattern);
         }
     }
@@ -449,7 +449,7 @@ impl Draw {
             members["where"] = looks;
         }
         if let Some(rule) = rule {
-            members["rule"] = json!(rule);
+            members["proves"] = json!(rule);
         }
         // A watch tells of nothing else in between.
         let next = members["type"] == "resourceWatch/changed" && rule.is_some();
@@ -472,16 +472,9 @@ impl Draw {
     /// The draft of what was drawn. Steps that only bind names which nobody uses are left out.
     pub fn draft(mut self, id: &str, title: &str) -> Draft {
         prune(&mut self.steps);
-        let mut proves: Vec<String> = Vec::new();
-        for rule in self.steps.iter().filter_map(rule_of) {
-            if !proves.contains(&rule) {
-                proves.push(rule);
-            }
-        }
         Draft {
             id: id.to_owned(),
             title: title.to_owned(),
-            proves,
             since: self.stage.version(),
             clients: self.clients,
             steps: self.steps,
@@ -570,7 +563,7 @@ fn telling(value: &Value, names: &Names) -> Value {
 /// The requirement that a step names.
 pub fn rule_of(step: &Value) -> Option<String> {
     let (_, members) = step.as_object()?.iter().next()?;
-    members.get("rule")?.as_str().map(str::to_owned)
+    members.get("proves")?.as_str().map(str::to_owned)
 }
 
 /// Leaves out waits for names that no later step uses and that prove nothing. One that a later wait of

@@ -5,14 +5,10 @@
 //! Start at [`findings`].
 
 use crate::ledger::Ledger;
-use crate::oracle::CHECKS;
+use crate::oracle::{CHECKS, alike};
 use crate::run::play::Verdict;
 use crate::verdict::{Status, Weight};
-use crate::wire::protocol::Protocol;
-use crate::wire::version::PUBLISHED;
 
-/// Longest message that tells buckets apart.
-const LONG: usize = 160;
 /// The check that judges our own frames, which are wrong on purpose here.
 const OWN: &str = "shape.harness";
 
@@ -31,7 +27,7 @@ pub struct Finding {
 
 impl Finding {
     fn of(rule: &str, weight: Weight, message: &str) -> Finding {
-        let key = format!("{rule} | {}", normal(message));
+        let key = format!("{rule} | {}", alike(message));
         Finding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
     }
 
@@ -56,12 +52,14 @@ impl Finding {
 /// Everything that a play found, the heaviest first.
 pub fn findings(verdict: &Verdict) -> Vec<Finding> {
     let mut all = Vec::new();
-    if !matches!(verdict.status, Status::Pass | Status::Skip | Status::Error) {
+    for claim in &verdict.claims {
+        if let Some(failure) = &claim.outcome.failure {
+            all.push(Finding::of(&claim.rule, claim.weight, &failure.message));
+        }
+    }
+    if all.is_empty() && verdict.status == Status::Untested {
         // What only prepares and fails all the same was legal on the stage: the host does not serve it.
-        let failed = verdict.status != Status::Untested;
-        let rule = if failed { verdict.rule.as_str() } else { super::draft::ANYTHING };
-        let weight = if failed { verdict.weight } else { Weight::Essential };
-        all.push(Finding::of(rule, weight, &verdict.reason));
+        all.push(Finding::of(super::draft::ANYTHING, Weight::Essential, &verdict.reason));
     }
     for check in verdict.checks.iter().filter(|check| check.check != OWN) {
         for finding in check.findings.iter().filter(|it| !by_chance(it)) {
@@ -78,41 +76,4 @@ pub fn findings(verdict: &Verdict) -> Vec<Finding> {
 /// Whether a finding may come about by chance: what a client is refused may be just what the host says next.
 fn by_chance(finding: &crate::verdict::Finding) -> bool {
     finding.check == "dispatch.rejection-without-effect" && finding.weight == Weight::Note
-}
-
-/// Whether a word is a method or the type of an action, in any version.
-fn is_of_protocol(word: &str) -> bool {
-    word.contains('/')
-        && PUBLISHED
-            .iter()
-            .filter_map(|version| Protocol::of(*version))
-            .any(|protocol| protocol.method(word).is_some() || protocol.action(word).is_some())
-}
-
-/// A message without what differs from case to case: names of clients, ids, numbers, values.
-fn normal(message: &str) -> String {
-    let mut result = String::new();
-    let mut quoted = false;
-    let mut word = String::new();
-    for c in message.chars() {
-        if c == '`' {
-            if quoted {
-                // What is a name of the protocol tells defects apart, what was made up does not.
-                let plain = word.chars().all(|c| c.is_ascii_alphabetic() || c == '.');
-                let known = plain && word.len() > 1 || is_of_protocol(&word);
-                result.push_str(if known { &word } else { "_" });
-            }
-            word.clear();
-            quoted = !quoted;
-        } else if quoted {
-            word.push(c);
-        } else if c.is_ascii_digit() {
-            if !result.ends_with('#') {
-                result.push('#');
-            }
-        } else {
-            result.push(c);
-        }
-    }
-    result.chars().take(LONG).collect()
 }

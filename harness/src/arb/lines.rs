@@ -93,12 +93,12 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
     if deviation == "future-number" && !restarted {
         let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
         last.insert("snapshot", json!({}));
-        last.insert("rule", json!("reconnect.lastseen-future"));
+        last.insert("proves", json!("reconnect.lastseen-future"));
     }
     if deviation == "other-channels" && replays {
         let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
         last.insert("replay", json!({"missing": ["ahp-session:/nowhere"]}));
-        last.insert("rule", json!("reconnect.missing.disposed"));
+        last.insert("proves", json!("reconnect.missing.disposed"));
     }
     told("reconnect", deviation, Came::Result(Value::Null))
 }
@@ -192,7 +192,9 @@ pub fn offer(draw: &mut Draw) -> Option<Told> {
             let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
             let data = json!({"supportedVersions": {"$type": "array"}});
             last.insert("error", json!({"code": -32005, "data": data}));
-            draw.put(json!({"closed": {"at": by, "rule": "lifecycle.version.unsupported-close"}}));
+            draw.put(
+                json!({"closed": {"at": by, "proves": "lifecycle.version.unsupported-close"}}),
+            );
         }
         _ => {}
     }
@@ -426,7 +428,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
     if let Some(title) = &watched {
         draw.put(json!({"never": {
             "at": by, "type": "session/titleChanged", "where": {"action": {"title": title}},
-            "rule": "dispatch.missing-clientseq",
+            "proves": "dispatch.missing-clientseq",
         }}));
     }
     let came = draw.act(json!({"send": frame}), |_, _| None)?;
@@ -441,7 +443,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
         // Whatever it was, the host still serves this connection.
         draw.act(
             json!({"request": {
-                "by": by, "method": "ping", "result": true, "rule": "security.no-crash-fuzz",
+                "by": by, "method": "ping", "result": true, "proves": "security.no-crash-fuzz",
             }}),
             |_, _| None,
         )?;
@@ -451,7 +453,7 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
 
 /// What has to answer a frame that was sent as it is.
 fn answer(draw: &mut Draw, by: &str, id: &Value, came: &Came, rule: &str) -> Option<()> {
-    let mut members = json!({"at": by, "id": id.clone(), "rule": rule});
+    let mut members = json!({"at": by, "id": id.clone(), "proves": rule});
     match came {
         Came::Result(_) => members["result"] = json!(true),
         // Which of its own reasons a host finds first is its affair.

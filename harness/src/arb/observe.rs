@@ -59,7 +59,7 @@ fn mirrored(draw: &mut Draw, by: &str, uri: &str) -> Option<()> {
     let turns = project(&names, &state["turns"], &json!([{"id": true}]))?;
     draw.put(json!({"mirror": {
         "at": by, "of": names.symbolic(&json!(uri))?, "state": {"turns": turns},
-        "rule": "chat.fetchTurns.eager-load",
+        "proves": "chat.fetchTurns.eager-load",
     }}))?;
     Some(())
 }
@@ -112,7 +112,7 @@ pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
     let state = draw.stage().state(&uri).map(Cow::into_owned).unwrap_or_default();
     let shown = told_state(draw, kind, &channel, &state);
     draw.act(
-        json!({"snapshot": {"of": channel, "state": shown, "rule": "subscribe.late-joiner-state"}}),
+        json!({"snapshot": {"of": channel, "state": shown, "proves": "subscribe.late-joiner-state"}}),
         |_, _| None,
     )?;
     Some(("snapshot".to_owned(), "legal", Came::Result(Value::Null)))

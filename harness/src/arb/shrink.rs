@@ -47,7 +47,6 @@ struct Shrink<'a, S: Shows> {
 impl<S: Shows> Shrink<'_, S> {
     async fn attempt(&mut self, mut candidate: Draft) -> bool {
         prune(&mut candidate.steps);
-        candidate.proves.retain(|_| true);
         if candidate == self.best || candidate.scenario().is_err() || self.left == 0 {
             return false;
         }

@@ -11,7 +11,8 @@ use super::files;
 /// Looks for mistakes in scenario and vector files, without playing them.
 ///
 /// Reports every mistake at once: syntax, unknown verbs and members, unbound names, unknown
-/// clients and requirements, scenarios that could not fail.
+/// clients and requirements, scenarios that could not fail, and messages that are not what the tables
+/// of the protocol say where the step does not mean it (`deviates`).
 #[derive(Args, Debug)]
 pub struct Check {
     /// Files and folders; the suite that the binary carries unless given
@@ -31,10 +32,15 @@ impl Check {
         let vectors = files::vectors(&self.files)?;
         context.say(&files::mistakes(context, &suite.broken));
         context.say(&files::vector_mistakes(context, &vectors));
+        let (drawn, deviations, deviating) = files::deviations(context, &suite.entries);
+        context.say(&drawn);
         let wrong: Vec<usize> =
             vectors.iter().map(|file| file.errors.len()).filter(|count| *count > 0).collect();
-        let mistakes = files::count(&suite.broken) + wrong.iter().sum::<usize>();
-        let good = match (suite.entries.len(), vectors.iter().map(|f| f.vectors.len()).sum()) {
+        let mistakes = files::count(&suite.broken) + wrong.iter().sum::<usize>() + deviations;
+        let good = match (
+            suite.entries.len() - deviating,
+            vectors.iter().map(|f| f.vectors.len()).sum(),
+        ) {
             (scenarios, 0) => format!("{scenarios} scenarios"),
             (0, vectors) => format!("{vectors} vectors"),
             (scenarios, vectors) => format!("{scenarios} scenarios, {vectors} vectors"),
@@ -43,7 +49,7 @@ impl Check {
             context.say(&format!("{good}, no mistakes\n"));
             return Ok(Code::Ok);
         }
-        let files = suite.broken.len() + wrong.len();
+        let files = suite.broken.len() + wrong.len() + deviating;
         context.say(&format!("{mistakes} mistakes in {files} files; {good} without\n"));
         Ok(Code::Usage)
     }

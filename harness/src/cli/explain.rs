@@ -14,6 +14,7 @@ use crate::report::summary::word;
 use crate::run::mutant_rows::named;
 use crate::run::suite::Suite;
 use crate::scenario::capability::{CAPABILITIES, Capability};
+use crate::scenario::parse::Step;
 use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
@@ -79,8 +80,18 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
         let _ = writeln!(out, "  why it weighs: {argument}");
     }
     for entry in &suite.entries {
-        if entry.scenario.proves.iter().any(|id| id == name) {
+        let tests = |step: &&Step| step.proves().iter().any(|id| id == name);
+        let mut steps = entry.scenario.steps.iter().filter(tests).peekable();
+        if steps.peek().is_some() {
             let _ = writeln!(out, "  scenario {}: {}", entry.scenario.id, entry.scenario.title);
+        }
+        for step in steps {
+            let source = entry.sources.get(step.span.file as usize).or(entry.sources.first());
+            let Some(source) = source else { continue };
+            let (line, _) = source.position(step.span.start);
+            let versions = step.text("spec").map(|it| format!(" at {it}")).unwrap_or_default();
+            let verb = step.verb.row().name;
+            let _ = writeln!(out, "    tested by `{verb}`{versions}, {}:{line}", source.name);
         }
     }
     for row in all_checks().filter(|row| row.requirements.contains(&name)) {

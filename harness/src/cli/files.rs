@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::reducers::vector::{self, VectorFile};
 use crate::report::draw;
-use crate::run::suite::Suite;
+use crate::run::suite::{Entry, Suite};
+use crate::scenario::deviation;
 use crate::scenario::load::{Files, Loaded};
 
 use super::context::Context;
@@ -118,6 +119,30 @@ pub fn vector_mistakes(context: &Context, files: &[VectorFile]) -> String {
         }
     }
     out
+}
+
+/// Draws what deviates from the tables of the protocol without meaning to, and says in how many files.
+/// A fragment that several scenarios include is told of once.
+pub fn deviations(context: &Context, entries: &[Entry]) -> (String, usize, usize) {
+    let (mut out, mut count, mut files) = (String::new(), 0, 0);
+    let mut told = std::collections::HashSet::new();
+    for entry in entries {
+        let found = deviation::deviations(&entry.scenario);
+        let fresh: Vec<_> = found
+            .iter()
+            .filter(|error| {
+                let file = entry.sources.get(error.span.file as usize);
+                let file = file.map(|source| source.name.clone());
+                told.insert((file, error.span.start, error.to_string()))
+            })
+            .collect();
+        files += usize::from(!fresh.is_empty());
+        count += fresh.len();
+        for error in fresh {
+            out.push_str(&draw::mistake(&entry.sources, error, context.style));
+        }
+    }
+    (out, count, files)
 }
 
 /// How many mistakes there are.

@@ -446,7 +446,7 @@ impl Hunt<'_> {
         let mut found = findings(&verdict);
         // Nobody has to say what only names something.
         let only_named = verdict.failure.as_ref().is_some_and(|failure| {
-            failure.rule.is_none() && !sequence.draft.missed("", &failure.message).is_empty()
+            verdict.rule.is_empty() && !sequence.draft.missed("", &failure.message).is_empty()
         });
         if only_named && !self.generator.knows_target() {
             found.retain(|finding| finding.message != verdict.reason);
@@ -477,8 +477,7 @@ impl Hunt<'_> {
     fn miss(&mut self, sequence: &Sequence, verdict: &Verdict) {
         let failed = verdict.failure.as_ref().filter(|_| !self.stage.is_honest());
         let Some(failure) = failed else { return };
-        let rule = failure.rule.as_deref().unwrap_or_default();
-        for missed in sequence.draft.missed(rule, &failure.message) {
+        for missed in sequence.draft.missed(&verdict.rule, &failure.message) {
             let times = self.missed.entry(missed.clone()).or_default();
             *times += 1;
             if *times == ENOUGH {
@@ -532,7 +531,6 @@ impl Hunt<'_> {
         }
         draft.id = format!("{FINDINGS}/{}", slug(number, &finding.rule));
         draft.title = finding.statement();
-        draft.proves = vec![finding.requirement().to_owned()];
         let path = self.fuzz.out.join(format!("{}.yaml", draft.id));
         let head = format!(
             "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {:016x}`; showed again {again} \

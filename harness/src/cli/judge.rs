@@ -17,7 +17,7 @@ use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::options::{self, Report};
+use super::options::{self, Report, Threshold};
 use super::reduce::published;
 
 /// Judges a recorded conversation.
@@ -32,9 +32,8 @@ pub struct Judge {
     /// The protocol version of connections whose handshake the capture does not show; `acp-1` where clients speak to agents
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
-    /// Count broken SHOULD rules as failures
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    threshold: Threshold,
     /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
     report: Vec<Report>,
@@ -45,7 +44,7 @@ impl Judge {
         let name = self.file.display().to_string();
         let file = File::open(&self.file)
             .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-        let judged = replay::judge(BufReader::new(file), self.assume, self.strict)
+        let judged = replay::judge(BufReader::new(file), self.assume, self.threshold.fail_on())
             .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
         let console = Console::new(context.style, Some(name));
         for case in &judged.cases {

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
+
 use crate::host::fault::{FAULTS, Fault};
 use crate::report::summary::word;
 use crate::scenario::parse::read_duration;
 use crate::scenario::source::did_you_mean;
-use crate::verdict::Weight;
+use crate::verdict::{FailOn, Weight};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -28,6 +30,30 @@ pub fn report(text: &str) -> Result<Report, String> {
         Some(("jsonl", file)) => Ok(Report::Jsonl(file.into())),
         Some((kind, _)) => Err(format!("expected the kind `junit` or `jsonl`, found `{kind}`")),
     }
+}
+
+/// From which weight on a broken rule makes a run a failure.
+#[derive(Args, Clone, Debug)]
+pub struct Threshold {
+    /// Count rules of this weight and heavier as failures when they are broken: note, should or must; must unless given, with what the protocol cannot work without
+    #[arg(long, value_name = "WEIGHT", value_parser = fail_on, help_heading = "Judging")]
+    fail_on: Option<FailOn>,
+    /// The same as `--fail-on should`
+    #[arg(long, conflicts_with = "fail_on", help_heading = "Judging")]
+    strict: bool,
+}
+
+impl Threshold {
+    /// The threshold that was asked for.
+    pub fn fail_on(&self) -> FailOn {
+        let usual = if self.strict { FailOn::Should } else { FailOn::default() };
+        self.fail_on.unwrap_or(usual)
+    }
+}
+
+fn fail_on(text: &str) -> Result<FailOn, String> {
+    let found = FailOn::ALL.iter().find(|(word, _)| *word == text).map(|(_, found)| *found);
+    found.ok_or_else(|| format!("expected `note`, `should` or `must`, found `{text}`"))
 }
 
 /// Reads a duration with a unit.

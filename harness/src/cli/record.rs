@@ -30,7 +30,7 @@ use crate::verdict::Finding;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::interrupt::signalled;
-use super::options;
+use super::options::{self, Threshold};
 use super::target::shown;
 
 /// Listens between clients and their host: passes everything on, writes it down and judges it.
@@ -64,9 +64,8 @@ pub struct Record {
     /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
-    /// Count broken SHOULD rules as failures
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    threshold: Threshold,
     /// Say nothing about connections
     #[arg(long, short)]
     quiet: bool,
@@ -160,7 +159,7 @@ impl Record {
         let journal =
             judging.await.map_err(|error| Stop::fault(format!("the judge died: {error}")))?;
         let counts = journal.counts;
-        let mut summary = Summary::new(self.strict);
+        let mut summary = Summary::new(self.threshold.fail_on());
         let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
         summary.add_checks("the recording", &lines);
         let findings = console.findings(&summary);

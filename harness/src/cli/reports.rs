@@ -19,7 +19,7 @@ use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
 use crate::run::side::Side;
 use crate::run::suite::Entry;
-use crate::verdict::Status;
+use crate::verdict::{FailOn, Status};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -51,11 +51,16 @@ pub(super) struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
+    /// Says what is wrong with the frames of the user's own scenarios.
+    pub(super) fn shows_own_frames(&mut self) {
+        self.console.shows_own_frames();
+    }
+
     pub(super) fn open(
         context: &'a Context,
         wanted: &[Report],
         redactor: &Redactor,
-        strict: bool,
+        fail_on: FailOn,
         quiet: bool,
         header: &Header,
     ) -> Result<Reports<'a>, Stop> {
@@ -83,7 +88,7 @@ impl<'a> Reports<'a> {
             context,
             redactor: redactor.clone(),
             console,
-            summary: Summary::of(header.standard(), strict),
+            summary: Summary::of(header.standard(), fail_on),
             writers,
             junit,
             failures: String::new(),
@@ -164,7 +169,7 @@ impl<'a> Reports<'a> {
     }
 
     fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, annotated: bool) {
-        baseline.settle(&mut report, self.summary.strict);
+        baseline.settle(&mut report, self.summary.fail_on);
         self.summary.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
         baseline.settle_checks(&mut self.summary);

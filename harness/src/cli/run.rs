@@ -21,9 +21,12 @@ use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Planned, Selection, Shard, most_first, plan};
 use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
+use crate::run::probes::PROBES;
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::run::words;
+use crate::scenario::capability::SCRIPTS;
 use crate::transport::child::Orphans;
 use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
@@ -36,10 +39,10 @@ use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::fuse::Fuse;
 use super::interrupt::{ended_by, interrupts};
-use super::options::{self, Report, Spec};
+use super::options::{self, Report, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
-use super::target::{embedded, restarts, scheme};
+use super::target::{embedded, plays_alone, scheme};
 
 /// Plays scenarios against a host and judges the conversation.
 ///
@@ -108,9 +111,8 @@ pub struct Run {
     #[arg(long, help_heading = "Playing")]
     dry_run: bool,
 
-    /// Count broken SHOULD rules as failures
-    #[arg(long, help_heading = "Judging")]
-    strict: bool,
+    #[command(flatten)]
+    threshold: Threshold,
     /// Known failures, each with its reason; one that no longer fails is a failure itself
     #[arg(long, value_name = "FILE", help_heading = "Judging")]
     baseline: Option<PathBuf>,
@@ -300,7 +302,7 @@ impl Run {
             Target::Remote(..) | Target::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
-        header.detected.extend(self.scripted(target, &header).await?);
+        header.detected.extend(self.probed(target, &header).await?);
         let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
         if !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
@@ -348,35 +350,54 @@ impl Run {
         }
     }
 
-    /// Whether the agent behind a host outside plays scripts, where nobody has said that it does.
+    /// What a host outside offers without declaring it, where nobody has said so.
     ///
     /// # Errors
-    /// The harness's own scenario for this does not load.
-    async fn scripted(&self, target: &Target, header: &Header) -> Result<Option<Detected>, Stop> {
-        let Target::Remote(..) = target else { return Ok(None) };
-        let unknown = self.looks_for_scripts && self.agent(target) == Mode::Host && !self.dry_run;
-        if !unknown || header.detected.is_empty() {
-            return Ok(None);
+    /// A scenario of the harness's own for this does not load.
+    async fn probed(&self, target: &Target, header: &Header) -> Result<Vec<Detected>, Stop> {
+        let Target::Remote(..) = target else { return Ok(Vec::new()) };
+        if self.dry_run || header.detected.is_empty() {
+            return Ok(Vec::new());
         }
-        let entry = &detect::script_probe().map_err(Stop::fault)?;
-        let name = entry.scenario.id.clone();
-        let play = Play::new(
-            self.setup(entry, name.clone(), header, &Side::default()),
-            header.shared,
-            Box::new(Counting::default()),
-        );
-        let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
-        let Some(place) = place else { return Ok(None) };
-        let verdict = place.play(play, interrupts()).await;
-        // What else is wrong with the turn is for the scenarios to say.
-        let failure = (verdict.status != Status::Pass).then_some(verdict.reason);
-        Ok(Some(detect::scripted(failure.as_deref())))
+        let version = header.version.parse().unwrap_or(Version::V1_0);
+        let mut detected = Vec::new();
+        for probe in PROBES {
+            let of_scripts = probe.capability == SCRIPTS;
+            if of_scripts && !(self.looks_for_scripts && self.agent(target) == Mode::Host) {
+                continue;
+            }
+            let entry = &probe.entry().map_err(Stop::fault)?;
+            let scenario = &entry.scenario;
+            if !scenario.spec.includes(version) || words::lacks(scenario, version).is_some() {
+                continue;
+            }
+            let name = scenario.id.clone();
+            let play = Play::new(
+                self.setup(entry, name.clone(), header, &Side::default()),
+                header.shared,
+                Box::new(Counting::default()),
+            );
+            let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
+            if let Some(place) = place {
+                detected.push(probe.detected(&place.play(play, interrupts()).await));
+            }
+        }
+        Ok(detected)
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
         let redactor = Redactor::new(self.secrets(), self.redact.clone());
-        let mut reports =
-            Reports::open(context, &self.report, &redactor, self.strict, self.quiet, header)?;
+        let mut reports = Reports::open(
+            context,
+            &self.report,
+            &redactor,
+            self.threshold.fail_on(),
+            self.quiet,
+            header,
+        )?;
+        if !self.paths.is_empty() {
+            reports.shows_own_frames();
+        }
         reports.renew(self.baseline.as_deref().filter(|_| self.update_baseline));
         Ok(reports)
     }
@@ -482,8 +503,10 @@ impl Run {
             Some(_) => most_first(planned, header.version.parse().unwrap_or(Version::ACP_1)),
             None => planned.iter().collect(),
         };
+        let (last, first): (Vec<&Planned>, Vec<&Planned>) =
+            ordered.into_iter().partition(|planned| plays_alone(target, planned));
         for round in 0..self.repeat {
-            for planned in ordered.iter().copied() {
+            for planned in first.iter().chain(&last).copied() {
                 let id = &planned.entry.scenario.id;
                 let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
                 queue.push_back((name, planned.clone()));
@@ -495,8 +518,8 @@ impl Run {
         let mut alone = false;
         loop {
             while playing.len() < jobs {
-                // A restart would end the connections of everybody else.
-                let next = queue.front().is_some_and(|(_, next)| restarts(target, next));
+                // A restart, for one, would end the connections of everybody else.
+                let next = queue.front().is_some_and(|(_, next)| plays_alone(target, next));
                 if !playing.is_empty() && (alone || next) {
                     break;
                 }

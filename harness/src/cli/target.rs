@@ -300,10 +300,10 @@ pub(super) fn scheme(version: Version, found: &Found) -> Option<String> {
     found.providers.first().filter(|_| named).cloned()
 }
 
-/// Whether a scenario is going to restart the host that the others are played against, too.
-pub(super) fn restarts(target: &Target, planned: &Planned) -> bool {
+/// Whether a scenario needs the host to itself, and others are played against the same one.
+pub(super) fn plays_alone(target: &Target, planned: &Planned) -> bool {
     let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
-    shared && plan::restarts(&planned.entry.scenario)
+    shared && plan::plays_alone(&planned.entry.scenario)
 }
 
 /// Plays a scenario on a reference host of its own.

@@ -173,6 +173,10 @@ impl RefHost {
         let message = match decode(frame) {
             Decoded::Message(message) => message,
             Decoded::Odd(why) => return self.unreadable(conn, &why),
+            Decoded::Deep if self.has(Fault::DeepServed) => {
+                return self.respond(conn, json!(999_999), Ok(Value::Null));
+            }
+            Decoded::Deep => return self.unreadable(conn, "nested too deep"),
             Decoded::Batch(_) if self.has(Fault::BatchCloses) => {
                 return self.close(conn, 1002, "a batch");
             }
@@ -201,9 +205,6 @@ impl RefHost {
     }
 
     fn unreadable(&mut self, conn: ConnId, why: &str) {
-        if self.has(Fault::DeepServed) && why.contains("recursion") {
-            return self.respond(conn, json!(999_999), Ok(Value::Null));
-        }
         if self.has(Fault::OddFramesEndAll) {
             let all: Vec<ConnId> = self.connections.keys().copied().collect();
             return all.into_iter().for_each(|conn| self.close(conn, 1011, "not JSON"));

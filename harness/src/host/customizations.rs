@@ -73,6 +73,15 @@ pub(super) fn own(apps: bool) -> Value {
     ])
 }
 
+/// Gives every container of a session the id of the first one.
+pub(super) fn repeat_ids(session: &mut Value) {
+    let containers =
+        session["customizations"].as_array_mut().map_or(&mut [][..], Vec::as_mut_slice);
+    if let Some((first, others)) = containers.split_first_mut() {
+        others.iter_mut().for_each(|other| other["id"] = first["id"].clone());
+    }
+}
+
 /// The containers of a session.
 pub(super) fn containers(session: &Value) -> &[Value] {
     session["customizations"].as_array().map_or(&[], Vec::as_slice)
@@ -266,18 +275,25 @@ impl RefHost {
 
     /// Puts an entry's decisions in their order. Source: `session.customizations.enablement-sorted`.
     fn put_in_order(&self, entry: &mut Value) {
-        if let Some(decisions) = entry["enablement"].as_array()
-            && !self.has(Fault::DecisionsUnsorted)
-        {
-            entry["enablement"] = json!(in_order(decisions));
+        if let Some(decisions) = entry["enablement"].as_array() {
+            entry["enablement"] = json!(self.published(decisions));
         }
+    }
+
+    /// Decisions as they are published.
+    fn published(&self, decisions: &[Value]) -> Vec<Value> {
+        let mut sorted = in_order(decisions);
+        if self.has(Fault::DecisionsUnsorted) {
+            sorted.reverse();
+        }
+        sorted
     }
 
     /// What follows when an entry was turned on or off.
     pub(super) fn toggled(&mut self, session: &str, action: &Value) {
         let decisions = action["enablement"].as_array().map_or(&[][..], Vec::as_slice);
-        let sorted = in_order(decisions);
-        if sorted != decisions && !self.has(Fault::DecisionsUnsorted) {
+        let sorted = self.published(decisions);
+        if sorted != decisions {
             self.decide_again(session, &action["id"], &sorted);
         }
         if self.has(Fault::ToggleTakesContainer)

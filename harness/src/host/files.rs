@@ -155,7 +155,11 @@ impl Files {
         nodes.insert(format!("{ODD}/pipe"), Node::Pipe);
         nodes.insert(format!("{ODD}/large"), Node::Large(LARGE));
         nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), Node::Link(to))));
-        Files { nodes, bytes: 0, written: 0 }
+        // What is there from the start can be written over and deleted as well.
+        let bytes = nodes
+            .values()
+            .map(|node| if let Node::File(file) = node { file.bytes.len() } else { 0 });
+        Files { bytes: bytes.sum(), nodes, written: 0 }
     }
 
     /// Where a path leads, by the links on its way.
@@ -452,7 +456,7 @@ mod tests {
             assert_eq!(came.is_ok(), expected.is_some(), "{from} {to}");
             assert_eq!(all(&files), expected.unwrap_or(&before), "{from} {to}");
             let bytes: usize = files.below(AREA).map(|(_, node)| node.size()).sum();
-            assert_eq!(files.bytes, bytes, "{from} {to}");
+            assert_eq!(files.bytes - Files::new().bytes, bytes, "{from} {to}");
         };
         check("/a", "/c", true, Some("/c /c/b /c/b/two /c/one"));
         check("/a/b", "/b", false, Some("/a /a/b /a/b/two /a/one /b /b/two"));
@@ -473,7 +477,15 @@ mod tests {
         let gone = files.remove("/harness/a", true).unwrap();
         assert_eq!(gone.len(), 4);
         assert_eq!(all(&files), "");
-        assert_eq!(files.bytes, 0);
+        assert_eq!(files.bytes, Files::new().bytes);
+    }
+
+    #[test]
+    fn what_was_there_from_the_start_can_be_written_over() {
+        let mut files = Files::new();
+        let before = files.bytes;
+        put(&mut files, &format!("{ODD}/inside.txt"), "x");
+        assert_eq!(files.bytes, before - "inside".len() + 1);
     }
 
     #[test]
@@ -488,6 +500,6 @@ mod tests {
         assert!(!write("/harness/f", 1));
         assert!(!write(&format!("/harness/{}", "n".repeat(MAX_PATH)), 1));
         let fits = (0..100).filter(|n| write(&format!("/harness/{n}"), MAX_FILE)).count();
-        assert_eq!(fits, MAX_BYTES / MAX_FILE - 1);
+        assert_eq!(fits, (MAX_BYTES - Files::new().bytes) / MAX_FILE - 1);
     }
 }

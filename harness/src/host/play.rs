@@ -280,6 +280,7 @@ impl RefHost {
         let Some(run) = self.runs.get_mut(uri) else {
             return;
         };
+        let unconfirmed = self.faults.has(Fault::ResultUsedUnconfirmed);
         let alone = run.alone();
         for track in &mut run.tracks {
             let over = match &track.wait {
@@ -287,7 +288,11 @@ impl RefHost {
                 Some(Wait::Others) => alone,
                 Some(Wait::Worker(chat)) => !works(chat),
                 Some(Wait::Release(name)) => run.released.contains(name),
-                Some(Wait::Call { call, status }) => tool_call(state, call)["status"] != *status,
+                // A client that completes its call may leave the result to the user, like the agent.
+                Some(Wait::Call { call, status }) => {
+                    let found = &tool_call(state, call)["status"];
+                    *found != *status && (unconfirmed || *found != "pending-result-confirmation")
+                }
                 Some(Wait::Answer(id)) => answered(state, id),
             };
             if over {

@@ -191,6 +191,9 @@ impl RefHost {
         self.require_tokens(call.conn, provider)?;
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let mut state = empty_state(provider, own.is_some_and(|own| self.shows_apps(own)));
+        if self.has(Fault::OwnIdsRepeat) {
+            customizations::repeat_ids(&mut state);
+        }
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
         state["config"] = json!({"schema": configuration::session_schema(), "values": values});

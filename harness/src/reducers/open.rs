@@ -101,6 +101,16 @@ pub const POINTS: &[OpenPoint] = &[
         matches: confirmation_unsaid,
     },
     OpenPoint {
+        id: "tool-call-status-unknown",
+        title: "a turn ends with a call of a status that nobody knows, which has no `invocationMessage` to keep",
+        readings: &[
+            "the cancelled call is given an empty `invocationMessage`",
+            "the cancelled call is left without one",
+            "the call stays as it was",
+        ],
+        matches: call_of_unknown_status,
+    },
+    OpenPoint {
         id: "scope-unknown",
         title: "the first scope of an enablement is of a kind that nobody knows",
         readings: &["it counts like any other", "it does not enable"],
@@ -317,6 +327,30 @@ fn confirmation_unsaid(seen: &Seen<'_>) -> bool {
         && seen.differences.iter().all(member)
 }
 
+fn call_of_unknown_status(seen: &Seen<'_>) -> bool {
+    const KNOWN: [&str; 7] = [
+        "streaming",
+        "pending-confirmation",
+        "running",
+        "auth-required",
+        "pending-result-confirmation",
+        "completed",
+        "cancelled",
+    ];
+    let Some((name, _)) = only_action(seen) else { return false };
+    let ends = matches!(name, "chat/error" | "chat/turnCancelled" | "chat/turnComplete");
+    let unknown = |part: &Value| {
+        let call = part.get("toolCall");
+        let status = call.and_then(|call| call.get("status")).and_then(Value::as_str);
+        status.is_some_and(|status| !KNOWN.contains(&status))
+            && call.and_then(|call| call.get("invocationMessage")).is_none()
+    };
+    let about_parts = |difference: &Difference| difference.path.contains("/responseParts");
+    ends && active_parts(&seen.case.state).any(unknown)
+        && !seen.differences.is_empty()
+        && seen.differences.iter().all(about_parts)
+}
+
 fn scope_unknown(seen: &Seen<'_>) -> bool {
     const KNOWN: [&str; 3] = ["global", "workspace", "session"];
     let Some((name, action)) = only_action(seen) else { return false };
@@ -361,6 +395,28 @@ impl PartialEq for OpenPoint {
 mod tests {
     use super::*;
     use crate::wire::json::json;
+
+    #[test]
+    fn a_call_of_unknown_status_without_words_is_open() {
+        let check = |call: Value, path: &str, open: bool| {
+            let parts = json!([{"kind": "toolCall", "toolCall": (call.clone())}]);
+            let state = json!({"activeTurn": {"id": "t", "responseParts": parts}});
+            let action = json!({"type": "chat/turnCancelled", "turnId": "t", "duration": 5});
+            let case = Case { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
+            let folded = case.fold(Version::V1_0);
+            let (ours, theirs) = (Some(json!("")), None);
+            let differences = [Difference { path: path.to_owned(), ours, theirs }];
+            let theirs = Some(&case.state);
+            let (case, folded, differences) = (&case, &folded, &differences[..]);
+            let seen = Seen { version: Version::V1_0, case, folded, theirs, differences };
+            assert_eq!(call_of_unknown_status(&seen), open, "{call} {path}");
+        };
+        let place = "/turns/0/responseParts/0/toolCall/invocationMessage";
+        check(json!({"toolCallId": "c", "status": "new"}), place, true);
+        check(json!({"toolCallId": "c", "status": "new"}), "/status", false);
+        check(json!({"toolCallId": "c", "status": "running"}), place, false);
+        check(json!({"toolCallId": "c", "status": "new", "invocationMessage": "m"}), place, false);
+    }
 
     #[test]
     fn only_times_that_no_calendar_has_are_open() {

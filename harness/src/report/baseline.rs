@@ -18,7 +18,7 @@ use crate::run::suite::Suite;
 use crate::scenario::listing::{Form, read_list, reason, text};
 use crate::scenario::node::Node;
 use crate::scenario::source::closest;
-use crate::verdict::Status;
+use crate::verdict::{FailOn, Status};
 
 use super::event::CaseReport;
 use super::summary::Summary;
@@ -85,9 +85,9 @@ impl Baseline {
     }
 
     /// Settles a scenario: a known failure becomes `known`.
-    pub fn settle(&mut self, case: &mut CaseReport, strict: bool) {
+    pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
         let Some(known) = self.scenarios.get_mut(&case.scenario) else {
-            if fails(case.status, strict) {
+            if fails(case.status, fail_on) {
                 self.fresh.insert(case.scenario.clone());
             }
             return;
@@ -134,7 +134,7 @@ impl Baseline {
         let failing = summary
             .checks
             .iter()
-            .filter(|(_, total)| total.worst.is_some_and(|worst| fails(worst, summary.strict)));
+            .filter(|(_, total)| total.worst.is_some_and(|worst| fails(worst, summary.fail_on)));
         let parts = [
             ("scenario", &self.scenarios, self.fresh.iter().collect::<Vec<_>>()),
             ("check", &self.checks, failing.map(|(check, _)| check).collect()),
@@ -157,11 +157,11 @@ impl Baseline {
     /// How many entries there are of what was not known before this run.
     pub fn fresh(&self, summary: &Summary) -> usize {
         let checks = summary.checks.values().filter_map(|total| total.worst);
-        self.fresh.len() + checks.filter(|worst| fails(*worst, summary.strict)).count()
+        self.fresh.len() + checks.filter(|worst| fails(*worst, summary.fail_on)).count()
     }
 }
 
 /// Whether a status makes a run a failure that a baseline can know of.
-fn fails(status: Status, strict: bool) -> bool {
-    matches!(status, Status::Fail | Status::Untested) || strict && status == Status::Warn
+fn fails(status: Status, fail_on: FailOn) -> bool {
+    status != Status::Error && fail_on.counts(status)
 }

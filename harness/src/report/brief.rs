@@ -45,7 +45,7 @@ pub fn markdown(certificate: &Certificate) -> String {
     }
     let bad = |outcome| matches!(outcome, Outcome::Fail | Outcome::Warn);
     let rows = certificate.requirements.iter().filter(|row| bad(row.outcome));
-    let rows = rows.map(|row| (row.id, row.weight, row.evidence.first()));
+    let rows = rows.map(|row| (row.id.as_str(), row.weight, row.evidence.first()));
     let checks = certificate.checks.iter().filter(|check| bad(check.outcome));
     let checks = checks.map(|check| (check.id, check.weight, check.evidence.first()));
     let mut broken: Vec<_> = rows.chain(checks).collect();

@@ -2,8 +2,10 @@
 //! and each profile with what its requirements come to.
 //!
 //! A requirement *holds* when something that puts it to the test was observed and nothing was found
-//! against it. A scenario speaks for all requirements that it cites when it passes, and only for the
-//! one that its failing step is about when it does not. An always-on check is a rule of its own; what
+//! against it. Of a scenario, each step speaks for the requirements that it names, however the others
+//! end. A refusal speaks for one only if the host accepted the same kind of action or request somewhere
+//! in the run: a host that refuses everything has not shown that it knows what to refuse. An always-on
+//! check is a rule of its own; what
 //! it finds speaks against a requirement only where it cites no other, since it cannot say which of
 //! several its finding breaks.
 //!
@@ -18,10 +20,11 @@ use crate::agent::mode::Mode;
 use crate::ledger::{Ledger, Party, Requirement};
 use crate::oracle::{CheckRow, all_checks, checks as checks_of};
 use crate::run::detect::Detected;
+use crate::scenario::own::{self, OwnRequirement};
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
-use super::event::CaseReport;
+use super::event::{CaseReport, ClaimReport};
 use super::finished::{Case, Finished};
 use super::summary::CheckTotal;
 
@@ -140,7 +143,7 @@ impl Conformity {
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Its id.
-    pub id: &'static str,
+    pub id: String,
     /// What a breach weighs.
     pub weight: Weight,
     /// Who has to keep it.
@@ -148,9 +151,9 @@ pub struct Row {
     /// The profile it belongs to.
     pub profile: String,
     /// The rule.
-    pub statement: &'static str,
+    pub statement: String,
     /// Where it comes from.
-    pub source: &'static str,
+    pub source: String,
     /// What is known.
     pub outcome: Outcome,
     /// How often it was put to the test.
@@ -310,14 +313,20 @@ impl Certificate {
         let version = version.unwrap_or(Ledger::newest().version);
         let mut about: HashMap<&str, Vec<&CaseReport>> = HashMap::new();
         for Case { report, .. } in &run.cases {
-            let named = report.failure.iter().map(|failure| failure.rule.as_str());
-            let mut ids: Vec<&str> = report.proves.iter().map(String::as_str).collect();
-            ids.extend(named.filter(|id| !report.proves.iter().any(|proved| proved == id)));
-            ids.into_iter().for_each(|id| about.entry(id).or_default().push(report));
+            let ids = report.proves.iter().map(String::as_str);
+            ids.for_each(|id| about.entry(id).or_default().push(report));
         }
         let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
         let row = |rule| Row::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run);
-        let requirements: Vec<Row> = rules.map(row).collect();
+        let mut requirements: Vec<Row> = rules.map(row).collect();
+        let mut own: Vec<&OwnRequirement> =
+            run.cases.iter().flat_map(|case| &case.report.own).collect();
+        own.sort_by_key(|own| &own.id);
+        own.dedup_by_key(|own| &own.id);
+        let row = |own: &OwnRequirement| {
+            Row::own(own, about.get(own.id.as_str()).map_or(&[][..], Vec::as_slice), run)
+        };
+        requirements.extend(own.into_iter().map(row));
         let checks: Vec<Checked> = checks_of(version.standard)
             .iter()
             .filter_map(|check| Some(Checked::of(check, run.summary.checks.get(check.id)?)))
@@ -381,7 +390,30 @@ impl Checked {
     }
 }
 
+/// The profile, the party and the source of an author's own requirements.
+const OWN: &str = "own";
+
 impl Row {
+    /// The row of a requirement of the author's own.
+    fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &Finished) -> Row {
+        let mut row = Row {
+            id: rule.id.clone(),
+            weight: rule.weight,
+            party: OWN.to_owned(),
+            profile: OWN.to_owned(),
+            statement: rule.text.clone(),
+            source: own::FILE.to_owned(),
+            outcome: Outcome::Unchecked,
+            observations: 0,
+            reason: String::new(),
+            evidence: Vec::new(),
+            scenarios: cases.iter().map(|case| (case.scenario.clone(), case.status)).collect(),
+            checks: Vec::new(),
+        };
+        row.judge(cases, &[], run);
+        row
+    }
+
     fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> Row {
         let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
@@ -391,12 +423,12 @@ impl Row {
             (None, None) => area(rule.id, "core"),
         };
         let mut row = Row {
-            id: rule.id,
+            id: rule.id.to_owned(),
             weight: rule.weight,
             party: rule.party.to_string(),
             profile,
-            statement: rule.statement,
-            source: rule.source,
+            statement: rule.statement.to_owned(),
+            source: rule.source.to_owned(),
             outcome: Outcome::Unchecked,
             observations: 0,
             reason: String::new(),
@@ -428,28 +460,47 @@ impl Row {
             }
         };
         for case in cases {
-            let named = case.failure.as_ref().filter(|failure| failure.rule == self.id);
-            match (case.status, Outcome::broken(case.status), named) {
-                (Status::Pass, ..) => held += case.observations,
-                (_, Some(outcome), Some(failure)) => {
-                    worse(outcome);
-                    self.evidence.push(Evidence {
-                        scenario: case.scenario.clone(),
-                        check: None,
-                        message: failure.message.clone(),
-                        transcript: failure.transcript.clone(),
-                    });
+            let of_rule = |claim: &&ClaimReport| claim.rules.contains(&self.id);
+            let claims: Vec<&ClaimReport> = case.claims.iter().filter(of_rule).collect();
+            if claims.is_empty() {
+                // It was not played, or its step is not taken at this version.
+                let outcome =
+                    if case.status == Status::Skip { Outcome::Skip } else { Outcome::Untested };
+                let why = format!("`{}`: {}", case.scenario, case.reason);
+                match outcome {
+                    Outcome::Skip => drop(unmet.get_or_insert((outcome, case.reason.clone()))),
+                    _ if case.reason.is_empty() => {}
+                    _ => unmet = Some((outcome, why)),
                 }
-                (_, Some(_), None) => {
-                    let why = format!("`{}` failed before it came to this", case.scenario);
-                    unmet = Some((Outcome::Untested, why));
-                }
-                (Status::Skip, ..) => {
-                    unmet.get_or_insert((Outcome::Skip, case.reason.clone()));
-                }
-                _ => {
-                    let why = format!("`{}`: {}", case.scenario, case.reason);
-                    unmet = Some((Outcome::Untested, why));
+            }
+            for claim in claims {
+                let twin = claim.twin.as_ref().filter(|twin| !was_accepted(twin, run));
+                match (&claim.failure, claim.status, twin) {
+                    (Some(failure), ..) => {
+                        worse(match case.status {
+                            Status::Known => Outcome::Known,
+                            _ => Outcome::broken(self.weight.broken()).unwrap_or(Outcome::Note),
+                        });
+                        self.evidence.push(Evidence {
+                            scenario: case.scenario.clone(),
+                            check: None,
+                            message: failure.message.clone(),
+                            transcript: failure.transcript.clone(),
+                        });
+                    }
+                    (None, Status::Pass, None) => held += claim.observations,
+                    (None, Status::Pass, Some(twin)) => {
+                        let why = format!(
+                            "`{}`: the host refused it, which says nothing: it accepted no `{}` in this run",
+                            case.scenario,
+                            twin.split(' ').next_back().unwrap_or_default()
+                        );
+                        unmet = Some((Outcome::Untested, why));
+                    }
+                    (None, ..) => {
+                        let why = format!("`{}`: {}", case.scenario, claim.untested);
+                        unmet = Some((Outcome::Untested, why));
+                    }
                 }
             }
         }
@@ -483,6 +534,12 @@ impl Row {
             (None, 0, None, None) => (Outcome::Untested, "nothing was observed".to_owned()),
         };
     }
+}
+
+/// Whether the host accepted what a refusal has to be compared with, anywhere in the run. What no host
+/// accepts (an action that only hosts dispatch, a method that does not exist) has nothing to be compared with.
+fn was_accepted(twin: &str, run: &Finished) -> bool {
+    run.cases.iter().any(|case| case.report.accepted.iter().any(|accepted| accepted == twin))
 }
 
 fn or_core(profile: &str) -> &str {

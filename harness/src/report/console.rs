@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
+use crate::scenario::own::OwnRequirement;
 use crate::verdict::{Finding, Status};
 
 use super::draw::{self, Style};
@@ -16,6 +17,8 @@ pub struct Console {
     style: Style,
     /// The file of the transcript, where there is one.
     transcript: Option<String>,
+    /// Whether the scenarios are the user's own, so that what is wrong with their frames is of interest.
+    own_frames: bool,
 }
 
 /// What the first look at the host found missing.
@@ -27,7 +30,12 @@ fn lacking(header: &Header) -> Vec<&str> {
 impl Console {
     /// A console that knows where the transcript is kept.
     pub fn new(style: Style, transcript: Option<String>) -> Console {
-        Console { style, transcript }
+        Console { style, transcript, own_frames: false }
+    }
+
+    /// Shows what the always-on checks say about the frames that scenarios send, too.
+    pub fn shows_own_frames(&mut self) {
+        self.own_frames = true;
     }
 
     /// What is said before the first scenario.
@@ -64,22 +72,34 @@ impl Console {
         format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
     }
 
-    /// A failure in full: the author's line, what was expected, what came, the rule, the lines.
+    /// The failures in full: the author's line, what was expected, what came, the rule, the lines.
     pub fn failure(&self, case: &CaseReport) -> String {
-        let Some(report) = &case.failure else {
-            return String::new();
-        };
-        let help = format!("{}\n{}", self.rule(&report.rule), self.lines(&report.transcript));
         let title = format!("{} {}: {}\n", self.tag(case.status), case.scenario, case.title);
-        match &case.drawn {
-            Some(failure) => {
-                format!("{title}{}", draw::failure(&case.sources, failure, help, self.style))
-            }
-            None => format!("{title}{}", plain(report, &help)),
+        let help = |report: &FailureReport| {
+            format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
+        };
+        let texts: Vec<String> = match &case.drawn[..] {
+            [] => case.failures().map(|report| plain(report, &help(report))).collect(),
+            drawn => drawn
+                .iter()
+                .map(|(report, failure)| {
+                    draw::failure(&case.sources, failure, help(report), self.style)
+                })
+                .collect(),
+        };
+        if texts.is_empty() {
+            return String::new();
         }
+        format!("{title}{}", texts.concat())
     }
 
-    fn rule(&self, id: &str) -> String {
+    fn rule(&self, id: &str, own: &[OwnRequirement]) -> String {
+        if id.is_empty() {
+            return "no requirement is blamed for this; what depends on it is untested".to_owned();
+        }
+        if let Some(own) = own.iter().find(|own| own.id == id) {
+            return format!("{id} ({}, your own): {}", word(own.weight), own.text);
+        }
         match Ledger::look_up(id) {
             Some(rule) => {
                 format!("{id} ({}, since {}): {}", word(rule.weight), rule.since, rule.statement)
@@ -106,8 +126,8 @@ impl Console {
         let mut out = String::new();
         for (check, total) in &summary.checks {
             let Some(worst) = total.worst else { continue };
-            // Scenarios send odd frames on purpose; who wants to see which reads the transcript.
-            if check == "shape.harness" {
+            // The carried scenarios send odd frames on purpose.
+            if check == "shape.harness" && !self.own_frames {
                 continue;
             }
             let doc = row(check).map_or("", |row| row.doc);
@@ -122,7 +142,8 @@ impl Console {
                 let place = format!("in {scenario}, ");
                 let _ = writeln!(out, "      - {}", self.finding(&place, finding));
             }
-            let more = total.findings.saturating_sub(total.shown.len() as u64);
+            let shown: u64 = total.shown.iter().map(|(_, finding)| finding.times).sum();
+            let more = total.findings.saturating_sub(shown);
             if more > 0 {
                 let _ = writeln!(out, "      - and {more} more");
             }
@@ -138,9 +159,13 @@ impl Console {
 
     fn finding(&self, place: &str, finding: &FindingLine) -> String {
         let mut text = format!(
-            "[{}] {}\n        {place}{}",
+            "[{}] {}{}\n        {place}{}",
             finding.weight.broken().word(),
             finding.message,
+            match finding.times {
+                1 => String::new(),
+                times => format!(" ({times} times; the first is shown)"),
+            },
             self.lines(&finding.transcript)
         );
         for line in finding.diff.iter().flat_map(|diff| diff.lines()) {

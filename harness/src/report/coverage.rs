@@ -105,12 +105,8 @@ impl Coverage {
             if !scenario.spec.includes(version) {
                 continue;
             }
-            let of_steps = scenario.steps.iter().filter_map(|step| step.text("rule"));
-            for id in scenario.proves.iter().map(String::as_str).chain(of_steps) {
-                let known = scenarios.entry(id).or_default();
-                if known.last() != Some(&scenario.id) {
-                    known.push(scenario.id.clone());
-                }
+            for id in &scenario.proves {
+                scenarios.entry(id).or_default().push(scenario.id.clone());
             }
         }
         let (mut of_rules, mut of_actions) = (HashMap::new(), HashMap::new());

@@ -8,12 +8,13 @@ use crate::run::failure::Failure;
 use crate::run::play::Verdict;
 use crate::run::side::Side;
 use crate::run::suite::Entry;
-use crate::scenario::source::Source;
+use crate::scenario::own::OwnRequirement;
+use crate::scenario::source::{Source, Span};
 use crate::verdict::{CheckReport, Finding, Status, Weight};
 use crate::wire::version::{Standard, Version};
 
 /// The format of `run.jsonl` that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What is known before the first scenario.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -134,8 +135,11 @@ pub struct CaseReport {
     /// The profile it belongs to.
     #[serde(default)]
     pub profile: String,
-    /// The requirements it exercises.
+    /// The requirements that its steps test.
     pub proves: Vec<String>,
+    /// Those of them that are the author's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<OwnRequirement>,
     /// How it ended.
     pub status: Status,
     /// Why, in one line; empty for a pass.
@@ -146,8 +150,14 @@ pub struct CaseReport {
     pub observations: u64,
     /// How long it took, in milliseconds of the case's own time.
     pub took_ms: u64,
-    /// What was not met, where it stands.
+    /// What decided the status, where it stands.
     pub failure: Option<FailureReport>,
+    /// What came of each step that tests a requirement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimReport>,
+    /// What the host accepted: `dispatch TYPE` and `request METHOD`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<String>,
     /// What there is to say besides.
     pub notes: Vec<String>,
     /// What the always-on checks saw.
@@ -155,9 +165,33 @@ pub struct CaseReport {
     /// The texts it was made of, for drawing; not written twice.
     #[serde(skip)]
     pub sources: Vec<Source>,
-    /// The failure with its places, for drawing; written in parts.
+    /// The failures with their places, for drawing, what decided the status first; written in parts.
     #[serde(skip)]
-    pub drawn: Option<Failure>,
+    pub drawn: Vec<(FailureReport, Failure)>,
+}
+
+/// What came of a step that tests a requirement.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ClaimReport {
+    /// The requirements.
+    pub rules: Vec<String>,
+    /// The file of the step: the scenario's or a fragment's.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// How it ended.
+    pub status: Status,
+    /// Why it was not put to the test; empty where it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub untested: String,
+    /// How often it was put to the test and held.
+    pub observations: u64,
+    /// How it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureReport>,
+    /// What the host has to have accepted in the same run, so that the refusal counts that the step expects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<String>,
 }
 
 /// Where and how an expectation was not met.
@@ -173,7 +207,7 @@ pub struct FailureReport {
     pub message: String,
     /// What the author's line is told.
     pub label: String,
-    /// The requirement it is about.
+    /// The requirement that is broken; empty for a premise, which speaks against nobody.
     pub rule: String,
     /// The lines of the transcript.
     pub transcript: Vec<u64>,
@@ -186,9 +220,9 @@ pub struct CheckLine {
     pub check: String,
     /// How often its rule was put to the test.
     pub observations: u64,
-    /// Where it was broken.
+    /// How it was broken, each way once.
     pub findings: Vec<FindingLine>,
-    /// Findings left out.
+    /// Breaches that no finding counts.
     pub left_out: u64,
 }
 
@@ -203,6 +237,18 @@ pub struct FindingLine {
     pub transcript: Vec<u64>,
     /// The difference of the states involved.
     pub diff: Option<String>,
+    /// How often the same was found; the other members are of the first time.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub times: u64,
+}
+
+fn once() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_once(times: &u64) -> bool {
+    *times == once()
 }
 
 impl From<&Finding> for FindingLine {
@@ -212,6 +258,7 @@ impl From<&Finding> for FindingLine {
             message: finding.message.clone(),
             transcript: finding.lines.clone(),
             diff: finding.diff.clone(),
+            times: finding.times,
         }
     }
 }
@@ -230,33 +277,69 @@ impl From<&CheckReport> for CheckLine {
 impl CaseReport {
     /// The report of a scenario that was played.
     pub fn of(case: u32, entry: &Entry, verdict: &Verdict) -> CaseReport {
-        let failure = verdict.failure.as_ref().map(|failure| {
-            let source = entry.sources.get(failure.span.file as usize).or(entry.sources.first());
-            let (line, column) = source.map_or((1, 1), |s| s.position(failure.span.start));
+        let position = |span: Span| {
+            let source = entry.sources.get(span.file as usize).or(entry.sources.first());
+            let (line, column) = source.map_or((1, 1), |source| source.position(span.start));
+            (source.map(|source| source.name.clone()).unwrap_or_default(), line, column)
+        };
+        let report = |failure: &Failure, rule: &str| {
+            let (file, line, column) = position(failure.span);
             FailureReport {
-                file: source.map(|source| source.name.clone()).unwrap_or_default(),
+                file,
                 line,
                 column,
                 message: failure.message.clone(),
                 label: failure.label.clone(),
-                rule: verdict.rule.clone(),
+                rule: rule.to_owned(),
                 transcript: failure.lines.clone(),
             }
+        };
+        let claims = verdict.claims.iter().map(|claim| {
+            let (file, line, _) = position(claim.outcome.span);
+            ClaimReport {
+                rules: claim.outcome.rules.clone(),
+                file,
+                line,
+                status: claim.status,
+                untested: claim.outcome.untested.clone(),
+                observations: claim.outcome.observations,
+                failure: claim.outcome.failure.as_ref().map(|it| report(it, &claim.rule)),
+                twin: claim.outcome.twin.clone(),
+            }
         });
+        let claims: Vec<ClaimReport> = claims.collect();
+        let first =
+            verdict.failure.as_ref().map(|failure| (report(failure, &verdict.rule), failure));
+        let others = verdict.claims.iter().filter_map(|claim| {
+            let failure = claim.outcome.failure.as_ref()?;
+            (Some(failure) != verdict.failure.as_ref())
+                .then(|| (report(failure, &claim.rule), failure))
+        });
+        let failures = first.into_iter().chain(others);
+        let drawn = failures.map(|(report, failure)| (report, failure.clone())).collect::<Vec<_>>();
         let checks = verdict.checks.iter();
         CaseReport {
             weight: verdict.weight,
             observations: verdict.observations,
             took_ms: u64::try_from(verdict.took.as_millis()).unwrap_or(u64::MAX),
-            failure,
+            failure: verdict.failure.as_ref().and(drawn.first()).map(|(report, _)| report.clone()),
+            claims,
+            accepted: verdict.accepted.clone(),
             notes: verdict.notes.clone(),
             checks: checks
                 .filter(|check| check.observations > 0 || !check.findings.is_empty())
                 .map(CheckLine::from)
                 .collect(),
-            drawn: verdict.failure.clone(),
+            drawn,
             ..CaseReport::unplayed(case, entry, verdict.status, verdict.reason.clone())
         }
+    }
+
+    /// The failures, what decided the status first.
+    pub fn failures(&self) -> impl Iterator<Item = &FailureReport> {
+        let others = self.claims.iter().filter_map(|claim| claim.failure.as_ref());
+        let first = self.failure.as_ref();
+        first.into_iter().chain(others.filter(move |failure| Some(*failure) != first))
     }
 
     /// The report of a scenario that was not played or not judged.
@@ -269,16 +352,19 @@ impl CaseReport {
             file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
             profile: scenario.profile.clone(),
             proves: scenario.proves.clone(),
+            own: scenario.own.clone(),
             status,
             reason,
             weight: Weight::Note,
             observations: 0,
             took_ms: 0,
             failure: None,
+            claims: Vec::new(),
+            accepted: Vec::new(),
             notes: Vec::new(),
             checks: Vec::new(),
             sources: entry.sources.to_vec(),
-            drawn: None,
+            drawn: Vec::new(),
         }
     }
 }

@@ -235,7 +235,7 @@ impl Case {
 
 /// The lines that prove what was wrong.
 fn proofs(report: &CaseReport) -> Vec<u64> {
-    let failure = report.failure.iter().flat_map(|failure| &failure.transcript);
+    let failure = report.failures().flat_map(|failure| &failure.transcript);
     let findings = report.checks.iter().flat_map(|check| &check.findings);
     let heavy = findings.filter(|finding| finding.weight > Weight::Note);
     failure.chain(heavy.flat_map(|finding| &finding.transcript)).copied().collect()

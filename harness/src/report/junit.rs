@@ -63,13 +63,16 @@ impl Junit {
 
 fn detail(case: &CaseReport) -> String {
     let mut lines = Vec::new();
-    if let Some(failure) = &case.failure {
+    for failure in case.failures() {
         lines.push(format!(
             "{}:{}:{}: {}",
             failure.file, failure.line, failure.column, failure.message
         ));
         lines.push(failure.label.clone());
-        lines.push(format!("requirement: {}", failure.rule));
+        lines.push(match failure.rule.as_str() {
+            "" => "no requirement is blamed for this; what depends on it is untested".to_owned(),
+            rule => format!("requirement: {rule}"),
+        });
         lines.push(format!("transcript lines: {:?}", failure.transcript));
     }
     lines.extend(case.notes.iter().map(|note| format!("note: {note}")));

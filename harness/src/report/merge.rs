@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::run::plan::Shard;
 use crate::transcript::reader::{self, Reader};
-use crate::verdict::Status;
+use crate::verdict::{FailOn, Status};
 
 use super::event::{CaseReport, CaseStart, FORMAT, Header};
 use super::finished::{Footer, case_of};
@@ -60,7 +60,7 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         base: 0,
         cases: 0,
         owners: BTreeMap::new(),
-        summary: Summary::of(first.header.standard(), false),
+        summary: Summary::of(first.header.standard(), FailOn::default()),
         excused: LiteMap::new(),
         took_ms: 0,
         // What is not all there certifies nothing, as if somebody had ended it.
@@ -116,7 +116,11 @@ fn same<R>(one: &Part<R>, other: &Part<R>) -> Result<(), String> {
     let (left, right) = (value(one), value(other));
     let keys =
         [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
-    for key in keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())) {
+    let mut keys: Vec<&String> =
+        keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())).collect();
+    // The short members first: what differs there explains the long ones.
+    keys.sort_by_key(|key| left[key.as_str()].to_string().len());
+    for key in keys {
         let (left, right) = (&left[key], &right[key]);
         if left != right {
             return Err(format!(
@@ -263,7 +267,8 @@ impl<W: Write> Joining<'_, W> {
         if owner != place {
             return Err(format!("`{}` is in an earlier file, too", report.scenario));
         }
-        let failure = report.failure.iter_mut().map(|failure| &mut failure.transcript);
+        let claims = report.claims.iter_mut().filter_map(|claim| claim.failure.as_mut());
+        let failure = report.failure.iter_mut().chain(claims).map(|it| &mut it.transcript);
         let findings = report.checks.iter_mut().flat_map(|check| &mut check.findings);
         for line in failure.chain(findings.map(|finding| &mut finding.transcript)).flatten() {
             let moved = shifts.iter().rev().find(|(from, _)| from <= line);

@@ -20,7 +20,7 @@ use crate::scenario::load::{Files, load};
 use crate::transcript::line::{self, Line};
 use crate::transcript::reader::{self, Reader, Unreadable};
 use crate::transcript::{Below, ConnId, Entry, Event, Side};
-use crate::verdict::Status;
+use crate::verdict::{FailOn, Status};
 use crate::wire::version::{Standard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
@@ -56,10 +56,10 @@ pub struct Judged {
 pub fn judge(
     input: impl BufRead,
     assume: Option<Version>,
-    strict: bool,
+    fail_on: FailOn,
 ) -> Result<Judged, Unreadable> {
     let mut replay = Replay {
-        judged: Judged { summary: Summary::new(strict), ..Judged::default() },
+        judged: Judged { summary: Summary::new(fail_on), ..Judged::default() },
         assume,
         header: None,
         cases: LiteMap::new(),
@@ -224,7 +224,7 @@ impl Replay {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
             if let (Some(standard), None) = (foreign.standard, &self.header) {
-                self.judged.summary = Summary::of(standard, self.judged.summary.strict);
+                self.judged.summary = Summary::of(standard, self.judged.summary.fail_on);
             }
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
@@ -347,6 +347,10 @@ struct Replayed {
     at_line: Arc<Mutex<Place>>,
     conns: LiteMap<String, ConnId>,
     odd: Vec<String>,
+    /// Clients whose connections the scenario has begun to open.
+    opening: HashSet<String>,
+    /// The time of the line before.
+    last: Duration,
 }
 
 /// The line that the next event of the play stands on, and the frame that it has to be.
@@ -416,6 +420,8 @@ impl Replayed {
             at_line,
             conns: LiteMap::new(),
             odd: Vec::new(),
+            opening: HashSet::new(),
+            last: Duration::ZERO,
         })
     }
 
@@ -439,10 +445,23 @@ impl Replayed {
                 }
             }
             event => {
-                self.drain(at);
+                // A run takes what comes before a timer that is due by then, and only afterwards sends
+                // what the timer led to.
+                match event {
+                    // The scenario may have asked for more already, which the run did after this.
+                    Event::Open { .. } | Event::Refused(_) => {
+                        if !self.begins(self.last, &line.conn) {
+                            self.begins(at, &line.conn);
+                        }
+                        self.opening.remove(&line.conn);
+                    }
+                    Event::Restarted => self.drain(at),
+                    _ => self.drain(self.last),
+                }
                 self.host(at, &line.conn, event);
             }
         }
+        self.last = at;
     }
 
     fn host(&mut self, at: Duration, client: &str, event: Event) {
@@ -473,26 +492,51 @@ impl Replayed {
     /// The next output that a line stands for; openings have none until they succeed.
     fn next_sent(&mut self, at: Duration) -> Option<Output> {
         loop {
-            match self.play.poll_output(at)? {
-                Output::Open { conn, client, .. } => {
-                    self.conns.insert(client, conn);
-                }
-                Output::Flood { .. }
-                | Output::Hold { .. }
-                | Output::Restart
-                | Output::Release(_)
-                | Output::Errand(_) => {}
-                output => return Some(output),
+            if let Some(output) = self.taken(at)? {
+                return Some(output);
             }
         }
+    }
+
+    /// Takes the next output, if there is one, and hands it on where a line stands for it.
+    fn taken(&mut self, at: Duration) -> Option<Option<Output>> {
+        match self.play.poll_output(at)? {
+            Output::Open { conn, client, .. } => {
+                self.opening.insert(client.clone());
+                self.conns.insert(client, conn);
+            }
+            Output::Flood { .. }
+            | Output::Hold { .. }
+            | Output::Restart
+            | Output::Release(_)
+            | Output::Errand(_) => {}
+            output => return Some(Some(output)),
+        }
+        Some(None)
+    }
+
+    /// Whether the scenario has begun to open a client's connection; takes outputs until it does.
+    fn begins(&mut self, at: Duration, client: &str) -> bool {
+        while !self.opening.contains(client) {
+            match self.taken(at) {
+                Some(Some(output)) => self.is_missing(&output),
+                Some(None) => {}
+                None => return false,
+            }
+        }
+        true
     }
 
     /// Takes what needs no line; anything else should have had one.
     fn drain(&mut self, at: Duration) {
         while let Some(output) = self.next_sent(at) {
-            let what = if matches!(output, Output::Send { .. }) { "sends" } else { "closes" };
-            self.odd.push(format!("the scenario {what} something that the file does not have"));
+            self.is_missing(&output);
         }
+    }
+
+    fn is_missing(&mut self, output: &Output) {
+        let what = if matches!(output, Output::Send { .. }) { "sends" } else { "closes" };
+        self.odd.push(format!("the scenario {what} something that the file does not have"));
     }
 
     fn finish(mut self, recorded: &CaseReport) -> (CaseReport, Vec<String>) {

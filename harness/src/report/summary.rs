@@ -3,8 +3,8 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::{CheckRow, all_checks, checks};
-use crate::verdict::{Status, Weight};
+use crate::oracle::{CheckRow, alike, all_checks, checks};
+use crate::verdict::{FailOn, Status, Weight};
 use crate::wire::version::Standard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
@@ -16,8 +16,8 @@ pub struct Summary {
     pub counts: LiteMap<Status, u64>,
     /// The always-on checks, by id.
     pub checks: LiteMap<String, CheckTotal>,
-    /// Whether warnings count as failures.
-    pub strict: bool,
+    /// From which weight on a broken rule makes the run a failure.
+    pub fail_on: FailOn,
 }
 
 /// One always-on check over a whole run.
@@ -25,7 +25,7 @@ pub struct Summary {
 pub struct CheckTotal {
     /// How often its rule was put to the test.
     pub observations: u64,
-    /// How many findings there were, those left out included.
+    /// How often it was broken.
     pub findings: u64,
     /// The worst of them.
     pub worst: Option<Status>,
@@ -38,15 +38,15 @@ const SHOWN: usize = 5;
 
 impl Summary {
     /// A summary of nothing, with every check of AHP.
-    pub fn new(strict: bool) -> Summary {
-        Summary::of(Standard::Ahp, strict)
+    pub fn new(fail_on: FailOn) -> Summary {
+        Summary::of(Standard::Ahp, fail_on)
     }
 
     /// A summary of nothing, with every check of a protocol.
-    pub fn of(standard: Standard, strict: bool) -> Summary {
+    pub fn of(standard: Standard, fail_on: FailOn) -> Summary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
         let checks = checks(standard).iter().map(none).collect();
-        Summary { strict, checks, ..Summary::default() }
+        Summary { fail_on, checks, ..Summary::default() }
     }
 
     /// Adds a scenario.
@@ -60,12 +60,21 @@ impl Summary {
         for line in checks {
             let total = self.checks.entry(line.check.clone()).or_default();
             total.observations += line.observations;
-            total.findings += line.findings.len() as u64 + line.left_out;
+            let breaches: u64 = line.findings.iter().map(|finding| finding.times).sum();
+            total.findings += breaches + line.left_out;
             for finding in &line.findings {
                 let status = finding.weight.broken();
                 let worse = total.worst.is_none_or(|worst| severity(status) > severity(worst));
                 if worse {
                     total.worst = Some(status);
+                }
+                let same = |shown: &&mut (String, FindingLine)| {
+                    shown.1.weight == finding.weight
+                        && alike(&shown.1.message) == alike(&finding.message)
+                };
+                if let Some((_, shown)) = total.shown.iter_mut().find(same) {
+                    shown.times += finding.times;
+                    continue;
                 }
                 // The worst are shown first, in the order they came.
                 let place = total
@@ -96,13 +105,9 @@ impl Summary {
 
     /// Whether the run is a failure.
     pub fn failed(&self) -> bool {
-        let bad = |status| self.count(status) > 0;
-        let check = |status| self.checks.values().any(|total| total.worst == Some(status));
-        bad(Status::Fail)
-            || bad(Status::Untested)
-            || bad(Status::Error)
-            || check(Status::Fail)
-            || self.strict && (bad(Status::Warn) || check(Status::Warn))
+        let scenarios = self.counts.iter().filter(|(_, count)| **count > 0);
+        let checks = self.checks.values().filter_map(|total| total.worst);
+        scenarios.map(|(status, _)| *status).chain(checks).any(|it| self.fail_on.counts(it))
     }
 }
 

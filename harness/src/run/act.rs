@@ -10,10 +10,11 @@ use crate::transcript::{ConnId, Seen};
 use crate::wire::frame::Frame;
 use crate::wire::message::Message;
 
-use super::case::{Case, Output, Peer, Progress, Wait, Watch};
+use super::case::{Case, Output, Peer, Progress, Wait};
 use super::mailbox::{Item, Mailbox};
 use super::mangle;
-use super::task::{Act, Entry, PeerId, RawFrame, Settle, Task};
+use super::task::{Act, Entry, Order, PeerId, RawFrame, Settle, Task, Want};
+use super::watch::Watch;
 
 /// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
 const ACP_PING: &str = "_ahp-harness/ping";
@@ -71,6 +72,9 @@ impl Case {
             }
             Act::Request { peer, method, params, want, exact, keep } => {
                 let params = self.fill(&params);
+                if matches!(want, Want::Error(_) | Want::Refused(_)) {
+                    self.expects_refused_request(task.step, &method);
+                }
                 self.created.asked(&method, &params);
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
                     return Progress::Done;
@@ -86,6 +90,9 @@ impl Case {
             Act::Reconnect { peer, subscriptions, last_seen, want, keep } => {
                 let subscriptions = subscriptions.map(|template| self.fill(&template));
                 let last_seen = last_seen.map(|template| self.fill(&template));
+                if matches!(want, Want::Error(_) | Want::Refused(_)) {
+                    self.expects_refused_request(task.step, "reconnect");
+                }
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
                     return Progress::Done;
                 };
@@ -115,10 +122,18 @@ impl Case {
                 let channel = self.fill(&channel);
                 let action = self.fill(&action);
                 let seq = seq.and_then(|template| self.fill(&template).as_u64());
+                if settle.as_ref().is_some_and(Settle::is_refusal) {
+                    let name = action["type"].as_str().unwrap_or_default().to_owned();
+                    self.expects_refused_action(task.step, &name);
+                }
                 self.dispatch(peer, &channel, action, seq, settle, bind)
             }
             Act::Await { peer, mut filter, channel, mode } => {
                 filter.channel = channel.map(|template| self.fill(&template));
+                if let Some((side, name)) = &filter.beside {
+                    let response = self.log.response(peer, name);
+                    filter.order = response.map(|response| Order { side: *side, response });
+                }
                 Progress::Wait(Wait::Message { peer, filter, mode, looked: 0 })
             }
             Act::Watch { peer, mut filter, channel } => {
@@ -128,14 +143,13 @@ impl Case {
                 let behind = mailbox.into_iter().flat_map(Mailbox::behind);
                 let come: Vec<Item> = behind.cloned().collect();
                 for item in come {
-                    if let Some(message) = item.seen().message() {
-                        self.watched(peer, item.line, message);
+                    if let Some(message) = item.seen().message()
+                        && let Some(failure) = self.watched(peer, item.line, message)
+                    {
+                        return Progress::Failed(failure);
                     }
                 }
-                match self.failure.take() {
-                    Some(failure) => Progress::Failed(failure),
-                    None => Progress::Done,
-                }
+                Progress::Done
             }
             Act::Barrier { peer, channel } => {
                 let channel = channel.map(|template| self.fill(&template));
@@ -174,10 +188,10 @@ impl Case {
             Act::Asked { peer, method, id, params } => {
                 Progress::Wait(Wait::Asked { peer, method, id, params })
             }
-            Act::Answer { peer, id, want: Some(want) } => {
-                Progress::Wait(Wait::Answer { peer, id, want })
+            Act::Answer { peer, id, want: Some(want), keep } => {
+                Progress::Wait(Wait::Answer { peer, id, want, keep })
             }
-            Act::Answer { peer, id, want: None } => match self.ping(peer) {
+            Act::Answer { peer, id, want: None, .. } => match self.ping(peer) {
                 Some(ping) => Progress::Wait(Wait::NoAnswer { peer, id, ping }),
                 None => Progress::Done,
             },
@@ -207,6 +221,11 @@ impl Case {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
         if let Some(peer) = self.peers.get_mut(id) {
+            // A name stands for one connection at a time, in a transcript, too.
+            if let (Some(old), true) = (peer.conn, peer.connected) {
+                self.outputs.push_back(Output::Close { conn: old, graceful: true });
+                peer.disconnect();
+            }
             peer.conn = Some(conn);
             peer.ended = None;
             peer.refused = None;

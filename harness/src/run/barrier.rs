@@ -16,8 +16,10 @@ use crate::scenario::pattern::brief;
 use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
+use crate::wire::message::Message;
 
 use super::case::{Case, Progress, Wait, params};
+use super::failure::FailureKind;
 use super::task::{PeerId, Settle};
 
 /// A barrier on its way.
@@ -74,6 +76,21 @@ impl Marks {
 }
 
 impl Case {
+    /// Whether the message is only the mark of a barrier; takes note of it.
+    pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
+        if self.marks.is_empty() || message.method() != Some("action") {
+            return false;
+        }
+        let params = message.params();
+        let origin = &params["origin"];
+        let by = self.peers.iter().position(|peer| origin["clientId"] == *peer.engine.client_id);
+        let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
+        match (by, origin["clientSeq"].as_u64()) {
+            (Some(by), Some(seq)) => self.marks.arrived(by, seq, at, rejected),
+            _ => false,
+        }
+    }
+
     pub(super) fn begin_barrier(
         &mut self,
         by: PeerId,
@@ -163,9 +180,12 @@ impl Case {
         if !self.is_connected(by) {
             let message =
                 format!("client `{}`: the connection ended before the barrier", self.name(by));
-            return Progress::Failed(self.failure_at(step, message));
+            return Progress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        self.watches_held();
+        // A step that only needs to know what became of its dispatch ends nobody else's watch.
+        if barrier.decides.is_none() {
+            self.watches_held();
+        }
         self.decide(step, &barrier)
     }
 
@@ -217,6 +237,6 @@ impl Case {
             "client `{}`: expected an answer to `ping` for the barrier, nothing came",
             self.name(silent)
         );
-        Progress::Failed(self.failure_at(step, message))
+        Progress::Failed(self.failure_of(step, FailureKind::Trouble, message))
     }
 }

@@ -11,23 +11,25 @@ use crate::peer::client::ClientEngine;
 use crate::peer::guise::Guise;
 use crate::scenario::bind::Bindings;
 use crate::scenario::parse::{Scenario, WORK};
-use crate::scenario::pattern::{Mismatch, Pattern, brief};
+use crate::scenario::pattern::{Mismatch, Pattern};
 use crate::scenario::source::Span;
 use crate::transcript::{ConnId, Seen};
 use crate::wire::message::{Kind, Message};
 use crate::wire::version::Version;
 
 use super::barrier::{Barrier, Marks};
+use super::claims::StepLog;
 use super::cleanup::Created;
 use super::expand;
-use super::failure::Failure;
+use super::failure::{Failure, FailureKind};
 use super::mailbox::Mailbox;
 use super::mint::Minter;
 use super::observer::Observers;
 pub use super::output::Output;
 use super::serve::{Served, Witness};
 use super::side::Side;
-use super::task::{Entry, Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
+use super::task::{Act, Entry, Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
+use super::watch::Watch;
 
 /// What a case needs to know before it begins.
 #[derive(Clone, Debug)]
@@ -132,7 +134,7 @@ pub(super) enum Wait {
     Message { peer: PeerId, filter: Filter, mode: Mode, looked: u64 },
     DefaultChat { peer: PeerId, session: Value, bind: String },
     Barrier(Barrier),
-    Answer { peer: PeerId, id: Pattern, want: Want },
+    Answer { peer: PeerId, id: Pattern, want: Want, keep: Keep },
     Asked { peer: PeerId, method: String, id: Pattern, params: Option<Pattern> },
     NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
     Closed(PeerId),
@@ -160,14 +162,6 @@ pub(super) enum Progress {
     Failed(Box<Failure>),
 }
 
-/// A watch for a message that must not come.
-#[derive(Debug)]
-pub(super) struct Watch {
-    pub(super) step: Option<usize>,
-    pub(super) peer: PeerId,
-    pub(super) filter: Filter,
-}
-
 /// A scenario being played. Pure: it neither reads a clock nor owns a socket.
 /// `handle_*` takes what happened, [`poll_output`](Self::poll_output) gives what to do until there
 /// is nothing more, [`next_timeout`](Self::next_timeout) says when to come back.
@@ -186,6 +180,8 @@ pub struct Case {
     pub(super) next_step: usize,
     pub(super) tasks: VecDeque<Task>,
     pub(super) current: Option<(Option<usize>, Wait, Duration)>,
+    /// Whether the current task only makes its step's own act possible.
+    pub(super) prepares: bool,
     pub(super) watches: Vec<Watch>,
     pub(super) outputs: VecDeque<Output>,
     pub(super) observers: Option<Observers>,
@@ -193,7 +189,9 @@ pub struct Case {
     pub(super) near: Option<(u64, Box<Mismatch>)>,
     pub(super) phase: Phase,
     pub(super) deadline: Duration,
+    /// What ended the scenario before its last step.
     pub(super) failure: Option<Box<Failure>>,
+    pub(super) log: StepLog,
     pub(super) interrupted: bool,
     /// Whether more steps may come when all are played.
     pub(super) open_ended: bool,
@@ -226,12 +224,14 @@ impl Case {
             next_step: 0,
             tasks: VecDeque::new(),
             current: None,
+            prepares: false,
             watches: Vec::new(),
             outputs: VecDeque::new(),
             observers,
             near: None,
             phase: Phase::Playing,
             failure: None,
+            log: StepLog::default(),
             interrupted: false,
             open_ended: false,
             frames: 0,
@@ -279,12 +279,12 @@ impl Case {
         &self.setup
     }
 
-    /// Why it failed, if it did.
+    /// What ended it before its last step, if anything did.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_deref()
     }
 
-    /// How many expectations were put to the test and held.
+    /// How many claims were put to the test and held.
     pub fn observations(&self) -> u64 {
         self.observations
     }
@@ -380,7 +380,8 @@ impl Case {
         if let Some((step, Wait::Restarted, _)) = self.current.take()
             && let Err(reason) = outcome
         {
-            let failure = self.failure_at(step, format!("the host was not restarted: {reason}"));
+            let message = format!("the host was not restarted: {reason}");
+            let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
         }
         self.advance(now);
@@ -457,8 +458,9 @@ impl Case {
             return;
         };
         let asked = message.id().and_then(Value::as_u64).and_then(|n| peer.engine.awaits(n));
+        let asked = asked.map(str::to_owned);
         let shook = message.kind() == Kind::Success
-            && asked.is_some_and(|method| method == "initialize" || method == "reconnect");
+            && asked.as_deref().is_some_and(|method| matches!(method, "initialize" | "reconnect"));
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(Seen::of(lifted)));
         let last_seen = peer.engine.last_seen();
@@ -467,6 +469,9 @@ impl Case {
         let Some(message) = seen.message() else {
             return;
         };
+        if let (Kind::Success, Some(method)) = (message.kind(), asked) {
+            self.log.accepted("request", &method);
+        }
         match message.kind() {
             Kind::Success | Kind::Failure => {
                 if peer.answers.len() == MAX_ANSWERS {
@@ -479,21 +484,30 @@ impl Case {
             }
             Kind::Notification => {
                 self.created.noticed(message);
+                let (params, own) = (message.params(), &*peer.engine.client_id);
+                if params["origin"]["clientId"] == *own
+                    && params.get("rejectionReason").is_none_or(Value::is_null)
+                    && let Some(name) = params["action"]["type"].as_str()
+                {
+                    self.log.accepted("dispatch", name);
+                }
                 if !self.is_mark(id, message) {
                     if let Some(peer) = self.peers.get_mut(id) {
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
-                    self.watched(id, line, message);
+                    self.hold_against_watches(id, line, message);
                     self.approve(id, message);
                 }
             }
             Kind::Request if peer.asked.is_some() => {
                 let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
                 asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
+                self.hold_against_watches(id, line, message);
             }
             Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
             // A client of AHP of ours serves nothing, and says so.
             Kind::Request => {
+                self.hold_against_watches(id, line, message);
                 let asked = message.id().cloned().unwrap_or_default();
                 let answer =
                     Message::failure(asked, -32601, "not served by this client", Value::Null);
@@ -509,55 +523,15 @@ impl Case {
         }
     }
 
-    /// Whether the message is only the mark of a barrier; takes note of it.
-    pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
-        if self.marks.is_empty() || message.method() != Some("action") {
-            return false;
-        }
-        let params = message.params();
-        let origin = &params["origin"];
-        let by = self.peers.iter().position(|peer| origin["clientId"] == *peer.engine.client_id);
-        let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
-        match (by, origin["clientSeq"].as_u64()) {
-            (Some(by), Some(seq)) => self.marks.arrived(by, seq, at, rejected),
-            _ => false,
-        }
-    }
-
-    pub(super) fn watched(&mut self, peer: PeerId, line: u64, message: &Message) {
-        let broken = self.watches.iter().find(|watch| {
-            watch.peer == peer
-                && watch.filter.is_about(message)
-                && watch.filter.params.as_ref().is_none_or(|pattern| {
-                    pattern
-                        .matches(Some(message.params()), &self.bindings, watch.filter.exact)
-                        .is_ok()
-                })
-        });
-        let Some(watch) = broken else { return };
-        let (what, span, step) = (watch.filter.what(), watch.filter.span, watch.step);
-        let name = self.name(peer);
-        let mut failure =
-            self.failure_at(step, format!("client `{name}`: expected no {what}, one came"));
-        failure.span = span;
-        failure.label = format!("{} came", brief(message.params()));
-        failure.lines.push(line);
-        self.watches.clear();
-        self.failure.get_or_insert(failure);
-    }
-
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
-        let mut failure = self.failure_at(
-            step,
-            format!(
-                "the host sent {} frames, {} bytes: more than a scenario can need",
-                self.frames, self.bytes
-            ),
+        let message = format!(
+            "the host sent {} frames, {} bytes: more than a scenario can need",
+            self.frames, self.bytes
         );
-        failure.lines.push(line);
         // Whatever the scenario is about, this is not: nothing of it can be tested any more.
-        failure.setup = true;
+        let mut failure = self.failure_of(step, FailureKind::Trouble, message);
+        failure.lines.push(line);
         self.failure.get_or_insert(failure);
         // Whatever else comes is not looked at; connections end at once.
         self.current = None;
@@ -578,10 +552,8 @@ impl Case {
             self.end();
         } else if self.phase == Phase::Playing && now >= self.deadline {
             let step = self.current.take().and_then(|(step, ..)| step);
-            let failure = self.failure_at(
-                step,
-                format!("the scenario took longer than {:?}", self.setup.limit * BUDGET),
-            );
+            let message = format!("the scenario took longer than {:?}", self.setup.limit * BUDGET);
+            let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
         } else if self.current.as_ref().is_some_and(|(_, _, deadline)| now >= *deadline)
             && let Some((step, wait, _)) = self.current.take()
@@ -615,6 +587,7 @@ impl Case {
                 let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
                 let limit = task.within.or(self.setup.scenario.within).unwrap_or(usual);
                 let step = task.step;
+                self.prepares = task.prepares;
                 match self.start(task) {
                     Progress::Done => {}
                     Progress::Wait(wait) => self.current = Some((step, wait, now + limit)),
@@ -630,6 +603,9 @@ impl Case {
                 return;
             } else {
                 self.step(now);
+                if self.phase == Phase::Playing && self.failure.is_some() {
+                    self.clean_up(now);
+                }
             }
         }
     }
@@ -645,6 +621,9 @@ impl Case {
             Some(step) => {
                 self.perhaps_observed();
                 self.next_step += 1;
+                if self.lacks_a_name(index, step) {
+                    return;
+                }
                 self.tasks = expand::tasks(self, index, step).into();
             }
             None if index == scenario.steps.len() && self.last_observer(now) => self.next_step += 1,
@@ -689,8 +668,17 @@ impl Case {
             self.notes.push(format!("cleaning up: {}", failure.message));
             return;
         }
-        self.failure.get_or_insert(failure);
-        self.clean_up(now);
+        let mut failure = failure;
+        if self.prepares || self.shows_nothing(&failure) {
+            failure.kind = FailureKind::Trouble;
+        }
+        let kind = failure.kind;
+        if !self.goes_on_after(failure) {
+            self.clean_up(now);
+        } else if kind != FailureKind::Content {
+            // What the step would have done next presumes what did not happen.
+            self.tasks.retain(|task| matches!(task.act, Act::Hang { .. }));
+        }
     }
 }
 

@@ -188,7 +188,9 @@ impl Case {
             }
             acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
         }
-        acts.into_iter().map(|act| Task { step: None, within: None, act }).collect()
+        acts.into_iter()
+            .map(|act| Task { step: None, within: None, act, prepares: false })
+            .collect()
     }
 }
 

@@ -12,10 +12,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::suite::{Carried, Entry, Suite};
 use crate::edge::Edge;
 use crate::scenario::capability::{
-    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, SCRIPTS, Shown, TOKEN, agents, declares,
+    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
@@ -128,49 +127,6 @@ pub enum Handshake {
     Done,
     /// With an error.
     Refused(Message),
-}
-
-/// The file name under which [`SCRIPTED`] is loaded; the loader wants it to end in the scenario's id.
-pub const SCRIPTED_FILE: &str = "detect/agent-scripts.yaml";
-
-/// A scenario that shows whether the agent behind a host plays scripts: no other agent fails a turn with this
-/// word. An agent that echoes its prompt repeats the word in what it says, but never as an `errorType`.
-pub const SCRIPTED: &str = r#"
-scenario: detect/agent-scripts
-title: A turn fails as its script says
-proves: [chat.turn.error-status]
-agent: [fail ahp-detect]
-clients: [A]
-
-steps:
-  - open: { by: A }
-  - turn: { by: A, id: t1 }
-  - expect: { at: A, within: 20s, type: chat/error, where: { action: { turnId: t1, part: { kind: error, error: { errorType: ahp-detect } } } } }
-"#;
-
-/// The scenario of [`SCRIPTED`], ready to be played.
-///
-/// # Errors
-/// Every mistake in it: none of the target's, and never to be taken for "not asked".
-pub fn script_probe() -> Result<Entry, String> {
-    let mut suite = Suite::of([(SCRIPTED_FILE.to_owned(), SCRIPTED.to_owned())], &Carried);
-    let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
-    let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
-    let why = || format!("the scenario `{SCRIPTED_FILE}` does not load: {}", mistakes.join("; "));
-    suite.entries.pop().ok_or_else(why)
-}
-
-/// Whether the agent plays scripts, from the play of [`SCRIPTED`]: `failure` is the first expectation that
-/// was not met, `None` if all were.
-pub fn scripted(failure: Option<&str>) -> Detected {
-    let how = match failure {
-        None => "a turn failed as its script said".to_owned(),
-        Some(failure) => format!(
-            "a turn that its script fails did not ({failure}); its agent does not play scripts \
-             (hint: `--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same)"
-        ),
-    };
-    Detected::new(SCRIPTS, failure.is_none(), how)
 }
 
 /// One look, as a conversation without a socket.
@@ -290,7 +246,7 @@ impl Detection {
             Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
             Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
             Shown::Thing(..) | Shown::Extra(_) | Shown::Given(..) => true,
-            Shown::Token | Shown::Script => true,
+            Shown::Token | Shown::Probe(_) => true,
         };
         for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
@@ -313,8 +269,8 @@ impl Detection {
                         format!("`_meta.{EXTRAS}` in the answer to `initialize`"),
                     ));
                 }
-                // A conversation of its own: see `SCRIPTED`.
-                Shown::Script => {}
+                // A conversation of its own: see `probes`.
+                Shown::Probe(_) => {}
                 Shown::Methods(methods, params) => {
                     let id = HANDSHAKE + 1 + number as u64;
                     self.asked.push((id, row));
@@ -465,12 +421,6 @@ mod tests {
         }
         let silent = missing(&result, None, None);
         assert!(!silent.iter().any(|name| name == "terminals"), "{silent:?}");
-    }
-
-    #[test]
-    fn the_probe_for_scripts_loads() {
-        let entry = script_probe().expect("the harness's own scenario loads");
-        assert_eq!(entry.scenario.steps.len(), 3);
     }
 
     #[test]

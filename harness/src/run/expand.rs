@@ -15,7 +15,7 @@ use crate::wire::channel::ROOT;
 
 use super::agent_steps;
 use super::case::Case;
-use super::task::{Act, Entry, Filter, Keep, Mode, PeerId, RawFrame, Settle, Task, Want};
+use super::task::{Act, Entry, Filter, Keep, Mode, PeerId, RawFrame, Settle, Side, Task, Want};
 
 /// The tasks of one step.
 pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
@@ -132,6 +132,7 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
             peer: peer(case, step, "at"),
             id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
             want: if step.flag("none") { None } else { Some(want(step)) },
+            keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
         }],
         Verb::Drop => peers(case, step, "by")
             .into_iter()
@@ -145,12 +146,24 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Restart => vec![Act::Restart],
         Verb::Rest => {
             let act = Act::Rest;
-            return vec![Task { step: Some(index), within: step.duration("for"), act }];
+            let within = step.duration("for");
+            return vec![Task { step: Some(index), within, act, prepares: false }];
         }
         // The loader has put the fragment's steps in its place.
         Verb::Include => Vec::new(),
     };
-    acts.into_iter().map(|act| Task { step: Some(index), within, act }).collect()
+    let task = |act| Task { step: Some(index), within, prepares: prepares(step.verb, &act), act };
+    acts.into_iter().map(task).collect()
+}
+
+/// Whether an act of a step is not the one that the step is about.
+fn prepares(verb: Verb, act: &Act) -> bool {
+    match (verb, act) {
+        (Verb::Snapshot, Act::Request { method, .. }) => method != "subscribe",
+        (Verb::Initialize, Act::Request { method, .. }) => method == "authenticate",
+        (Verb::Snapshot | Verb::Reconnect, Act::Connect(_) | Act::Hang { .. }) => true,
+        _ => false,
+    }
 }
 
 fn come(step: &Step, peer: PeerId) -> Act {
@@ -233,6 +246,10 @@ fn filter(step: &Step) -> Filter {
         channel: None,
         params: step.pattern("where").cloned(),
         exact: step.flag("exact"),
+        beside: [(Side::Before, "before"), (Side::After, "after")]
+            .into_iter()
+            .find_map(|(side, member)| Some((side, step.text(member)?.to_owned()))),
+        order: None,
     }
 }
 

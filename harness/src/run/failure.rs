@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::scenario::bind::Bindings;
 use crate::scenario::pattern::{Mismatch, Pattern};
 use crate::scenario::source::Span;
+use crate::scenario::verbs::Verb;
 
 use super::case::{Case, Progress, Wait};
 use super::task::{Entry, PeerId, Settle, Want};
@@ -22,11 +23,26 @@ pub struct Failure {
     pub second: Option<(Span, String)>,
     /// The lines of the transcript that show it.
     pub lines: Vec<u64>,
-    /// The requirement that the step alone proves, where it names one.
-    pub rule: Option<String>,
-    /// Whether it was a step that only prepares: then nothing was tested.
-    pub setup: bool,
+    /// The step's place in the scenario, where it was one.
+    pub step: Option<usize>,
+    /// In which way it failed.
+    pub kind: FailureKind,
 }
+
+/// In which way a step failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FailureKind {
+    /// What was waited for came and looks different: the scenario can go on.
+    Content,
+    /// It did not come, or the opposite of it did.
+    Outcome,
+    /// The step could not be taken, which says nothing about what it tests.
+    Trouble,
+}
+
+/// Steps that wait and send nothing themselves.
+const ONLY_WAITS: &[Verb] =
+    &[Verb::Expect, Verb::Next, Verb::Never, Verb::Mirror, Verb::Asked, Verb::Disk, Verb::Called];
 
 impl Case {
     /// What it means that the time of a wait is over.
@@ -80,7 +96,12 @@ impl Case {
             return Progress::Failed(self.mismatch(step, &name, "closest message", line, &miss));
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
-        let mut failure = self.failure_at(step, message);
+        let kind = match wait {
+            // Whether an answer came can only be said once the `ping` behind it was answered.
+            Wait::NoAnswer { .. } => FailureKind::Trouble,
+            _ => FailureKind::Outcome,
+        };
+        let mut failure = self.failure_of(step, kind, message);
         failure.label = "nothing came for this".to_owned();
         if self.last_line > 0 {
             failure.lines.push(self.last_line);
@@ -95,18 +116,12 @@ impl Case {
             .unwrap_or(self.setup.limit)
     }
 
-    /// An expectation was put to the test and held.
-    pub(super) fn observed(&mut self, step: Option<usize>) {
-        let asserts = step
-            .and_then(|step| self.setup.scenario.steps.get(step))
-            .is_some_and(|step| step.asserts());
-        self.observations += u64::from(asserts);
-    }
-
     /// Every watch that a barrier ends has held.
     pub(super) fn watches_held(&mut self) {
-        self.observations += self.watches.len() as u64;
-        self.watches.clear();
+        self.prepares = false;
+        for watch in std::mem::take(&mut self.watches) {
+            self.observed(watch.step);
+        }
     }
 
     pub(super) fn bind(&mut self, pattern: &Pattern, bound: Bindings) {
@@ -139,22 +154,38 @@ impl Case {
             "client `{}`: expected {wanted}, the connection ended: {reason}",
             self.name(peer)
         );
-        let mut failure = self.failure_at(step, message);
+        let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
+            // A host may close a connection that it no longer wants. That says something about what was
+            // just sent on it, and nothing about a message that a client only waits for.
+            Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
+            _ => FailureKind::Outcome,
+        };
+        let mut failure = self.failure_of(step, kind, message);
         failure.label = "the connection ended here".to_owned();
         failure.lines.push(line);
         Progress::Failed(failure)
     }
 
+    /// A step that did not come out as it should have.
     pub(super) fn failure_at(&self, step: Option<usize>, message: String) -> Box<Failure> {
-        let step = step.and_then(|step| self.setup.scenario.steps.get(step));
+        self.failure_of(step, FailureKind::Outcome, message)
+    }
+
+    pub(super) fn failure_of(
+        &self,
+        at: Option<usize>,
+        kind: FailureKind,
+        message: String,
+    ) -> Box<Failure> {
+        let step = at.and_then(|step| self.setup.scenario.steps.get(step));
         Box::new(Failure {
             span: step.map_or(self.setup.scenario.span, |step| step.span),
             message,
             label: "this step".to_owned(),
             second: None,
             lines: Vec::new(),
-            rule: step.and_then(|step| step.text("rule")).map(str::to_owned),
-            setup: !step.is_some_and(|step| step.asserts()),
+            step: at,
+            kind,
         })
     }
 
@@ -172,7 +203,7 @@ impl Case {
             "client `{name}`: {what}{place}: expected {}, found {}",
             miss.expected, miss.found
         );
-        let mut failure = self.failure_at(step, message);
+        let mut failure = self.failure_of(step, FailureKind::Content, message);
         failure.span = miss.span;
         failure.label = format!("found {}", miss.found);
         failure.second = self

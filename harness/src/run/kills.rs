@@ -7,7 +7,8 @@
 //! 2. each fault has one row, and everything that the row names trips;
 //! 3. each check and each scenario is named by a row, and trips there: nothing is there that
 //!    cannot fail;
-//! 4. at least [`PURE_PERCENT`] of the faults trip only what their row names.
+//! 4. at least [`PURE_PERCENT`] of the faults break only what their row names; scenarios that they keep
+//!    from being tested do not count.
 //!
 //! Rows are exact for the newest version. In a version that may lack a part of the suite, a fault about that part is
 //! [`Outcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
@@ -124,7 +125,7 @@ fn bare(name: &str) -> &str {
     name.strip_prefix(UNTESTED).unwrap_or(name)
 }
 
-/// Ids of checks, each with the reason why no fault can trip it.
+/// Ids of checks and scenarios, each with the reason why no fault trips it.
 pub type Exempt = &'static [(&'static str, &'static str)];
 
 /// Names for each fault.
@@ -287,9 +288,11 @@ impl<F: Planted> Outcome<F> {
         !self.named.is_empty() && self.missed.is_empty() && !self.foreign
     }
 
-    /// Whether nothing tripped but what the row names.
+    /// Whether nothing was reported broken but what the row names. A scenario that could not be tested
+    /// accuses nobody, so it does not count here.
     pub fn is_pure(&self) -> bool {
-        self.is_caught() && self.collateral.is_empty()
+        let accused = self.collateral.iter().any(|name| !name.starts_with(UNTESTED));
+        self.is_caught() && !accused
     }
 }
 
@@ -434,7 +437,9 @@ impl<F: Planted> Matrix<F> {
 
     /// Scenarios that nothing killed.
     pub fn scenarios_alive(&self) -> Vec<&str> {
-        self.scenarios.iter().map(String::as_str).filter(|id| !self.is_killed(id)).collect()
+        let exempt = |id: &&str| self.table.exempt.iter().any(|(name, _)| name == id);
+        let scenarios = self.scenarios.iter().map(String::as_str);
+        scenarios.filter(|id| !self.is_killed(id)).filter(|id| !exempt(id)).collect()
     }
 
     /// Names in rows that are neither a check nor a scenario of the suite, each with its fault.

@@ -23,9 +23,11 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
         4 => pick(&mut value, roll, &mut remove),
         _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
     }
-    // With a null id its answer could not be told from what answers a frame that cannot be read.
-    if value.get("id").is_some_and(Value::is_null) {
-        value["id"] = whole["id"].clone();
+    // With the id of another frame, or a null one, it could not be told which of them an answer is for.
+    let others =
+        |id: &Value| (id.is_null() || id.is_number() || id.is_string()) && *id != whole["id"];
+    if value.get("id").is_some_and(others) {
+        value["id"] = json!([whole["id"].clone()]);
     }
     Frame::json(&value)
 }

@@ -18,6 +18,7 @@ pub mod agents;
 mod approve;
 pub mod barrier;
 pub mod case;
+pub mod claims;
 pub mod cleanup;
 pub mod detect;
 #[cfg(feature = "cli")]
@@ -37,6 +38,7 @@ pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]
 pub mod probe;
+pub mod probes;
 pub mod profile;
 mod serve;
 pub mod side;
@@ -44,4 +46,5 @@ pub mod sim;
 pub mod suite;
 pub mod task;
 pub mod wait;
+mod watch;
 pub mod words;

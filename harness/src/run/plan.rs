@@ -243,7 +243,8 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         let subject = abilities.version.standard.subject();
         return Some(format!("the {subject} does not offer `{capability}`: {how}"));
     }
-    if restarts(scenario) && !abilities.restarts {
+    let restarts = scenario.steps.iter().any(|step| step.verb == Verb::Restart);
+    if restarts && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
     scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
@@ -275,9 +276,9 @@ fn needs(scenario: &Scenario, capability: &str, agent: Mode) -> bool {
         || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
-/// Whether a scenario restarts the host.
-pub fn restarts(scenario: &Scenario) -> bool {
-    scenario.steps.iter().any(|step| step.verb == Verb::Restart)
+/// Whether no other scenario may use the host while this one is played: it says so, or restarts the host.
+pub fn plays_alone(scenario: &Scenario) -> bool {
+    scenario.alone || scenario.steps.iter().any(|step| step.verb == Verb::Restart)
 }
 
 /// The scripts that a scenario gives the agent.

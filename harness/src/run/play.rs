@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::ledger::Ledger;
 use crate::oracle::{Options, Oracle};
-use crate::scenario::parse::Step;
+use crate::scenario::parse::{Scenario, Step};
 use crate::transcript::{Below, ConnId, Entry, Event, Handshake, Seen, Side};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
+use crate::wire::version::Version;
 
 use super::case::{Case, Output, Setup};
+use super::claims::ClaimOutcome;
 use super::failure::Failure;
 
 /// Keeps the transcript, wherever that is.
@@ -49,13 +50,17 @@ pub struct Verdict {
     pub status: Status,
     /// Why, in one line; empty for a pass.
     pub reason: String,
-    /// What was not met.
+    /// What decided the status: the heaviest claim that failed, or the premise that did.
     pub failure: Option<Failure>,
-    /// The requirement it is about: the one its failing step names, or the heaviest it exercises.
+    /// The heaviest requirement that is broken; empty where none is.
     pub rule: String,
-    /// The weight of that rule.
+    /// The weight of that rule, or of the heaviest one that the scenario tests where none is broken.
     pub weight: Weight,
-    /// How many of its expectations were put to the test and held.
+    /// What came of each step that tests a requirement, in the order of the steps.
+    pub claims: Vec<JudgedClaim>,
+    /// What the host accepted, as [`Case::accepted`] has it.
+    pub accepted: Vec<String>,
+    /// How many of its claims were put to the test and held.
     pub observations: u64,
     /// What there is to say besides.
     pub notes: Vec<String>,
@@ -65,6 +70,49 @@ pub struct Verdict {
     pub shook_hands: bool,
     /// How long it took, in the case's own time.
     pub took: Duration,
+}
+
+/// A claim and its status.
+#[derive(Clone, Debug)]
+pub struct JudgedClaim {
+    /// What came of it.
+    pub outcome: ClaimOutcome,
+    /// What that comes to: the heaviest of its requirements decides where it failed.
+    pub status: Status,
+    /// The heaviest of its requirements.
+    pub rule: String,
+    /// The weight of that requirement.
+    pub weight: Weight,
+}
+
+impl JudgedClaim {
+    fn of(outcome: ClaimOutcome, scenario: &Scenario, version: Version) -> JudgedClaim {
+        let weight_of = |id: &String| scenario.weight(version, id);
+        let rule = outcome.rules.iter().rev().max_by_key(|id| weight_of(id)).cloned();
+        let rule = rule.unwrap_or_default();
+        let weight = weight_of(&rule);
+        let status = match (&outcome.failure, outcome.untested.is_empty()) {
+            (Some(_), _) => weight.broken(),
+            (None, false) => Status::Untested,
+            (None, true) => Status::Pass,
+        };
+        JudgedClaim { outcome, status, rule, weight }
+    }
+
+    /// How much it decides about the status of its scenario. A heavy requirement that could not be tested
+    /// weighs more than a light one that is broken, since the run is not complete without it; what could not
+    /// be tested because a claim before it failed follows that one.
+    fn rank(&self) -> (u8, Weight) {
+        let rank = match self.status {
+            Status::Fail => 5,
+            Status::Untested if self.weight >= Weight::Essential && !self.outcome.follows => 4,
+            Status::Warn => 3,
+            Status::Note => 2,
+            Status::Untested => 1,
+            _ => 0,
+        };
+        (rank, self.weight)
+    }
 }
 
 /// A scenario being played and judged.
@@ -260,43 +308,73 @@ impl Play {
     /// Judges what was played.
     pub fn finish(self) -> Verdict {
         let shook_hands = self.case.shook_hands();
-        let scenario = Arc::clone(&self.case.setup().scenario);
-        let failure = self.case.failure().cloned();
-        let named = failure.as_ref().and_then(|failure| failure.rule.as_ref());
-        let weight_of = |id: &String| Ledger::weight(self.case.setup().version, id);
-        let heaviest = || scenario.proves.iter().rev().max_by_key(|id| weight_of(id));
-        let rule = named.or_else(heaviest).cloned().unwrap_or_default();
-        let weight = weight_of(&rule);
-        let (status, reason) = match &failure {
-            Some(failure) if failure.setup || !shook_hands => {
-                (Status::Untested, failure.message.clone())
-            }
-            Some(failure) => match &self.unplayable {
-                Some(why) => {
-                    let reason = format!("the script could not be played, {why}");
-                    (Status::Untested, reason)
-                }
-                None => (weight.broken(), failure.message.clone()),
-            },
-            None if self.case.was_interrupted() => (Status::Error, "interrupted".to_owned()),
-            None if !shook_hands => (Status::Untested, "no handshake succeeded".to_owned()),
-            None if self.case.observations() == 0 => {
-                (Status::Untested, "nothing was observed".to_owned())
-            }
-            None => (Status::Pass, String::new()),
+        let Setup { version, scenario, .. } = self.case.setup();
+        let version = *version;
+        let excuse = match &self.unplayable {
+            _ if !shook_hands => Some("no handshake succeeded".to_owned()),
+            Some(why) => Some(format!("the script could not be played, {why}")),
+            None => None,
         };
-        Verdict {
-            status,
-            reason,
-            failure,
-            rule,
-            weight,
+        let judged = self.case.claims().into_iter().map(|mut outcome| {
+            if let Some(excuse) = excuse.as_ref().filter(|_| outcome.failure.is_some()) {
+                outcome.failure = None;
+                outcome.untested.clone_from(excuse);
+            }
+            JudgedClaim::of(outcome, scenario, version)
+        });
+        let claims: Vec<JudgedClaim> = judged.collect();
+        // Of several, the first.
+        let worst = claims.iter().rev().max_by_key(|claim| claim.rank());
+        let heaviest = claims.iter().map(|claim| claim.weight).max().unwrap_or(Weight::Note);
+        let mut verdict = Verdict {
+            status: Status::Pass,
+            reason: String::new(),
+            failure: None,
+            rule: String::new(),
+            weight: heaviest,
+            accepted: self.case.accepted().map(str::to_owned).collect(),
             observations: self.case.observations(),
             notes: self.case.notes().to_vec(),
-            checks: self.oracle.finish(),
+            checks: Vec::new(),
             shook_hands,
             took: self.now.saturating_sub(self.began),
+            claims: Vec::new(),
+        };
+        match worst {
+            Some(claim) if claim.outcome.failure.is_some() => {
+                let failure = claim.outcome.failure.clone();
+                verdict.reason =
+                    failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default();
+                (verdict.status, verdict.failure) = (claim.status, failure);
+                (verdict.rule, verdict.weight) = (claim.rule.clone(), claim.weight);
+            }
+            _ if self.case.was_interrupted() => {
+                (verdict.status, verdict.reason) = (Status::Error, "interrupted".to_owned());
+            }
+            _ if !shook_hands => {
+                let failure = self.case.failure();
+                verdict.status = Status::Untested;
+                verdict.reason = failure
+                    .map_or("no handshake succeeded", |failure| failure.message.as_str())
+                    .to_owned();
+                verdict.failure = failure.cloned();
+            }
+            Some(claim) if claim.status == Status::Untested => {
+                (verdict.status, verdict.reason) = (claim.status, claim.outcome.untested.clone());
+                verdict.failure = self.case.failure().cloned();
+            }
+            // Without a claim nothing is known, whatever became of the premises.
+            None => {
+                let failure = self.case.failure();
+                verdict.status = Status::Untested;
+                verdict.reason = failure
+                    .map_or("nothing was observed", |failure| failure.message.as_str())
+                    .to_owned();
+                verdict.failure = failure.cloned();
+            }
+            Some(_) => {}
         }
+        Verdict { claims, checks: self.oracle.finish(), ..verdict }
     }
 
     /// Takes the time of an input. What was due before it happens first and at its own time, so

@@ -91,7 +91,7 @@ impl Case {
 
     /// The agent asks its client.
     pub(super) fn serve(&mut self, id: PeerId, line: u64, seen: &Arc<Seen>, message: &Message) {
-        self.watched(id, line, message);
+        self.hold_against_watches(id, line, message);
         let (asked, method) =
             (message.id().cloned().unwrap_or_default(), message.method().unwrap_or_default());
         let Some(peer) = self.peers.get_mut(id) else { return };
@@ -346,6 +346,6 @@ impl Case {
             while self.permit(id, Permit::Cancelled).is_some() {}
         }
         let within = Some(FAREWELL);
-        acts.into_iter().map(|act| Task { step: None, within, act }).collect()
+        acts.into_iter().map(|act| Task { step: None, within, act, prepares: false }).collect()
     }
 }

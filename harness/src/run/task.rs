@@ -82,6 +82,48 @@ pub struct Filter {
     pub params: Option<Pattern>,
     /// Whether objects may have other members.
     pub exact: bool,
+    /// The name of a response, and on which side of it the message has to stand.
+    pub beside: Option<(Side, String)>,
+    /// The same with the line of the response, once the wait begins.
+    pub order: Option<Order>,
+}
+
+/// On which side of a response a message has to stand in a client's transcript.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    /// Before it.
+    Before,
+    /// After it.
+    After,
+}
+
+/// Where a message has to stand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Order {
+    /// On which side.
+    pub side: Side,
+    /// The line of the response.
+    pub response: u64,
+}
+
+/// Why a message stands in the wrong place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Misplaced {
+    /// It came before the response on this side of which it must not be.
+    TooEarly,
+    /// It came after the response, which stands on this line.
+    TooLate(u64),
+}
+
+impl Order {
+    /// What is wrong with a message on a line, if anything is.
+    pub fn broken_by(self, line: u64) -> Option<Misplaced> {
+        match self.side {
+            Side::Before if line > self.response => Some(Misplaced::TooLate(self.response)),
+            Side::After if line < self.response => Some(Misplaced::TooEarly),
+            Side::Before | Side::After => None,
+        }
+    }
 }
 
 impl Filter {
@@ -95,6 +137,11 @@ impl Filter {
             (None, None) => true,
         };
         method && self.channel.as_ref().is_none_or(|channel| params["channel"] == *channel)
+    }
+
+    /// Whether it says neither a type nor a method.
+    pub fn is_of_any_kind(&self) -> bool {
+        self.action.is_none() && self.method.is_none()
     }
 
     /// Whether what it matches depends on numbers that grow while it waits (`${A.seq}`).
@@ -137,6 +184,9 @@ pub struct Task {
     pub within: Option<Duration>,
     /// The act.
     pub act: Act,
+    /// Whether the act only makes the step's own possible, such as the handshake of an observer: what goes
+    /// wrong with it says nothing about what the step tests.
+    pub prepares: bool,
 }
 
 /// Requests that may start or end a process on the host, which takes longer than an answer does.
@@ -327,6 +377,8 @@ pub enum Act {
         id: Pattern,
         /// What it has to be; `None`: that there is none.
         want: Option<Want>,
+        /// What becomes of the result.
+        keep: Keep,
     },
     /// Waits for a request of the host.
     Asked {

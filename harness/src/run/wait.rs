@@ -9,7 +9,8 @@ use crate::transcript::Seen;
 use crate::wire::message::{Kind, Message};
 
 use super::case::{Case, Progress, Wait, params};
-use super::task::{Entry, Filter, Keep, Mode, PeerId, Settle, Want};
+use super::failure::FailureKind;
+use super::task::{Entry, Filter, Keep, Misplaced, Mode, PeerId, Settle, Want};
 
 impl Case {
     pub(super) fn check(&mut self, step: Option<usize>, wait: Wait) -> Progress {
@@ -43,18 +44,18 @@ impl Case {
                 self.check_default_chat(step, peer, session, bind)
             }
             Wait::Barrier(barrier) => self.check_barrier(step, barrier),
-            Wait::Answer { peer, id, want } => {
+            Wait::Answer { peer, id, want, keep } => {
                 let found = self.find_answer(peer, &id);
                 match (found, self.ended(peer)) {
                     (Some((line, seen)), _) => {
-                        self.answered(step, peer, line, &seen, &want, false, &Keep::default())
+                        self.answered(step, peer, line, &seen, &want, false, &keep)
                     }
                     (None, Some(_)) if matches!(want, Want::Closed | Want::Refused(_)) => {
                         self.observed(step);
                         Progress::Done
                     }
                     (None, Some(end)) => self.closed_instead(step, peer, end, &want),
-                    (None, None) => Progress::Wait(Wait::Answer { peer, id, want }),
+                    (None, None) => Progress::Wait(Wait::Answer { peer, id, want, keep }),
                 }
             }
             Wait::Asked { peer, method, id, params } => {
@@ -186,6 +187,7 @@ impl Case {
             return Progress::Done;
         }
         match self.ended(peer) {
+            // Who closes the connection instead has not passed the message over.
             Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
             None => Progress::Wait(Wait::NoAnswer { peer, id, ping }),
         }
@@ -205,6 +207,9 @@ impl Case {
         let Some(message) = seen.message() else {
             return Progress::Done;
         };
+        if let Some(name) = &keep.bind {
+            self.log.responded(peer, name, line);
+        }
         let name = self.name(peer);
         let (pattern, value, what) = match (want, message.kind()) {
             (Want::Anything, _) => return Progress::Done,
@@ -213,7 +218,14 @@ impl Case {
             }
             (Want::State(pattern), Kind::Success) => {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
-                (Some(pattern), snapshot.and_then(|snapshot| snapshot.get("state")), "state")
+                let state = snapshot.and_then(|snapshot| snapshot.get("state"));
+                if state.is_none() {
+                    let wrong = format!("client `{name}`: expected a snapshot, found none");
+                    let mut failure = self.failure_at(step, wrong);
+                    failure.lines.push(line);
+                    return Progress::Failed(failure);
+                }
+                (Some(pattern), state, "state")
             }
             (
                 Want::Error(pattern) | Want::Either(_, pattern) | Want::Refused(pattern),
@@ -251,6 +263,8 @@ impl Case {
             match pattern.matches(value, &self.bindings, exact) {
                 Ok(bound) => self.bind(pattern, bound),
                 Err(miss) => {
+                    // Whatever it looks like, it came: later steps may still use it.
+                    self.keep(keep, want, value);
                     return Progress::Failed(self.mismatch(step, &name, what, line, &miss));
                 }
             }
@@ -420,10 +434,25 @@ impl Case {
                 continue;
             }
             match pattern.matches(Some(message.params()), &self.bindings, filter.exact) {
-                Ok(bound) => {
-                    found = Some((place, bound));
-                    break;
-                }
+                Ok(bound) => match filter.order.and_then(|order| order.broken_by(item.line)) {
+                    None => {
+                        found = Some((place, bound));
+                        break;
+                    }
+                    // It may still come again, after the response.
+                    Some(Misplaced::TooEarly) => {}
+                    Some(Misplaced::TooLate(response)) => {
+                        let (line, name, what) = (item.line, self.name(id), filter.what());
+                        let message = format!(
+                            "client `{name}`: expected {what} before the response, it came after it"
+                        );
+                        let mut failure = self.failure_of(step, FailureKind::Content, message);
+                        failure.span = filter.span;
+                        failure.label = "this came after the response".to_owned();
+                        failure.lines.extend([response, line]);
+                        return Progress::Failed(failure);
+                    }
+                },
                 Err(miss) if mode == Mode::Next => {
                     let (line, name) = (item.line, self.name(id));
                     return Progress::Failed(self.mismatch(
@@ -434,6 +463,8 @@ impl Case {
                         &miss,
                     ));
                 }
+                // Of messages of any kind, none is close.
+                Err(_) if filter.is_of_any_kind() => {}
                 Err(miss) => near = Some((item.line, miss)),
             }
         }

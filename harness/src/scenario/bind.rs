@@ -139,6 +139,11 @@ impl Template {
         Template { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
     }
 
+    /// Whether it is nothing but what a name is bound to, which may be of any type.
+    pub fn is_of_unknown_type(&self) -> bool {
+        matches!(&*self.shape, Shape::Text(parts) if matches!(&parts[..], [Piece::Use(_)]))
+    }
+
     /// The value, where it has no hole.
     pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {

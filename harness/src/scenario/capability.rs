@@ -40,8 +40,8 @@ pub enum Shown {
     /// Something in the answer to `initialize`, the root channel among its snapshots, that has members of its
     /// own, which a scenario can use: `${protectedAgent.provider}`.
     Thing(&'static [&'static str], fn(&Value) -> Option<Value>),
-    /// Nobody declares it: a turn that a script fails on purpose fails as the script says.
-    Script,
+    /// Nobody declares it: a small conversation shows it, by what this says. See `run::probes`.
+    Probe(&'static str),
     /// Nobody declares it: the run was given it, by an option that is named, with members that a scenario can use.
     Given(&'static [&'static str], &'static str),
     /// Nobody declares it: the run was given a token for the resource of the protected agent.
@@ -95,7 +95,7 @@ impl fmt::Display for Shown {
                 f,
                 "`--authenticate` names a token for `${{{PROTECTED}.resource}}`; bound to `${{{TOKEN}}}`"
             ),
-            Shown::Script => write!(f, "a turn that a script fails on purpose fails as it says"),
+            Shown::Probe(what) => f.write_str(what),
         }
     }
 }
@@ -204,6 +204,13 @@ pub const CAPABILITIES: &[Capability] = &[
         ),
     },
     Capability {
+        name: "chatMoves",
+        shown: Shown::Methods(
+            &["moveChat"],
+            || json!({"channel": (format!("ahp-session:/{NOBODYS}")), "chat": (format!("ahp-chat:/{NOBODYS}"))}),
+        ),
+    },
+    Capability {
         name: "sessionConfig",
         shown: Shown::Methods(
             &["resolveSessionConfig", "sessionConfigCompletions"],
@@ -217,7 +224,20 @@ pub const CAPABILITIES: &[Capability] = &[
             || json!({"channel": (format!("ahp-changeset:/{NOBODYS}")), "operationId": NOBODYS}),
         ),
     },
-    Capability { name: SCRIPTS, shown: Shown::Script },
+    Capability {
+        name: SCRIPTS,
+        shown: Shown::Probe("a turn that a script fails on purpose fails as the script says"),
+    },
+    Capability {
+        name: "annotations",
+        shown: Shown::Probe("the state of a new session names a channel of annotations"),
+    },
+    Capability {
+        name: "customizations",
+        shown: Shown::Probe(
+            "a plugin that a client publishes appears in the session's customizations",
+        ),
+    },
     Capability {
         name: "telemetry.logs",
         shown: Shown::Thing(&["uri"], |result| signal(result, "logs")),

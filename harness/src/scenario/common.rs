@@ -4,17 +4,35 @@
 
 use super::forms::{Field, Form, field, needed, wanted};
 
-pub(super) const RULE: Field =
-    field("rule", Form::Text, "the requirement that this step alone proves");
+pub(super) const PROVES: Field = field(
+    "proves",
+    Form::Texts,
+    "the requirements that this step tests, which are reported broken where it fails; a step without any is a premise: where it fails, what follows is untested and nobody is blamed",
+);
+pub(super) const INDEPENDENT: Field = field(
+    "independent",
+    Form::Flag,
+    "the steps after it do not depend on it: they are played even where it fails",
+);
+pub(super) const BEFORE: Field = field(
+    "before",
+    Form::Text,
+    "the name of a response, as bound by `as`: the message has to stand before it in the client's transcript",
+);
+pub(super) const AFTER: Field = field(
+    "after",
+    Form::Text,
+    "the name of a response, as bound by `as`: the message has to stand after it in the client's transcript",
+);
+pub(super) const DEVIATES: Field = field(
+    "deviates",
+    Form::Texts,
+    "where the message is malformed on purpose, such as `action.turnId` or `params.channel`, as `ahp-harness check` names it",
+);
 pub(super) const SPEC: Field = field(
     "spec",
     Form::Text,
     "the versions at which the step is taken, such as `>=0.5.1`; it is left out at others",
-);
-pub(super) const SETUP: Field = field(
-    "setup",
-    Form::Flag,
-    "it only prepares: where it goes wrong the scenario is untested, not failed",
 );
 pub(super) const WITHIN: Field =
     field("within", Form::Duration, "how long to wait, instead of the run's limit");

@@ -1,6 +1,7 @@
 //! Files in, scenarios and mistakes out; fragments are read where they are included.
 
 use super::node::{self, Node};
+use super::own::{self, OwnRequirement};
 use super::parse::{Includes, Parsed, Scenario, scenario};
 use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
 use crate::wire::json::Value;
@@ -31,7 +32,7 @@ pub struct Loaded {
 pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
     let source = Source::new(path, text);
     let (root, mut errors) = node::read(&source, 0);
-    let mut loader = Loader { files, sources: vec![source], open: vec![0] };
+    let mut loader = Loader { files, sources: vec![source], open: vec![0], own: None };
     let parsed = root.and_then(|root| scenario(&root, &mut loader, &mut errors));
     let sources = loader.sources;
     let (scenario, fragment) = match parsed {
@@ -51,7 +52,7 @@ pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
 pub fn tree(root: &Value) -> (Option<Scenario>, Vec<ScenarioError>) {
     let mut errors = Vec::new();
     let files = Nowhere;
-    let mut loader = Loader { files: &files, sources: Vec::new(), open: Vec::new() };
+    let mut loader = Loader { files: &files, sources: Vec::new(), open: Vec::new(), own: None };
     match scenario(&Node::from(root), &mut loader, &mut errors) {
         Some(Parsed::Scenario(scenario)) => (Some(*scenario), errors),
         _ => (None, errors),
@@ -85,6 +86,29 @@ struct Loader<'a> {
     sources: Vec<Source>,
     /// The file being read, innermost last, as indices into `sources`.
     open: Vec<usize>,
+    /// The author's own requirements, once somebody has asked for them.
+    own: Option<Vec<OwnRequirement>>,
+}
+
+/// Where the author's own requirements may stand, seen from a scenario: in its folder, or in the one that
+/// its area's folder is in.
+const OWN: [&str; 2] = ["", "../"];
+
+impl Loader<'_> {
+    fn read_own(&mut self, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
+        let from = self.sources.first().map(|source| source.name.clone()).unwrap_or_default();
+        let mut found = Vec::new();
+        for folder in OWN {
+            let path = joined(&from, &format!("{folder}{}", own::FILE));
+            let Ok(text) = self.files.read(&path) else { continue };
+            let source = Source::new(path, text);
+            let (root, mistakes) = node::read(&source, self.sources.len() as u32);
+            self.sources.push(source);
+            errors.extend(mistakes);
+            found.extend(root.map(|root| own::requirements(&root, errors)).unwrap_or_default());
+        }
+        found
+    }
 }
 
 impl Includes for Loader<'_> {
@@ -124,6 +148,13 @@ impl Includes for Loader<'_> {
     fn leave(&mut self) {
         self.open.pop();
     }
+
+    fn own(&mut self, errors: &mut Vec<ScenarioError>) -> &[OwnRequirement] {
+        if self.own.is_none() {
+            self.own = Some(self.read_own(errors));
+        }
+        self.own.as_deref().unwrap_or_default()
+    }
 }
 
 /// A path named from a file: `../x` and `./x` are resolved, so that one file has one name.
@@ -159,11 +190,12 @@ mod tests {
         }
     }
 
-    const HEAD: &str = "scenario: a/b\ntitle: t\nproves: [envelope.serverseq.monotonic]\n";
+    const HEAD: &str = "scenario: a/b\ntitle: t\n";
+    const CLOSED: &str = "closed: { at: A, proves: envelope.serverseq.monotonic }";
 
     #[test]
     fn a_file_may_be_named_from_inside_its_folder() {
-        let text = format!("{HEAD}steps: [{{connect: A}}, {{closed: A}}]");
+        let text = format!("{HEAD}steps: [{{connect: A}}, {{{CLOSED}}}]");
         let misplaced = |path: &str| {
             let loaded = load(path, &text, &Folder(BTreeMap::new()));
             let kind = |error: &ScenarioError| {
@@ -195,7 +227,7 @@ mod tests {
 
     #[test]
     fn takes_fragments_in() {
-        let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - closed: A\n");
+        let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - {CLOSED}\n");
         assert_eq!(mistakes(&text), Vec::<String>::new());
     }
 
@@ -209,13 +241,16 @@ mod tests {
                 assert!(found.contains(wanted), "{with}: {wanted}\n{found}");
             }
         };
-        check("who: A, then: [{ closed: A }, { closed: A }]", &[]);
-        check("who: A, then: { closed: A }", &[]);
+        check(&format!("who: A, then: [{{ {CLOSED} }}, {{ {CLOSED} }}]"), &[]);
+        check(&format!("who: A, then: {{ {CLOSED} }}"), &[]);
         check("who: A, then: []", &["could not fail"]);
-        check("who: Z, then: { closed: A }", &["x/a/b.yaml:5:50 no client is called `Z`"]);
-        check("who: A, then: { closed: A }, when: now", &["has no `when`"]);
+        check(
+            &format!("who: Z, then: {{ {CLOSED} }}"),
+            &["x/a/b.yaml:4:50 no client is called `Z`"],
+        );
+        check(&format!("who: A, then: {{ {CLOSED} }}, when: now"), &["has no `when`"]);
         let missing = "x/given.yaml:2:24 `include` needs `with: { who: .. }`";
-        check("then: { closed: A }", &[missing, "no client is called `$given who`"]);
+        check(&format!("then: {{ {CLOSED} }}"), &[missing, "no client is called `$given who`"]);
     }
 
     #[test]
@@ -228,17 +263,17 @@ mod tests {
         );
         let found = mistakes(&text);
         let wanted = [
-            ":4:1 a scenario has no `colour`",
-            ":6:14 `x/none.yaml` could not be read",
-            ":8:5 a step has no `expectt`",
+            ":3:1 a scenario has no `colour`",
+            ":5:14 `x/none.yaml` could not be read",
+            ":7:5 a step has no `expectt`",
             "did you mean `expect`?",
-            ":9:19 no client is called `B`",
-            ":9:30 expected a duration with a unit, found `5`",
-            ":10:14 expected the name of one client",
-            ":11:5 `request` needs `method`",
+            ":8:19 no client is called `B`",
+            ":8:30 expected a duration with a unit, found `5`",
+            ":9:14 expected the name of one client",
+            ":10:5 `request` needs `method`",
             "`${s}` is not bound",
             "`$is` is no operator",
-            ":13:5 nothing ends this `never`",
+            ":12:5 nothing ends this `never`",
             "`never` has no `typ`",
             "`x/cycle.yaml` includes itself",
         ];
@@ -267,9 +302,25 @@ mod tests {
 
     #[test]
     fn refuses_what_could_not_fail() {
-        let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n"));
+        let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n  - closed: A\n"));
         assert!(found[0].contains("could not fail"), "{found:?}");
-        let found = mistakes("scenario: a/c\ntitle: t\nproves: [no.such]\nsteps: [{closed: A}]");
+        for step in
+            ["request: { by: A, method: ping }", "closed: A", "dispatch: { by: A, accept: {} }"]
+        {
+            let verb = step.split(':').next().unwrap_or_default();
+            let with = step.replace("A,", "A, proves: ping.response,");
+            let with = with.replace("closed: A", "closed: { at: A, proves: ping.response }");
+            let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n  - {with}\n"));
+            assert!(!found.iter().any(|line| line.contains("cannot prove")), "{verb}: {found:?}");
+        }
+        let dispatch = "dispatch: { by: A, channel: x, action: {}, proves: ping.response }";
+        let connect = "connect: { by: A, proves: ping.response }";
+        for step in [dispatch, connect] {
+            let found = mistakes(&format!("{HEAD}steps:\n  - {step}\n"));
+            assert!(found.iter().any(|line| line.contains("cannot prove")), "{found:?}");
+        }
+        let found =
+            mistakes("scenario: a/c\ntitle: t\nsteps: [{closed: {at: A, proves: no.such}}]");
         assert!(found.iter().any(|line| line.contains("no requirement is called")), "{found:?}");
         assert!(found.iter().any(|line| line.contains("its file says `x/a/b`")), "{found:?}");
     }

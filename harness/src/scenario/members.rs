@@ -8,7 +8,11 @@ use super::forms::{Field, Form, field, needed};
 pub const SCENARIO: &[Field] = &[
     needed("scenario", Form::Text, "its id, `<area>/<slug>`, the end of its path"),
     needed("title", Form::Text, "what it shows, in one sentence"),
-    needed("proves", Form::Texts, "the requirements it exercises"),
+    field(
+        "requirements",
+        Form::Values,
+        "requirements of your own that its steps test, each with `id`, `weight` and `text`; those of several scenarios stand in `requirements.yaml`",
+    ),
     field("spec", Form::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
     field("profile", Form::Text, "`core` or `agent`; `agent` where there is an agent script"),
     field("tags", Form::Texts, "words to select it by"),
@@ -30,6 +34,11 @@ pub const SCENARIO: &[Field] = &[
         "what the host or agent has to offer, or the run to bring, such as `automations` or `token`; others skip it (`ahp-harness explain needs`)",
     ),
     field("aggressive", Form::Flag, "it may harm the host; played only with `--aggressive`"),
+    field(
+        "alone",
+        Form::Flag,
+        "it needs the host to itself, because it looks at what all clients share, restarts the host or floods it; played last, one at a time",
+    ),
     field("within", Form::Duration, "how long each wait may take, instead of the run's limit"),
     needed("steps", Form::Steps, "what happens"),
 ];
@@ -42,3 +51,10 @@ pub const FRAGMENT: &[Field] = &[
 
 /// The settings that `host` may ask for.
 pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];
+
+/// Members that there were once, each with what took its place.
+pub const REPLACED: &[(&str, &str)] = &[
+    ("proves", "it is a member of steps: put it on each step that tests the requirement"),
+    ("rule", "it is called `proves`"),
+    ("setup", "remove it: a step without `proves` blames nobody"),
+];

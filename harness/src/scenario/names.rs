@@ -2,17 +2,74 @@
 //!
 //! Knows: steps. Never knows: what a name stands for.
 //!
-//! Start at [`check`].
+//! Start at [`check`] and [`occurrences`].
 
 use std::collections::HashSet;
 
 use super::bind::Piece;
 use super::capability;
-use super::parse::{Given, Scenario, WORK};
+use super::parse::{Given, Scenario, Step, WORK};
 use super::pattern::Name;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, list};
 use super::verbs::Verb;
 use crate::wire::version::Standard;
+
+/// How a name occurs in a step.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Occurrence<'a> {
+    /// It has to be bound already.
+    Used(&'a str),
+    /// The step binds it to something that it makes itself, such as a fresh id.
+    Made(&'a str),
+    /// A pattern asks for a fresh id, which is a mistake.
+    MadeInPattern(&'a str),
+    /// The step binds it to something that the host sends.
+    Found(&'a str),
+}
+
+/// Calls `visit` for each name of a step, in the order in which they are used and bound.
+pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
+    if step.count("times").is_some() {
+        visit(step.span, Occurrence::Made("count"));
+    }
+    let mut hole = |span: Span, piece: &Piece, pattern: bool| match piece {
+        Piece::Use(name) | Piece::Expand(name, _) => visit(span, Occurrence::Used(name)),
+        // A pattern is held against what came: there is nothing to mint an id for.
+        Piece::New(name) if pattern => visit(span, Occurrence::MadeInPattern(name)),
+        Piece::New(name) => visit(span, Occurrence::Made(name)),
+        Piece::Plain(_) | Piece::Long(_) | Piece::Now => {}
+    };
+    let mut found = Vec::new();
+    for (_, _, given) in &step.members {
+        match given {
+            Given::Template(template) => {
+                template.holes(&mut |span, piece| hole(span, piece, false));
+            }
+            Given::Pattern(pattern) => pattern.names(&mut |span, name| match name {
+                Name::Hole(piece) => hole(span, piece, true),
+                Name::Bound(name) => found.push((span, name.to_owned())),
+            }),
+            _ => {}
+        }
+    }
+    for member in ["before", "after"] {
+        if let Some(name) = step.text(member) {
+            visit(step.place(member), Occurrence::Used(name));
+        }
+    }
+    for (span, name) in &found {
+        visit(*span, Occurrence::Found(name));
+    }
+    if step.verb == Verb::Open {
+        visit(step.span, Occurrence::Made(step.text("session").unwrap_or("session")));
+        visit(step.span, Occurrence::Found(step.text("chat").unwrap_or("chat")));
+    }
+    if let Some(name) = step.text("as") {
+        // The number of an own request or dispatch is known before anything comes.
+        let own = matches!(step.verb, Verb::Dispatch | Verb::Prompt);
+        visit(step.span, if own { Occurrence::Made(name) } else { Occurrence::Found(name) });
+    }
+}
 
 /// Walks the steps in order and reports names that are used before they are bound.
 pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
@@ -25,54 +82,30 @@ pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
         bound.insert(WORK.to_owned());
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
-    let mut unbound = Vec::new();
-    let mut unminted = Vec::new();
     for step in &scenario.steps {
-        if step.count("times").is_some() {
-            bound.insert("count".to_owned());
-        }
-        let mut visit = |span: Span, name: Name<'_>| match name {
-            Name::Hole(Piece::Use(name) | Piece::Expand(name, _)) if !bound.contains(name) => {
-                unbound.push((span, name.clone(), bound.iter().cloned().collect::<Vec<_>>()));
+        // A name that a pattern binds can be used further on in the same pattern.
+        let mut in_step = HashSet::new();
+        occurrences(step, &mut |_, occurrence| {
+            if let Occurrence::Found(name) = occurrence {
+                in_step.insert(name.to_owned());
             }
-            Name::Hole(Piece::New(name)) => {
-                bound.insert(name.clone());
+        });
+        occurrences(step, &mut |span, occurrence| match occurrence {
+            Occurrence::Used(name) if !bound.contains(name) && !in_step.contains(name) => {
+                let mut names: Vec<_> = bound.iter().map(String::as_str).collect();
+                names.sort_unstable();
+                let bound = list(&names);
+                let kind = ScenarioErrorKind::Unbound { name: name.to_owned(), bound };
+                errors.push(ScenarioError { span, kind });
             }
-            Name::Bound(name) => {
+            Occurrence::Used(_) => {}
+            Occurrence::MadeInPattern(name) => {
+                let kind = ScenarioErrorKind::MintedInPattern { name: name.to_owned() };
+                errors.push(ScenarioError { span, kind });
+            }
+            Occurrence::Made(name) | Occurrence::Found(name) => {
                 bound.insert(name.to_owned());
             }
-            Name::Hole(_) => {}
-        };
-        for (_, _, given) in &step.members {
-            match given {
-                Given::Template(template) => {
-                    template.holes(&mut |span, piece| visit(span, Name::Hole(piece)));
-                }
-                // A pattern is held against what came: there is nothing to mint an id for.
-                Given::Pattern(pattern) => pattern.names(&mut |span, name| match name {
-                    Name::Hole(Piece::New(name)) => {
-                        unminted.push((span, name.clone()));
-                    }
-                    name => visit(span, name),
-                }),
-                _ => {}
-            }
-        }
-        if step.verb == Verb::Open {
-            bound.insert(step.text("session").unwrap_or("session").to_owned());
-            bound.insert(step.text("chat").unwrap_or("chat").to_owned());
-        }
-        if let Some(name) = step.text("as") {
-            bound.insert(name.to_owned());
-        }
-    }
-    for (span, name) in unminted {
-        errors.push(ScenarioError { span, kind: ScenarioErrorKind::MintedInPattern { name } });
-    }
-    for (span, name, bound) in unbound {
-        let mut names: Vec<_> = bound.iter().map(String::as_str).collect();
-        names.sort_unstable();
-        let kind = ScenarioErrorKind::Unbound { name, bound: list(&names) };
-        errors.push(ScenarioError { span, kind });
+        });
     }
 }

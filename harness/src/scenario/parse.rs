@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use crate::ledger::Ledger;
+use crate::verdict::Weight;
 use crate::wire::version::Version;
 
 use super::bind::Template;
 use super::capability::{self, ABILITIES, CAPABILITIES};
 use super::node::{Content, Member, Node};
+use super::own::{self, OwnRequirement};
 use super::pattern::Pattern;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
 pub use super::spec::SpecRange;
-use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, Verb};
+pub use super::step::{Given, Step};
+use super::verbs::{FRAGMENT, Field, Form, REPLACED, SCENARIO, SETTINGS, VERBS, Verb};
 use super::{given, names};
 
 /// What the folder is bound to that an agent works in.
@@ -24,8 +27,10 @@ pub struct Scenario {
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// The requirements it exercises; the first is the one its failure is named after.
+    /// The requirements that its steps test, each once, in the order of the steps.
     pub proves: Vec<String>,
+    /// Those of them that are the author's own.
+    pub own: Vec<OwnRequirement>,
     /// The versions it holds for.
     pub spec: SpecRange,
     /// The profile it belongs to.
@@ -44,6 +49,8 @@ pub struct Scenario {
     pub needs: Vec<String>,
     /// Whether it may harm the host.
     pub aggressive: bool,
+    /// Whether no other scenario may be played at the same time.
+    pub alone: bool,
     /// How long each wait may take, where it differs from the run's limit.
     pub within: Option<Duration>,
     /// What happens, includes played in.
@@ -52,128 +59,11 @@ pub struct Scenario {
     pub span: Span,
 }
 
-/// One step.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// What it does.
-    pub verb: Verb,
-    /// Where the verb stands.
-    pub span: Span,
-    /// Its members, in the order of the verb's row.
-    pub members: Vec<(&'static str, Span, Given)>,
-}
-
-/// The value of a step's member.
-#[derive(Clone, Debug)]
-pub enum Given {
-    /// Names of clients, or texts.
-    Names(Vec<String>),
-    /// A text, or a name to bind.
-    Text(String),
-    /// A flag.
-    Flag(bool),
-    /// A duration.
-    Duration(Duration),
-    /// A number of things.
-    Count(u64),
-    /// A value with holes.
-    Template(Template),
-    /// What a value has to look like.
-    Pattern(Pattern),
-}
-
-impl Step {
-    fn given(&self, name: &str) -> Option<&Given> {
-        self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
-    }
-
-    /// Where a member stands; the verb itself where it is not given.
-    pub fn place(&self, name: &str) -> Span {
-        self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
-    }
-
-    /// Whether the step is taken at a version.
-    pub fn holds_in(&self, version: Version) -> bool {
-        let range = self.text("spec").and_then(SpecRange::read);
-        range.is_none_or(|range| range.includes(version))
-    }
-
-    /// Takes a range of versions over, besides its own.
-    fn narrow(&mut self, range: &(&'static str, Span, Given)) {
-        let own = self.text("spec").map(str::to_owned);
-        self.members.retain(|(name, ..)| *name != "spec");
-        let (name, span, given) = range.clone();
-        let both = match (own, &given) {
-            (Some(own), Given::Text(outer)) => Given::Text(format!("{own} {outer}")),
-            _ => given,
-        };
-        self.members.push((name, span, both));
-    }
-
-    /// The clients of a member, or none.
-    pub fn clients(&self, name: &str) -> &[String] {
-        match self.given(name) {
-            Some(Given::Names(names)) => names,
-            _ => &[],
-        }
-    }
-
-    /// The text of a member.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        match self.given(name)? {
-            Given::Text(text) => Some(text),
-            Given::Names(names) => names.first().map(String::as_str),
-            _ => None,
-        }
-    }
-
-    /// Whether a flag is given and true.
-    pub fn flag(&self, name: &str) -> bool {
-        matches!(self.given(name), Some(Given::Flag(true)))
-    }
-
-    /// Whether a flag is given and false.
-    pub fn denies(&self, name: &str) -> bool {
-        matches!(self.given(name), Some(Given::Flag(false)))
-    }
-
-    /// The duration of a member.
-    pub fn duration(&self, name: &str) -> Option<Duration> {
-        match self.given(name)? {
-            Given::Duration(duration) => Some(*duration),
-            _ => None,
-        }
-    }
-
-    /// The number of a member.
-    pub fn count(&self, name: &str) -> Option<u64> {
-        match self.given(name)? {
-            Given::Count(count) => Some(*count),
-            _ => None,
-        }
-    }
-
-    /// The template of a member.
-    pub fn template(&self, name: &str) -> Option<&Template> {
-        match self.given(name)? {
-            Given::Template(template) => Some(template),
-            _ => None,
-        }
-    }
-
-    /// The pattern of a member.
-    pub fn pattern(&self, name: &str) -> Option<&Pattern> {
-        match self.given(name)? {
-            Given::Pattern(pattern) => Some(pattern),
-            _ => None,
-        }
-    }
-
-    /// Whether the step is an expectation that can fail.
-    pub fn asserts(&self) -> bool {
-        let row = self.verb.row();
-        let wants = |name: &str| row.fields.iter().any(|field| field.name == name && field.wants);
-        !self.flag("setup") && (row.asserts || self.members.iter().any(|(name, ..)| wants(name)))
+impl Scenario {
+    /// What a breach of one of its requirements weighs in a version.
+    pub fn weight(&self, version: Version, id: &str) -> Weight {
+        let own = self.own.iter().find(|own| own.id == id);
+        own.map_or_else(|| Ledger::weight(version, id), |own| own.weight)
     }
 }
 
@@ -184,13 +74,16 @@ pub trait Includes {
     fn enter(&mut self, path: &str, at: Span, errors: &mut Vec<ScenarioError>) -> Option<Node>;
     /// The file that included it is being read again.
     fn leave(&mut self);
+    /// The author's own requirements, from the file next to the scenario; none where there is no such
+    /// file. Mistakes in it are reported to `errors`, once.
+    fn own(&mut self, errors: &mut Vec<ScenarioError>) -> &[OwnRequirement];
 }
 
 /// What a file turned out to be.
 pub enum Parsed {
     /// A scenario.
     Scenario(Box<Scenario>),
-    /// A fragment, to be included.
+    /// What is no scenario by itself: a fragment, to be included, or requirements.
     Fragment,
 }
 
@@ -205,12 +98,22 @@ pub fn scenario(
         wrong_form(errors, root, "a mapping that begins with `scenario: <area>/<slug>`");
         return None;
     };
+    if root.get(own::LIST).is_some() && root.get("scenario").is_none() {
+        own::requirements(root, errors);
+        return Some(Parsed::Fragment);
+    }
     if root.get("fragment").is_some() {
         known_keys("a fragment", members, FRAGMENT, root.span, errors);
         return Some(Parsed::Fragment);
     }
     known_keys("a scenario", members, SCENARIO, root.span, errors);
-    let mut parser = Parser { includes, errors, clients: vec!["A".to_owned()] };
+    let mut parser = Parser {
+        includes,
+        errors,
+        clients: vec!["A".to_owned()],
+        header: Vec::new(),
+        own: Vec::new(),
+    };
     Some(Parsed::Scenario(Box::new(parser.scenario(root))))
 }
 
@@ -218,6 +121,10 @@ struct Parser<'a> {
     includes: &'a mut dyn Includes,
     errors: &'a mut Vec<ScenarioError>,
     clients: Vec<String>,
+    /// The author's own requirements in the header.
+    header: Vec<OwnRequirement>,
+    /// The author's own requirements that steps name.
+    own: Vec<OwnRequirement>,
 }
 
 impl Parser<'_> {
@@ -238,7 +145,8 @@ impl Parser<'_> {
         let mut scenario = Scenario {
             id: text("scenario"),
             title: text("title"),
-            proves: root.get("proves").map(texts).unwrap_or_default(),
+            proves: Vec::new(),
+            own: Vec::new(),
             spec: self.spec(root.get("spec")),
             profile: match root.get("profile").and_then(Node::as_str) {
                 Some(profile) => profile.to_owned(),
@@ -252,13 +160,22 @@ impl Parser<'_> {
             host: self.settings(root.get("host")),
             needs: self.needs(root.get("needs")),
             aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
+            alone: root.get("alone").is_some_and(|node| node.to_value() == true),
             within: root.get("within").and_then(|node| self.duration(node)),
             steps: Vec::new(),
             span: root.get("scenario").map_or(root.span, |node| node.span),
         };
-        self.requirements(root.get("proves"));
+        if let Some(list) = root.get(own::LIST) {
+            self.header = own::listed(list, self.errors);
+        }
         if let Some(steps) = root.get("steps") {
             scenario.steps = self.steps(steps);
+            for id in scenario.steps.iter().flat_map(Step::proves) {
+                if !scenario.proves.contains(id) {
+                    scenario.proves.push(id.clone());
+                }
+            }
+            scenario.own = std::mem::take(&mut self.own);
             self.verbs(&scenario);
             names::check(&scenario, self.errors);
             self.expectations(&scenario, steps.span);
@@ -339,23 +256,23 @@ impl Parser<'_> {
         settings
     }
 
-    fn requirements(&mut self, node: Option<&Node>) {
-        let Some(node) = node else { return };
-        let items = node.as_list().unwrap_or(std::slice::from_ref(node));
-        for item in items {
-            if let Some(id) = item.as_str() {
-                self.requirement(id, item.span);
-            }
-        }
-    }
-
     fn requirement(&mut self, id: &str, span: Span) {
-        if Ledger::look_up(id).is_some() {
+        if Ledger::look_up(id).is_some() || self.own.iter().any(|own| own.id == id) {
             return;
+        }
+        let mut header = self.header.iter();
+        let found = header.find(|own| own.id == id).cloned();
+        let in_file = || self.includes.own(self.errors).iter().find(|own| own.id == id).cloned();
+        if let Some(own) = found.or_else(in_file) {
+            return self.own.push(own);
         }
         let hint = match Ledger::newest().closest(id) {
             Some(close) => format!("did you mean `{close}`?"),
-            None => "`ahp-harness list requirements` lists them all".to_owned(),
+            None => format!(
+                "`ahp-harness list requirements` lists them all; one of your own stands in `{}` next to the scenario, or under `{}` in its header",
+                own::FILE,
+                own::LIST
+            ),
         };
         self.fail(span, ScenarioErrorKind::UnknownRequirement { id: id.to_owned(), hint });
     }
@@ -474,8 +391,12 @@ impl Parser<'_> {
         {
             self.script(script, step.place("script"));
         }
-        if let Some(rule) = step.text("rule") {
-            self.requirement(rule, step.place("rule"));
+        for id in step.proves() {
+            self.requirement(id, step.place("proves"));
+        }
+        if step.is_claim() && !step.can_fail() {
+            let verb = step.verb.row().name;
+            self.fail(step.place("proves"), ScenarioErrorKind::CannotFail { verb });
         }
     }
 
@@ -561,7 +482,7 @@ impl Parser<'_> {
 
     fn expectations(&mut self, scenario: &Scenario, span: Span) {
         let first = Span { end: span.start, ..span };
-        if !scenario.steps.iter().any(Step::asserts) {
+        if !scenario.steps.iter().any(Step::is_claim) {
             self.fail(first, ScenarioErrorKind::ExpectsNothing);
         }
         let last_barrier = scenario.steps.iter().rposition(|step| step.verb == Verb::Barrier);
@@ -618,10 +539,14 @@ pub(crate) fn known_keys(
     let names: Vec<_> = fields.iter().map(|field| field.name).collect();
     for member in members {
         if !names.contains(&member.key.as_str()) {
+            let replaced = REPLACED.iter().find(|(name, _)| *name == member.key);
             let kind = ScenarioErrorKind::UnknownKey {
                 owner: owner.to_owned(),
                 key: member.key.clone(),
-                hint: did_you_mean(&member.key, &names),
+                hint: replaced.map_or_else(
+                    || did_you_mean(&member.key, &names),
+                    |(_, hint)| (*hint).to_owned(),
+                ),
             };
             errors.push(ScenarioError { span: member.key_span, kind });
         }

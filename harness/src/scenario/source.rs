@@ -167,11 +167,43 @@ pub enum ScenarioErrorKind {
         /// The second member.
         second: &'static str,
     },
-    /// A scenario that would pass whatever the host does.
+    /// A scenario that tests no requirement.
     #[error(
-        "this scenario expects nothing, so it could not fail\n(hint: add an `expect`, a `snapshot` or a wanted answer)"
+        "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, such as an `expect`, a `snapshot` or a wanted answer)"
     )]
     ExpectsNothing,
+    /// A step that proves something and that no host can make fail.
+    #[error(
+        "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: say what has to come of it, or put `proves` on the step that looks at it)"
+    )]
+    CannotFail {
+        /// The verb.
+        verb: &'static str,
+    },
+    /// A message that the scenario writes out is not what the tables of the protocol say.
+    #[error("expected {expected} at `{path}` by AHP {version}, found {found}\n(hint: {hint})")]
+    Deviation {
+        /// Where in the message, such as `action.turnId`.
+        path: String,
+        /// What the tables say.
+        expected: String,
+        /// What stands there.
+        found: String,
+        /// The version of the tables.
+        version: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// A deviation that a step means to make and does not.
+    #[error(
+        "nothing deviates at `{path}` from what AHP {version} says\n(hint: remove it from `deviates`)"
+    )]
+    NoDeviation {
+        /// The path.
+        path: String,
+        /// The version of the tables.
+        version: String,
+    },
     /// `never` without a barrier after it would hold for no time at all.
     #[error(
         "nothing ends this `never`\n(hint: a `barrier` after it says until when nothing may come)"

@@ -2,102 +2,15 @@
 //!
 //! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
 
-use crate::wire::version::Standard;
-
 use super::common::{
-    AS, AT, BY, CHANNEL, CLOSED, ERROR, EXACT, METHOD, OFFERS, ON, RESULT, RULE, SETUP, SPEC,
-    TOKENS, TYPE, WHERE, WITHIN,
+    AFTER, AS, AT, BEFORE, BY, CHANNEL, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT, METHOD,
+    OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
 };
 pub use super::forms::{Field, Form};
 use super::forms::{field, needed, wanted};
-pub use super::members::{FRAGMENT, SCENARIO, SETTINGS};
+pub use super::members::{FRAGMENT, REPLACED, SCENARIO, SETTINGS};
+pub use super::verb::{Verb, VerbRow};
 use crate::peer::guise::Credentials;
-
-/// What a step does.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Verb {
-    /// Opens connections without a handshake.
-    Connect,
-    /// Sends `initialize`.
-    Initialize,
-    /// The usual opening.
-    Open,
-    /// Sends a request and waits for its response.
-    Request,
-    /// Sends a notification.
-    Notify,
-    /// Dispatches an action.
-    Dispatch,
-    /// Starts a turn with the scenario's agent script.
-    Turn,
-    /// Subscribes to a channel.
-    Subscribe,
-    /// Unsubscribes.
-    Unsubscribe,
-    /// Waits for a message, passing over others.
-    Expect,
-    /// Demands that the very next message matches.
-    Next,
-    /// Demands that nothing matches until the next barrier.
-    Never,
-    /// Waits until everything sent before has arrived everywhere.
-    Barrier,
-    /// Reads a channel's state.
-    Snapshot,
-    /// Looks at what a client has made of a channel by itself.
-    Mirror,
-    /// Sends a frame as it is.
-    Send,
-    /// Waits for the response to a frame sent as it is.
-    Answer,
-    /// Waits for a request of the host.
-    Asked,
-    /// Cuts connections off.
-    Drop,
-    /// Comes back with `reconnect`.
-    Reconnect,
-    /// Waits until the host closes connections.
-    Closed,
-    /// Lets the agent go on from a `hold`.
-    Release,
-    /// Stops reading what comes.
-    Pause,
-    /// Reads on.
-    Resume,
-    /// Restarts the host.
-    Restart,
-    /// Does nothing for a while.
-    Rest,
-    /// Plays the steps of another file.
-    Include,
-    /// Sends `session/prompt` with the scenario's agent script.
-    Prompt,
-    /// Answers a request for permission.
-    Permit,
-    /// Waits for a message that the scenario needs and does not judge.
-    Await,
-    /// Looks at a file in the agent's folder.
-    Disk,
-    /// Looks at which tools of ours were called.
-    Called,
-}
-
-/// One verb of the language.
-#[derive(Debug)]
-pub struct VerbRow {
-    /// The verb.
-    pub verb: Verb,
-    /// Its key in a step.
-    pub name: &'static str,
-    /// The member that a bare value stands for.
-    pub short: Option<&'static str>,
-    /// Whether every such step is an expectation that can fail.
-    pub asserts: bool,
-    /// Its members.
-    pub fields: &'static [Field],
-    /// What it does.
-    pub doc: &'static str,
-}
 
 /// What an agent that asks for permission may be answered.
 const ANSWERS: &[&str] = &[
@@ -117,6 +30,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "connect",
         short: Some("by"),
         asserts: false,
+        answered: false,
         fields: &[
             needed("by", Form::Clients, "the clients that connect"),
             field(
@@ -140,7 +54,8 @@ pub const VERBS: &[VerbRow] = &[
                 "the host may refuse it here already; what follows then finds the connection closed",
             ),
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "opens connections and sends nothing on them",
@@ -150,6 +65,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "initialize",
         short: Some("by"),
         asserts: false,
+        answered: true,
         fields: &[
             needed("by", Form::Clients, "the clients that shake hands"),
             field("versions", Form::Template, "the versions offered, instead of the run's own"),
@@ -165,7 +81,8 @@ pub const VERBS: &[VerbRow] = &[
             CLOSED,
             AS,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "sends `initialize` and waits for the answer; an error fails the step unless `error` wants one",
@@ -175,6 +92,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "open",
         short: Some("by"),
         asserts: false,
+        answered: false,
         fields: &[
             needed("by", Form::Clients, "the clients; the first one creates the session"),
             field(
@@ -188,7 +106,6 @@ pub const VERBS: &[VerbRow] = &[
             TOKENS,
             OFFERS,
             WITHIN,
-            RULE,
             SPEC,
         ],
         doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat; for an agent: connect, initialize, `session/new`",
@@ -198,6 +115,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "request",
         short: None,
         asserts: false,
+        answered: true,
         fields: &[
             BY,
             needed("method", Form::Text, "the method"),
@@ -211,9 +129,10 @@ pub const VERBS: &[VerbRow] = &[
             CLOSED,
             AS,
             EXACT,
-            SETUP,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
+            DEVIATES,
             SPEC,
         ],
         doc: "sends a request and waits for its response; an error fails the step unless `error` wants one",
@@ -223,11 +142,12 @@ pub const VERBS: &[VerbRow] = &[
         name: "notify",
         short: None,
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             needed("method", Form::Text, "the method"),
             field("params", Form::Template, "the params"),
-            RULE,
+            DEVIATES,
             SPEC,
         ],
         doc: "sends a notification",
@@ -237,6 +157,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "dispatch",
         short: None,
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             CHANNEL,
@@ -260,7 +181,9 @@ pub const VERBS: &[VerbRow] = &[
             ),
             AS,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
+            DEVIATES,
             SPEC,
         ],
         doc: "dispatches an action; without a wish the step does not wait",
@@ -270,6 +193,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "turn",
         short: None,
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
@@ -294,7 +218,8 @@ pub const VERBS: &[VerbRow] = &[
                 "that it is not accepted: rejected, or nothing comes back up to a barrier",
             ),
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "dispatches `chat/turnStarted` with a message that carries the agent's script",
@@ -304,6 +229,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "subscribe",
         short: None,
         asserts: false,
+        answered: true,
         fields: &[
             needed("by", Form::Clients, "the clients that subscribe"),
             CHANNEL,
@@ -312,7 +238,8 @@ pub const VERBS: &[VerbRow] = &[
             ERROR,
             AS,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "subscribes to a channel and waits for the response",
@@ -322,7 +249,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "unsubscribe",
         short: None,
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that unsubscribe"), CHANNEL, RULE, SPEC],
+        answered: false,
+        fields: &[needed("by", Form::Clients, "the clients that unsubscribe"), CHANNEL, SPEC],
         doc: "unsubscribes from a channel; nothing answers it",
     },
     VerbRow {
@@ -330,7 +258,22 @@ pub const VERBS: &[VerbRow] = &[
         name: "expect",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
+        answered: false,
+        fields: &[
+            AT,
+            TYPE,
+            METHOD,
+            ON,
+            WHERE,
+            EXACT,
+            BEFORE,
+            AFTER,
+            WITHIN,
+            PROVES,
+            INDEPENDENT,
+            DEVIATES,
+            SPEC,
+        ],
         doc: "waits for the first message that matches, and passes over what came before it",
     },
     VerbRow {
@@ -338,7 +281,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "next",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
+        answered: false,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, PROVES, INDEPENDENT, DEVIATES, SPEC],
         doc: "demands that the very next message on the channel matches",
     },
     VerbRow {
@@ -346,7 +290,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "never",
         short: None,
         asserts: true,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, RULE, SPEC],
+        answered: false,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, PROVES, INDEPENDENT, DEVIATES, SPEC],
         doc: "demands that no message matches, from what was read last to the next barrier",
     },
     VerbRow {
@@ -354,6 +299,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "barrier",
         short: Some("by"),
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             field(
@@ -362,7 +308,6 @@ pub const VERBS: &[VerbRow] = &[
                 "the channel, `${chat}` where it is bound, else the root channel",
             ),
             WITHIN,
-            RULE,
             SPEC,
         ],
         doc: "waits until everything that was sent before has arrived at every subscriber of the channel",
@@ -372,6 +317,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "snapshot",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             needed("of", Form::Template, "the channel's URI"),
             field("by", Form::Client, "the client that asks; a fresh observer unless given"),
@@ -379,7 +325,8 @@ pub const VERBS: &[VerbRow] = &[
             field("as", Form::Binds, "the name to bind the state to"),
             EXACT,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "reads a channel's state from scratch",
@@ -389,12 +336,14 @@ pub const VERBS: &[VerbRow] = &[
         name: "mirror",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             AT,
             needed("of", Form::Template, "the channel's URI"),
             needed("state", Form::Pattern, "what the client's own state has to look like"),
             EXACT,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "looks at the state that a client made of its snapshot, the envelopes and its own pending actions",
@@ -404,6 +353,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "send",
         short: None,
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             field("raw", Form::Template, "the text of the frame"),
@@ -426,7 +376,6 @@ pub const VERBS: &[VerbRow] = &[
                 Form::Count,
                 "how often, each time filled in anew; `${count}` counts from 0",
             ),
-            RULE,
             SPEC,
         ],
         doc: "sends a frame as it is, well-formed or not",
@@ -436,6 +385,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "answer",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             needed("at", Form::Client, "the client that has to see it"),
             needed("id", Form::Pattern, "the id of the response"),
@@ -447,8 +397,10 @@ pub const VERBS: &[VerbRow] = &[
                 Form::Flag,
                 "that no response with this id comes before a later `ping` is answered",
             ),
+            AS,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "waits for the response to a frame that was sent as it is",
@@ -458,13 +410,15 @@ pub const VERBS: &[VerbRow] = &[
         name: "asked",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             needed("at", Form::Client, "the client that is asked"),
             needed("method", Form::Text, "the method"),
             needed("id", Form::Pattern, "the id of the request, to be answered by `send`"),
             field("where", Form::Pattern, "what the params have to look like"),
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
         ],
         doc: "demands that the next request of the host to this client is this one; a client that is never asked in a scenario answers every request with -32601",
     },
@@ -473,7 +427,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "drop",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients whose connections end"), RULE, SPEC],
+        answered: false,
+        fields: &[needed("by", Form::Clients, "the clients whose connections end"), SPEC],
         doc: "cuts connections off without a closing handshake; the clients keep what they know",
     },
     VerbRow {
@@ -481,6 +436,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "reconnect",
         short: Some("by"),
         asserts: false,
+        answered: true,
         fields: &[
             needed("by", Form::Clients, "the clients that come back"),
             field(
@@ -507,7 +463,8 @@ pub const VERBS: &[VerbRow] = &[
             ERROR,
             AS,
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
             SPEC,
         ],
         doc: "opens a new connection and resumes on it with `reconnect`",
@@ -517,7 +474,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "closed",
         short: Some("at"),
         asserts: true,
-        fields: &[AT, WITHIN, RULE, SPEC],
+        answered: false,
+        fields: &[AT, WITHIN, PROVES, INDEPENDENT, SPEC],
         doc: "waits until the host closes the connection",
     },
     VerbRow {
@@ -525,6 +483,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "release",
         short: Some("hold"),
         asserts: false,
+        answered: false,
         fields: &[
             needed("hold", Form::Text, "the hold's name"),
             field(
@@ -533,7 +492,6 @@ pub const VERBS: &[VerbRow] = &[
                 "the client that releases it; the scenario's first unless given",
             ),
             field("chat", Form::Template, "the chat's URI, `${chat}` unless given"),
-            RULE,
             SPEC,
         ],
         doc: "lets the agent go on from `hold NAME`, by a steering message `ahp-release: NAME`",
@@ -543,7 +501,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "pause",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that stop"), RULE],
+        answered: false,
+        fields: &[needed("by", Form::Clients, "the clients that stop")],
         doc: "stops reading from the connection, so that what the host sends has to wait",
     },
     VerbRow {
@@ -551,7 +510,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "resume",
         short: Some("by"),
         asserts: false,
-        fields: &[needed("by", Form::Clients, "the clients that go on"), RULE],
+        answered: false,
+        fields: &[needed("by", Form::Clients, "the clients that go on")],
         doc: "reads on after a `pause`",
     },
     VerbRow {
@@ -559,7 +519,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "restart",
         short: None,
         asserts: false,
-        fields: &[WITHIN, RULE, SPEC],
+        answered: false,
+        fields: &[WITHIN, SPEC],
         doc: "restarts the host; every connection ends",
     },
     VerbRow {
@@ -567,6 +528,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "rest",
         short: Some("for"),
         asserts: false,
+        answered: false,
         fields: &[needed("for", Form::Duration, "how long")],
         doc: "does nothing for a while, so that the host gets done what it holds back; the always-on checks then compare what repeats the state of other channels",
     },
@@ -575,6 +537,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "include",
         short: Some("file"),
         asserts: false,
+        answered: false,
         fields: &[
             needed("file", Form::Text, "the fragment's path, from this file's folder"),
             field(
@@ -591,6 +554,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "prompt",
         short: Some("by"),
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             field("session", Form::Template, "the session's id, `${session}` unless given"),
@@ -598,7 +562,6 @@ pub const VERBS: &[VerbRow] = &[
             field("script", Form::Text, "a script of its own, instead of the scenario's `agent`"),
             field("blocks", Form::Template, "further content blocks, a list"),
             field("as", Form::Binds, "the name to bind the request's id to, for `answer`"),
-            RULE,
         ],
         doc: "sends `session/prompt` with the agent's script and does not wait",
     },
@@ -607,6 +570,7 @@ pub const VERBS: &[VerbRow] = &[
         name: "permit",
         short: None,
         asserts: false,
+        answered: false,
         fields: &[
             BY,
             needed(
@@ -615,7 +579,6 @@ pub const VERBS: &[VerbRow] = &[
                 "which; `unknown` names an option that is not there",
             ),
             WITHIN,
-            RULE,
         ],
         doc: "waits until the agent asks for permission and answers; untested where it never asks",
     },
@@ -624,7 +587,8 @@ pub const VERBS: &[VerbRow] = &[
         name: "await",
         short: None,
         asserts: false,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, RULE, SPEC],
+        answered: false,
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, DEVIATES, SPEC],
         doc: "waits for the first message that matches, and leaves it to others; untested where none comes, since it only prepares",
     },
     VerbRow {
@@ -632,11 +596,13 @@ pub const VERBS: &[VerbRow] = &[
         name: "disk",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             needed("path", Form::Text, "the file, from the agent's folder"),
             needed("text", Form::Pattern, "what stands in it; `$absent` where there is none"),
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
         ],
         doc: "looks at a file in the folder that the agent works in",
     },
@@ -645,38 +611,16 @@ pub const VERBS: &[VerbRow] = &[
         name: "called",
         short: None,
         asserts: true,
+        answered: false,
         fields: &[
             needed("times", Form::Count, "how often, since the scenario began"),
             WITHIN,
-            RULE,
+            PROVES,
+            INDEPENDENT,
         ],
         doc: "looks at how often the tool of the harness's own MCP server was called",
     },
 ];
-
-impl Verb {
-    /// The row of the verb.
-    pub fn row(self) -> &'static VerbRow {
-        // The rows stand in the order of the variants; a test holds them there.
-        &VERBS[self as usize]
-    }
-
-    /// The one protocol that it is for; `None` where it is for all.
-    pub fn standard(self) -> Option<Standard> {
-        match self {
-            Verb::Prompt | Verb::Permit | Verb::Disk | Verb::Called => Some(Standard::Acp),
-            Verb::Dispatch
-            | Verb::Turn
-            | Verb::Subscribe
-            | Verb::Unsubscribe
-            | Verb::Snapshot
-            | Verb::Mirror
-            | Verb::Reconnect
-            | Verb::Restart => Some(Standard::Ahp),
-            _ => None,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use crate::wire::message::{Decoded, Kind, Message};
 use crate::wire::protocol::{Dispatch, MethodKind, Protocol};
 use crate::wire::validate::{Sender, ShapeError};
 
-use super::connection::Request;
+use super::connection::{Request, id_key};
 use super::context::{Context, Emit};
 use super::envelope::channel_of;
 use super::step::Step;
@@ -53,7 +53,7 @@ impl Context {
             Decoded::Batch(items) => {
                 self.here_mut().odd += 1 + items.len();
             }
-            Decoded::Scalar(_) | Decoded::Odd(_) => self.here_mut().odd += 1,
+            Decoded::Scalar(_) | Decoded::Odd(_) | Decoded::Deep => self.here_mut().odd += 1,
         }
     }
 
@@ -64,6 +64,11 @@ impl Context {
         errors: &[ShapeError],
         emit: Emit<'_>,
     ) {
+        let tag = message.value().get("jsonrpc").and_then(Value::as_str);
+        if tag != Some("2.0") && matches!(message.kind(), Kind::Request | Kind::Notification) {
+            // JSON-RPC 4, 5 and 7: what is no valid request may be answered by an error with the id null.
+            self.here_mut().odd += 1;
+        }
         match message.kind() {
             Kind::Request => self.asked(seen, message, emit),
             Kind::Notification => match message.method() {
@@ -73,7 +78,7 @@ impl Context {
             },
             Kind::Success | Kind::Failure => {
                 if let Some(id) = message.id() {
-                    self.here_mut().host_requests.remove(&id.to_string());
+                    self.here_mut().host_requests.remove(&id_key(id));
                 }
             }
             Kind::Malformed => self.here_mut().odd += 1,

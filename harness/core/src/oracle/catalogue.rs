@@ -385,7 +385,8 @@ catalogue! {
          Source: SessionSummary."
         open "Judged when the host has been at rest for a second, of members that both have.";
     ActiveCount "sessions.active-count" Note "I7" ["root.state.active-sessions"]
-        "`activeSessions` counts the listed sessions. What counts as active is not defined: only noted.";
+        "`activeSessions`, where it is given, is the number of sessions that are not disposed. No document \
+         says MUST or SHOULD: only noted. Source: root-channel.md, State.";
     LifecycleOnce "session.lifecycle-once" Essential "I8"
         ["session.lifecycle.monotone", "session.lifecycle.ready"]
         "A session is created once: it becomes ready, or fails, and neither again. Clients wait for it \

@@ -65,6 +65,8 @@ pub(super) struct Fold {
     pub known_to: u64,
     /// The line of the snapshot it began with.
     pub base_line: u64,
+    /// The `fromSeq` of the snapshot since which no action of the channel was missed.
+    pub since_seq: u64,
     /// The line of the snapshot since which no action of the channel was missed; `base_line` may be of a later one that
     /// was compared.
     pub since_line: u64,

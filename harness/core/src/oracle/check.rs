@@ -2,13 +2,16 @@
 //!
 //! Knows: the catalogue, steps. Never knows: what any check looks for.
 
+use std::collections::HashMap;
+
 use crate::verdict::{CheckReport, Finding, Weight};
 
+use super::alike::alike;
 use super::catalogue::Ruled;
 use super::context::Context;
 use super::step::Step;
 
-/// Findings kept per check; the others are counted.
+/// Findings kept per check, each of another kind; the others are counted.
 const MAX_FINDINGS: usize = 100;
 
 /// A family of checks: a fold over steps.
@@ -23,6 +26,8 @@ pub(super) trait Check {
 /// Collects observations and findings.
 pub(super) struct Sink {
     reports: Vec<CheckReport>,
+    /// What the findings of each report say, without what differs from case to case.
+    kinds: Vec<HashMap<(Weight, String), usize>>,
     fresh: Vec<Finding>,
     /// Whether observations count: nothing is put to the test before a handshake.
     counts: bool,
@@ -37,7 +42,12 @@ impl Sink {
             findings: Vec::new(),
             left_out: 0,
         };
-        Sink { reports: rows.iter().map(report).collect(), fresh: Vec::new(), counts: false }
+        Sink {
+            reports: rows.iter().map(report).collect(),
+            kinds: rows.iter().map(|_| HashMap::new()).collect(),
+            fresh: Vec::new(),
+            counts: false,
+        }
     }
 
     /// Says whether observations count from here on. Findings always do.
@@ -88,11 +98,19 @@ impl Sink {
             message,
             lines,
             diff,
+            times: 1,
         };
-        let Some(report) = self.reports.get_mut(rule.place()) else {
+        let place = rule.place();
+        let (Some(report), Some(kinds)) = (self.reports.get_mut(place), self.kinds.get_mut(place))
+        else {
             return;
         };
-        if report.findings.len() < MAX_FINDINGS {
+        let kind = (finding.weight, alike(&finding.message));
+        let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
+        if let Some(known) = known {
+            known.times += 1;
+        } else if report.findings.len() < MAX_FINDINGS {
+            kinds.insert(kind, report.findings.len());
             report.findings.push(finding.clone());
         } else {
             report.left_out += 1;
@@ -104,7 +122,11 @@ impl Sink {
         std::mem::take(&mut self.fresh)
     }
 
-    pub(super) fn into_reports(self) -> Vec<CheckReport> {
+    /// The reports. What was found broken was put to the test, whoever counted it.
+    pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
+        for report in &mut self.reports {
+            report.observations = report.observations.max(report.breaches());
+        }
         self.reports
     }
 }

@@ -128,6 +128,15 @@ impl Sub {
     }
 }
 
+/// What stands for an id: `2` and `2.0` are the same number.
+pub(super) fn id_key(id: &Value) -> String {
+    match (id.as_u64(), id.as_i64()) {
+        (Some(number), _) => number.to_string(),
+        (None, Some(number)) => number.to_string(),
+        (None, None) => id.to_string(),
+    }
+}
+
 impl Conn {
     /// Whether what happened before the first entry may matter.
     pub(super) fn partial(&self) -> bool {
@@ -140,12 +149,12 @@ impl Conn {
             return;
         }
         self.open += 1;
-        self.requests.entry(id.to_string()).or_default().push_back(request);
+        self.requests.entry(id_key(id)).or_default().push_back(request);
     }
 
     /// The request that an id answers.
     pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<Request> {
-        let key = id.to_string();
+        let key = id_key(id);
         let waiting = self.requests.get_mut(&key)?;
         let request = waiting.pop_front();
         if waiting.is_empty() {
@@ -161,7 +170,7 @@ impl Conn {
 
     /// The line of an earlier answer with this id.
     pub(super) fn answered_before(&self, id: &Value) -> Option<u64> {
-        let key = id.to_string();
+        let key = id_key(id);
         let known = self.answered.iter().rev().find(|(answered, _)| *answered == key);
         known.map(|(_, line)| *line)
     }

@@ -25,7 +25,7 @@ use crate::wire::version::Version;
 
 use super::asking::replaced;
 use super::channel::{Channel, ChannelId, Channels, Fold};
-use super::connection::{Conn, Request};
+use super::connection::{Conn, Request, id_key};
 use super::envelope::target;
 use super::family::Families;
 use super::judge::Options;
@@ -248,12 +248,16 @@ impl Context {
         }
         let protocol = self.here().and_then(|conn| conn.protocol);
         let answers = request.as_ref().map(|request| request.method.as_str());
-        let errors = match (message, protocol) {
+        let mut errors = match (message, protocol) {
             (Some(message), Some(protocol)) => {
                 protocol.check_message(message, Sender::Host, answers)
             }
             _ => Vec::new(),
         };
+        if answers.is_some() {
+            // The id is the one that the client has chosen.
+            errors.retain(|error| error.path != "id");
+        }
         let (sender, checked) = (Sender::Host, protocol.is_some());
         emit(self, &Step::Frame { seen, sender, errors: &errors, checked });
         let Some(message) = message else {
@@ -265,7 +269,7 @@ impl Context {
             }
             (Kind::Success | Kind::Failure, None) => self.stray(message, emit),
             (Kind::Request, _) => {
-                let id = message.id().map(Value::to_string).unwrap_or_default();
+                let id = message.id().map(id_key).unwrap_or_default();
                 let open = self.here().and_then(|conn| conn.host_requests.get(&id)).copied();
                 emit(self, &Step::HostAsked { open });
                 let line = self.now.line;

@@ -7,6 +7,7 @@ use crate::wire::json::Value;
 use crate::model::{NoOp, Outcome, apply};
 use crate::verdict::Weight;
 use crate::wire::message::Message;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::check::{Check, Sink};
@@ -68,8 +69,12 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
     if masks::agree(comparison) {
         return;
     }
-    let folded = masks::comparable(comparison, comparison.folded);
-    let snapshot = masks::comparable(comparison, comparison.snapshot);
+    let canonical = |state: &Value| {
+        let mut state = state.clone();
+        comparison.protocol.canonical(Of::State(comparison.kind), &mut state);
+        masks::comparable(comparison, &state)
+    };
+    let (folded, snapshot) = (canonical(comparison.folded), canonical(comparison.snapshot));
     let (folded, snapshot) = masks::align(folded, snapshot, comparison.windowed);
     if folded.hard == snapshot.hard && folded.soft == snapshot.soft {
         return;
@@ -86,7 +91,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
         out.with_diff(Rule::SnapshotAgrees, Weight::Note, message, lines, Some(diff));
         return;
     }
-    if effect_of_rejection(cx, comparison, &snapshot, out) {
+    if effect_of_rejection(cx, comparison, &snapshot, &canonical, out) {
         return;
     }
     let message = format!(
@@ -103,6 +108,7 @@ fn effect_of_rejection(
     cx: &Context,
     comparison: &Comparison<'_>,
     snapshot: &Comparable,
+    canonical: &dyn Fn(&Value) -> Comparable,
     out: &mut Sink,
 ) -> bool {
     let Some(channel) = cx.channel(comparison.channel) else {
@@ -117,7 +123,7 @@ fn effect_of_rejection(
         if apply(version, comparison.kind, &mut state, action) != Outcome::Applied {
             continue;
         }
-        let applied = masks::comparable(comparison, &state);
+        let applied = canonical(&state);
         let (applied, snapshot) = masks::align(applied, snapshot.clone(), comparison.windowed);
         if applied.hard == snapshot.hard {
             let name = action.get("type").and_then(Value::as_str).unwrap_or_default();

@@ -4,6 +4,8 @@
 //!
 //! Start at [`Customizations`].
 
+use std::collections::BTreeSet;
+
 use crate::verdict::Weight;
 use crate::wire::feature::Feature;
 use crate::wire::json::Value;
@@ -47,15 +49,20 @@ fn all(cx: &Context, items: &[Value], out: &mut Sink) {
     if items.is_empty() {
         return;
     }
-    let mut ids =
-        items.iter().flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
-    // References by URI, as they were before 0.2.0, have none.
-    if ids.peek().is_some() {
-        out.seen(Rule::CustomizationIds);
-    }
-    if let Some(id) = repeated_text(ids) {
-        let message = format!("expected the ids of customizations to differ, found `{id}` twice");
-        out.broken(Rule::CustomizationIds, message, &[cx.now.line]);
+    // What clients bring has the ids that they gave it, and two clients may give the same.
+    let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
+    for owner in owners {
+        let own = items.iter().filter(|item| text(item, "clientId") == owner);
+        let mut ids = own.flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
+        // References by URI, as they were before 0.2.0, have none.
+        if ids.peek().is_some() {
+            out.seen(Rule::CustomizationIds);
+        }
+        if let Some(id) = repeated_text(ids) {
+            let message =
+                format!("expected the ids of customizations to differ, found `{id}` twice");
+            out.broken(Rule::CustomizationIds, message, &[cx.now.line]);
+        }
     }
     let protocol = cx.here().and_then(|conn| conn.protocol);
     if protocol.is_some_and(|protocol| protocol.has(Feature::Enablement)) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Text, Value};
 
 use crate::transcript::{ConnId, Seen};
@@ -177,13 +178,15 @@ impl Dispatches {
             let place = numbers.partition_point(|(known, _)| *known <= client_seq);
             numbers.insert(place, (client_seq, index));
         }
+        // On automations a client asks for side effects; what comes of them is a state of its own.
+        let asks = ChannelKind::of_uri(cx.uri(channel)) == Some(ChannelKind::Automations);
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         self.all.push_back(Dispatched {
             action_type: action_type.into(),
             seen: Some(seen.clone()),
             conn: cx.now.conn,
             protocol: conn.protocol,
-            due: sound && subscribed && conn.shaken && !conn.stale && client.is_some(),
+            due: sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some(),
             client,
             client_seq,
             channel,

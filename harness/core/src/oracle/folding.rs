@@ -157,9 +157,9 @@ impl Context {
             if skipped {
                 *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
             } else if !waiting.windowed {
-                let since_line = fold.since_line;
+                let (since_seq, since_line) = (fold.since_seq, fold.since_line);
                 *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
-                fold.since_line = since_line;
+                (fold.since_seq, fold.since_line) = (since_seq, since_line);
             } else {
                 fold.known_to = fold.known_to.max(waiting.from_seq);
             }
@@ -174,7 +174,8 @@ impl Context {
         let Some(fold) = &channel.fold else {
             return;
         };
-        if waiting.from_seq < channel.forgotten {
+        // What happened before the fold began is not known: nobody may have been told of it yet.
+        if waiting.from_seq < channel.forgotten.max(fold.since_seq) {
             return;
         }
         let mut snapshot = state.clone();
@@ -462,6 +463,7 @@ impl Fold {
             seq: waiting.from_seq,
             known_to: waiting.from_seq,
             base_line: waiting.line,
+            since_seq: waiting.from_seq,
             since_line: waiting.line,
             windowed: waiting.windowed,
             last_line: 0,

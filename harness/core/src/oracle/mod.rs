@@ -14,6 +14,7 @@
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 
 mod acp;
+mod alike;
 mod annotations;
 mod asking;
 mod automations;
@@ -71,6 +72,7 @@ mod turns;
 mod watches;
 mod windows;
 
+pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
 pub use judge::{Options, Oracle, all_checks, checks};
 
@@ -80,3 +82,5 @@ mod testkit;
 mod tests;
 #[cfg(test)]
 mod tests_causes;
+#[cfg(test)]
+mod tests_choices;

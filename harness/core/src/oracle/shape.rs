@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::transcript::Seen;
 use crate::verdict::Weight;
-use crate::wire::message::{Decoded, Kind};
+use crate::wire::message::{Decoded, Kind, MAX_NESTING};
 use crate::wire::validate::{Sender, ShapeError};
 
 use super::catalogue::Rule;
@@ -54,6 +54,12 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
         Decoded::Batch(items) => Some(format!("a batch of {}", items.len())),
         Decoded::Scalar(_) => Some("a JSON value that is no object".to_owned()),
         Decoded::Odd(why) => Some(why.clone()),
+        Decoded::Deep => {
+            let message = format!(
+                "expected JSON nested at most {MAX_NESTING} levels deep, found more: the frame was not judged"
+            );
+            return out.weaker(Rule::ShapeHost, Weight::Note, message, &line);
+        }
     };
     if let Some(odd) = odd {
         let message = format!("expected one JSON-RPC 2.0 message, found {odd}");

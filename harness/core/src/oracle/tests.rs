@@ -133,7 +133,7 @@ fn shapes() {
     // The client's own oddities are noted and never the host's fault.
     let ours = check("A hello 0\nA > hello\nA > [{}]\nA > 5\nA > {\"id\":[]}", &[]);
     let report = ours.reports.iter().find(|it| it.check == "shape.harness").unwrap();
-    assert_eq!(report.findings.len(), 4);
+    assert_eq!((report.findings.len(), report.breaches()), (2, 4));
     assert!(report.findings.iter().all(|finding| finding.weight == Weight::Note));
 }
 
@@ -528,12 +528,29 @@ fn captures_may_begin_in_the_middle() {
 
 #[test]
 fn findings_are_bounded() {
+    let words = |number: u32| {
+        format!("{}{}", "x".repeat(number as usize % 40), "yz".repeat(number as usize / 40))
+    };
     let mut script = "A hello 0".to_owned();
-    for _ in 0..150 {
-        script.push_str("\nA < {}");
+    let mut same = script.clone();
+    for number in 0..150 {
+        let name = format!("m{}", words(number));
+        script.push_str(&format!(
+            "\nA < {{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":\"{name}\",\"message\":5}}}}"
+        ));
+        same.push_str("\nA < {}");
     }
-    let said = play(Options::default(), &script);
+    // What is the same is told once, with the number of times.
+    let said = play(Options::default(), &same);
     let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
-    assert_eq!((report.findings.len(), report.left_out), (100, 50));
+    assert_eq!((report.findings.len(), report.breaches(), report.left_out), (1, 150, 0));
+    assert!(report.observations >= report.breaches());
+    assert_eq!(report.findings[0].lines, [4]);
     assert_eq!(said.findings.len(), 150);
+    // What differs is bounded.
+    let said = play(Options::default(), &script);
+    for report in &said.reports {
+        assert!(report.findings.len() <= 100 && report.observations >= report.breaches());
+    }
+    assert!(said.findings.len() >= 150);
 }

@@ -75,7 +75,7 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
 /// Whether a frame is JSON that stands on its own in a line.
 #[inline]
 fn is_json(decoded: &Decoded) -> bool {
-    !matches!(decoded, Decoded::Odd(_))
+    !matches!(decoded, Decoded::Odd(_) | Decoded::Deep)
 }
 
 fn shaken(out: &mut String, handshake: &Handshake) {

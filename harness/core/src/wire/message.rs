@@ -41,6 +41,28 @@ pub enum Decoded {
     Scalar(Value),
     /// Something else; the text says what was wrong.
     Odd(String),
+    /// JSON as far as it was read, nested deeper than this harness reads.
+    Deep,
+}
+
+/// How deep a JSON text may be nested that is read.
+pub const MAX_NESTING: usize = 127;
+
+/// Whether a text opens more lists and objects within each other than are read. What stands in strings
+/// opens nothing.
+fn is_deep(text: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    text.bytes().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MAX_NESTING
+    })
 }
 
 /// Reads a frame. Never fails: what cannot be read is [`Decoded::Odd`].
@@ -58,6 +80,7 @@ pub fn decode(frame: &Frame) -> Decoded {
         Ok(value @ Value::Object(_)) => Decoded::Message(Message::new(value)),
         Ok(Value::Array(items)) => Decoded::Batch(items),
         Ok(scalar) => Decoded::Scalar(scalar),
+        Err(_) if is_deep(text) => Decoded::Deep,
         Err(error) => Decoded::Odd(format!("not JSON: {error}")),
     }
 }
@@ -212,7 +235,11 @@ mod tests {
         assert!(matches!(read("[1]"), Decoded::Batch(items) if items.len() == 1));
         assert!(matches!(read("42"), Decoded::Scalar(_)));
         assert!(matches!(read("{\"a\":"), Decoded::Odd(_)));
-        assert!(matches!(read(&"[".repeat(100_000)), Decoded::Odd(_)));
+        let nested = |depth: usize| ["[".repeat(depth), "]".repeat(depth)].concat();
+        assert!(matches!(read(&nested(MAX_NESTING)), Decoded::Batch(_)));
+        assert!(matches!(read(&nested(MAX_NESTING + 1)), Decoded::Deep));
+        assert!(matches!(read(&"[".repeat(100_000)), Decoded::Deep));
+        assert!(matches!(read(&format!("{{\"a\": \"{}\", x}}", "[".repeat(999))), Decoded::Odd(_)));
         assert!(matches!(decode(&Frame::Binary(vec![1])), Decoded::Odd(_)));
     }
 }

@@ -53,7 +53,7 @@ impl Protocol {
         }
     }
 
-    fn type_of(&self, of: Of<'_>) -> Option<TypeId> {
+    pub(super) fn type_of(&self, of: Of<'_>) -> Option<TypeId> {
         match of {
             Of::Params(method) => self.method(method).map(|row| row.params),
             Of::Result(method) => self.method(method)?.result,

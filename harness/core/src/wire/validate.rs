@@ -145,7 +145,7 @@ impl Walk<'_> {
         let soft = match (message.id(), message.kind()) {
             (Some(Value::String(_)), _) | (None, Kind::Notification | Kind::Malformed) => return,
             (None, _) => return self.absent(&path, expected, false),
-            (Some(Value::Number(number)), _) if !number.is_f64() => return,
+            (Some(id), _) if id.is_i64() || id.is_u64() => return,
             (Some(Value::Null), Kind::Failure) => return,
             (Some(Value::Null | Value::Number(_)), _) => true,
             (Some(_), _) => false,

@@ -127,6 +127,7 @@ impl Agent {
                 self.refuse(Value::Null, -32600, "expected one JSON-RPC message a line");
             }
             Decoded::Odd(why) => self.refuse(Value::Null, -32700, &why),
+            Decoded::Deep => self.refuse(Value::Null, -32600, "nested too deep"),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::report::replay;
 use crate::run::suite::Carried;
 use crate::scenario::load::load;
 use crate::scenario::render;
+use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
 /// A text as a scenario file: every mistake stands inside the text that it is about.
@@ -27,7 +28,7 @@ pub fn scenario(data: &[u8]) {
 
 /// A text as a recorded conversation.
 pub fn capture(data: &[u8]) {
-    if let Err(error) = replay::judge(data, None, false) {
+    if let Err(error) = replay::judge(data, None, FailOn::default()) {
         assert!(error.line > 0, "{error} stands on no line");
     }
 }
@@ -75,12 +76,16 @@ fn run(said: &str) -> String {
         "file": "s.yaml", "line": 2, "column": 1, "message": said, "label": said,
         "rule": "ping.response", "transcript": [3],
     });
+    let claim = json!({
+        "rules": ["ping.response"], "file": "s.yaml", "line": 2, "status": "fail", "observations": 0,
+        "failure": failure,
+    });
     let frame = json!({
         "case": 0, "t": 0.1, "conn": "A", "dir": "s2c",
         "msg": {"jsonrpc": "2.0", "method": said, "params": {"text": said}},
     });
     let header = json!({
-        "run": "header", "format": 1, "harness": "0.1.0", "seed": 1, "target": "ws://h",
+        "run": "header", "format": 2, "harness": "0.1.0", "seed": 1, "target": "ws://h",
         "host": said, "version": "1.0.0", "offers": ["1.0.0"], "versions": [said],
         "providers": [said], "started": "", "epoch_us": 0, "limit_ms": 1, "shared": false,
         "authenticated": [],
@@ -89,7 +94,7 @@ fn run(said: &str) -> String {
         "run": "result", "case": 0, "scenario": "area/0", "title": "t", "file": "s.yaml",
         "profile": "core", "proves": ["ping.response"], "status": "fail", "reason": said,
         "weight": "must", "observations": 1, "took_ms": 1, "failure": failure,
-        "notes": [said], "checks": [],
+        "claims": [claim], "notes": [said], "checks": [],
     });
     let case = json!({
         "run": "case", "case": 0, "scenario": "area/0", "name": "area/0", "sources": [source],

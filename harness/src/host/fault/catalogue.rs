@@ -420,8 +420,10 @@ faults! {
         "Summaries of sessions say that they were created at this moment.";
     PluginIdsRepeat = "plugin-ids-repeat",
         "What a client publishes keeps its ids, although another customization has them.";
+    OwnIdsRepeat = "own-ids-repeat",
+        "Two of the host's own customizations have the same id.";
     DecisionsUnsorted = "decisions-unsorted",
-        "Decisions about enablement are published in the order in which they came.";
+        "Decisions about enablement are published with the global one first.";
     PluginsOutlive = "plugins-outlive",
         "The plugins of a client that is no longer active stay in the session.";
     ToggleNotStored = "toggle-not-stored",

@@ -112,6 +112,37 @@ fn asks_again_and_about_results() {
 }
 
 #[test]
+fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
+    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});
+    let set = json!({"type": "session/activeClientSet", "activeClient": active});
+    assert_eq!(pair.dispatch(a, SESSION, set), "accepted");
+    pair.start(a, &chat, "t1", "tool client look x\nsay done");
+    pair.run();
+    let (call, status) = pair.call(a, &chat);
+    assert_eq!(status, "running");
+    let of = |kind: &str, more: Value| {
+        let mut action = json!({"type": kind, "turnId": "t1", "toolCallId": call});
+        action.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        action
+    };
+    let result = json!({"success": true, "pastTenseMessage": "Looked"});
+    let waits = json!({"result": result, "requiresResultConfirmation": true});
+    assert_eq!(pair.dispatch(a, &chat, of("chat/toolCallComplete", waits)), "accepted");
+    // However much time passes.
+    pair.run();
+    assert_eq!(pair.call(a, &chat).1, "pending-result-confirmation");
+    let yes = of("chat/toolCallResultConfirmed", json!({"approved": true}));
+    assert_eq!(pair.dispatch(a, &chat, yes), "accepted");
+    pair.run();
+    let turn = &pair.state(a, &chat)["turns"][0];
+    assert_eq!(
+        (&turn["state"], &turn["responseParts"][0]["toolCall"]["status"]),
+        (&json!("complete"), &json!("completed"))
+    );
+}
+
+#[test]
 fn leaves_client_tools_to_their_owner() {
     let (mut pair, a, chat) = Pair::ready(Config::default());
     let b = pair.join(2, "1.0.0", &[&chat]);

@@ -18,7 +18,7 @@ use crate::transcript::line::Line;
 use crate::transcript::{ConnId, Entry, Event};
 use crate::wire::version::Version;
 
-use steps::Steps;
+use steps::{AGAIN, Steps};
 
 /// Most events that a scenario is made of.
 pub const MAX_EVENTS: usize = 100_000;
@@ -59,7 +59,6 @@ pub fn scenario(id: &str, lines: Vec<(u64, Line)>) -> Result<Made, ConvertError>
     let mut head = vec![
         ("scenario", Tree::text(id)),
         ("title", Tree::text("What was recorded happens again")),
-        ("proves", Tree::texts(&made.proves())),
     ];
     if let Some(version) = made.version {
         head.push(("spec", Tree::text(&format!(">={version}"))));
@@ -70,6 +69,12 @@ pub fn scenario(id: &str, lines: Vec<(u64, Line)>) -> Result<Made, ConvertError>
     if let Some(within) = made.within() {
         head.push(("within", Tree::text(&within)));
     }
+    let again = vec![
+        ("id", Tree::text(AGAIN)),
+        ("weight", Tree::text("must")),
+        ("text", Tree::text("The host goes on as it did when this was recorded.")),
+    ];
+    head.push(("requirements", Tree::List(vec![Tree::map(again)])));
     head.push(("clients", Tree::texts(&made.clients())));
     let mut text = String::new();
     for (key, value) in head {

@@ -33,6 +33,9 @@ const PASSED_OVER: [&str; 12] = [
 ];
 /// Close codes by which nobody complains: normal, going away, none, and cut off.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
+/// What the steps test: a requirement of the scenario's own. A recording is not the protocol, and who
+/// goes on differently may keep all of its rules.
+pub(super) const AGAIN: &str = "recorded.again";
 /// Levels of an action in which every id is compared, and not only what clients use later.
 const DEPTH: usize = 2;
 /// The usual wait of a run; a conversation that took longer says so.
@@ -65,11 +68,14 @@ pub(super) struct Steps {
     merged: HashMap<(String, u64), usize>,
     /// What each client was last seen to wait for, so that it is not waited for twice.
     last: HashMap<ConnId, Tree>,
+    /// The line on which each connection last began a conversation: what comes before it is not read any more.
+    shaken: HashMap<ConnId, u64>,
+    /// The line of the dispatch that an envelope settles, by channel and number.
+    dispatched: HashMap<(String, u64), u64>,
     /// The highest number that each client's connection has seen.
     seen: HashMap<String, u64>,
     /// The `clientSeq`s that a client uses more than once, with the names they are given.
     used: HashMap<(String, i64), Option<String>>,
-    proves: Vec<String>,
     longest: Duration,
 }
 
@@ -82,25 +88,36 @@ struct Outcomes {
     echoes: HashMap<u64, usize>,
 }
 
+/// The channel and the number of an envelope.
+fn envelope_key(event: &Event) -> Option<(String, u64)> {
+    let Event::Received(seen) = event else { return None };
+    let params = seen.message()?.params();
+    let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+    Some((channel, params["serverSeq"].as_u64()?))
+}
+
+/// The member by which a step says what it tests.
+fn proves() -> (&'static str, Tree) {
+    ("proves", Tree::text(AGAIN))
+}
+
 impl Steps {
     pub(super) fn of(entries: &[Entry]) -> Steps {
         let mut steps = Steps::default();
-        let ids = steps.who(entries);
-        steps.names = Names::of(entries, ids);
         let outcomes = Outcomes::of(entries);
-        for &echo in outcomes.echoes.values() {
+        let ids = steps.who(entries, &outcomes);
+        steps.names = Names::of(entries, ids);
+        for (&dispatch, &echo) in &outcomes.echoes {
             steps.settled.insert(entries[echo].line);
+            if let Some(key) = envelope_key(&entries[echo].event) {
+                steps.dispatched.insert(key, dispatch);
+            }
         }
         steps.used = steps.used_twice(entries);
         for entry in entries {
             steps.entry(entry, entries, &outcomes);
         }
         steps
-    }
-
-    /// The requirements that the steps exercise.
-    pub(super) fn proves(&self) -> Vec<String> {
-        self.proves.clone()
     }
 
     pub(super) fn clients(&self) -> Vec<String> {
@@ -115,13 +132,21 @@ impl Steps {
 
     /// Finds the client of each connection: one with the id of another that has ended is that one
     /// come back. Returns the ids with the clients' names.
-    fn who(&mut self, entries: &[Entry]) -> HashMap<String, String> {
+    fn who(&mut self, entries: &[Entry], outcomes: &Outcomes) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        for entry in entries {
-            let Event::Sent(seen) = &entry.event else { continue };
-            let id = seen.message().filter(|it| shakes(it)).map(|it| &it.params()["clientId"]);
-            if let Some(id) = id.and_then(Value::as_str) {
-                ids.entry(entry.conn).or_insert_with(|| id.to_owned());
+        // Whom the host took a client for counts before what the client said first.
+        for served in [true, false] {
+            for entry in entries {
+                let Event::Sent(seen) = &entry.event else { continue };
+                let answer = outcomes.answers.get(&entry.line).map(|index| &entries[*index].event);
+                let result = |it: &Event| matches!(it, Event::Received(seen) if seen.message().is_some_and(|it| it.result().is_some()));
+                if answer.is_some_and(result) != served {
+                    continue;
+                }
+                let id = seen.message().filter(|it| shakes(it)).map(|it| &it.params()["clientId"]);
+                if let Some(id) = id.and_then(Value::as_str) {
+                    ids.entry(entry.conn).or_insert_with(|| id.to_owned());
+                }
             }
         }
         let mut names: HashMap<String, String> = HashMap::new();
@@ -176,12 +201,6 @@ impl Steps {
         self.steps.push(Step { verb, members });
     }
 
-    fn proved(&mut self, id: &str) {
-        if !self.proves.iter().any(|proved| proved == id) {
-            self.proves.push(id.to_owned());
-        }
-    }
-
     fn entry(&mut self, entry: &Entry, entries: &[Entry], outcomes: &Outcomes) {
         if matches!(entry.event, Event::Restarted) {
             self.merged.clear();
@@ -194,6 +213,9 @@ impl Steps {
             Event::Sent(seen) => {
                 self.merged.clear();
                 self.last.clear();
+                if seen.message().is_some_and(shakes) {
+                    self.shaken.insert(entry.conn, entry.line);
+                }
                 self.sent(entry, &name, seen, entries, outcomes);
             }
             Event::Received(seen) => self.received(entry, &name, seen),
@@ -301,10 +323,9 @@ impl Steps {
             && let Event::Received(seen) = &answer.event
         {
             self.waited(entry, answer);
-            self.proved("jsonrpc.response.exactly-one");
             let wish = self.wish(seen, "result");
             let id = Tree::Value(json!(id));
-            self.push("answer", vec![("at", Tree::text(name)), ("id", id), wish]);
+            self.push("answer", vec![("at", Tree::text(name)), ("id", id), wish, proves()]);
         }
     }
 
@@ -350,17 +371,14 @@ impl Steps {
             let envelope = seen.message().map_or(&Value::Null, Message::params);
             self.numbered(name, envelope);
             let rejected = !envelope["rejectionReason"].is_null();
-            let (wish, rule) = match rejected {
-                true => ("reject", "envelope.rejection.shape"),
-                false => ("accept", "envelope.echo.to-dispatcher"),
-            };
-            self.proved(rule);
+            let wish = if rejected { "reject" } else { "accept" };
             self.turns |= action["type"] == "chat/turnStarted" && !rejected;
             members.push((wish, Tree::Value(json!(true))));
             if rejected {
                 members.pop();
                 members.push((wish, Tree::map(vec![("rejectionReason", Tree::text("$present"))])));
             }
+            members.push(proves());
         }
         self.push("dispatch", members);
     }
@@ -370,7 +388,6 @@ impl Steps {
             return;
         };
         self.waited(entry, answer);
-        self.proved("jsonrpc.response.exactly-one");
         let (method, params) = (message.method().unwrap_or_default(), message.params());
         let by = ("by", Tree::text(name));
         let said = seen.message();
@@ -427,7 +444,7 @@ impl Steps {
             _ => "result",
         };
         let wish = self.wish(seen, kind);
-        members.push(wish);
+        members.extend([wish, proves()]);
         self.push(verb, members);
     }
 
@@ -468,8 +485,12 @@ impl Steps {
         if !wanted && (root || PASSED_OVER.contains(&kind) || method != "action") {
             return;
         }
-        let channel = params["channel"].as_str().unwrap_or_default().to_owned();
-        let key = params["serverSeq"].as_u64().map(|seq| (channel.clone(), seq));
+        let key = envelope_key(&entry.event);
+        // Whether it comes before the handshake or after it is a matter of speed.
+        let dispatch = key.as_ref().and_then(|key| self.dispatched.get(key));
+        if !wanted && dispatch.is_some_and(|line| self.shaken.get(&entry.conn) > Some(line)) {
+            return;
+        }
         if let Some(index) = key.as_ref().and_then(|key| self.merged.get(key)).copied() {
             return self.also(index, name);
         }
@@ -497,7 +518,7 @@ impl Steps {
         if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
             return;
         }
-        self.proved("multi.fanout.all-subscribers");
+        members.push(proves());
         self.push("expect", members);
         if let Some(key) = key {
             self.merged.insert(key, self.steps.len() - 1);

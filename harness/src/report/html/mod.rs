@@ -10,6 +10,7 @@ use super::event::{CaseReport, FindingLine};
 use super::finished::{Case, Finished, Way, beginning};
 use super::summary::{self, CheckTotal, word};
 use crate::ledger::Ledger;
+use crate::scenario::own::OwnRequirement;
 use crate::verdict::{Status, Weight};
 use page::Page;
 
@@ -206,22 +207,21 @@ fn failure(page: &mut Page, case: &Case) {
     page.element("code", &[], &report.scenario);
     page.text(&format!(": {}", report.title));
     page.close("h3");
-    match &report.failure {
-        None => page.element("p", &[], &report.reason),
-        Some(failure) => {
-            rule(page, &failure.rule);
-            page.open("div", &[("class", "two")]);
-            for (name, text) in
-                [("expected", failure.message.as_str()), ("what came", &failure.label)]
-            {
-                page.open("div", &[]);
-                page.element("b", &[], name);
-                page.text(text);
-                page.close("div");
-            }
+    if report.failure.is_none() {
+        page.element("p", &[], &report.reason);
+    }
+    for failure in report.failures() {
+        rule(page, &failure.rule, &report.own);
+        page.open("div", &[("class", "two")]);
+        for (name, text) in [("expected", failure.message.as_str()), ("what came", &failure.label)]
+        {
+            page.open("div", &[]);
+            page.element("b", &[], name);
+            page.text(text);
             page.close("div");
-            source(page, case, &failure.file, failure.line);
         }
+        page.close("div");
+        source(page, case, &failure.file, failure.line);
     }
     for note in &report.notes {
         page.element("p", &[("class", "small")], note);
@@ -247,7 +247,14 @@ fn findings(report: &CaseReport) -> impl Iterator<Item = (&str, &FindingLine)> {
     all.filter(|(_, finding)| finding.weight > Weight::Note)
 }
 
-fn rule(page: &mut Page, id: &str) {
+fn rule(page: &mut Page, id: &str, own: &[OwnRequirement]) {
+    if let Some(own) = own.iter().find(|own| own.id == id) {
+        page.open("p", &[]);
+        page.element("code", &[], id);
+        page.text(&format!(" ({}, your own): {}", word(own.weight), own.text));
+        page.close("p");
+        return;
+    }
     let Some(rule) = Ledger::look_up(id) else { return };
     page.open("p", &[]);
     page.element("a", &[("href", &format!("#r-{id}"))], id);
@@ -278,7 +285,7 @@ fn lanes(page: &mut Page, case: &Case) {
     let mut clients: Vec<&str> = case.frames.iter().map(|row| row.client.as_str()).collect();
     clients.sort_unstable();
     clients.dedup();
-    let failure = case.report.failure.iter().flat_map(|failure| failure.transcript.iter());
+    let failure = case.report.failures().flat_map(|failure| failure.transcript.iter());
     let proofs: Vec<u64> = failure
         .chain(findings(&case.report).flat_map(|(_, finding)| finding.transcript.iter()))
         .copied()
@@ -470,7 +477,7 @@ fn requirement(page: &mut Page, row: &Row) {
     tag(page, outcome);
     page.element("span", &[("class", "weight")], weight);
     page.open("div", &[]);
-    page.element("code", &[], row.id);
+    page.element("code", &[], &row.id);
     page.text(&format!(" {}", row.statement));
     let mut small = vec![row.source.to_owned(), row.profile.clone()];
     if row.observations > 0 {

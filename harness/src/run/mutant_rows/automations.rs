@@ -11,12 +11,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::RunEndsEarlier, &["automation.run-times"]),
     row(
         Fault::PrimaryElsewhere,
-        &[
-            "untested:automations/*",
-            "automation.run-sessions",
-            "automations/a-run-makes-a-session",
-            "automations/*",
-        ],
+        &["automation.run-sessions", "automations/a-run-makes-a-session", "automations/*"],
     ),
     row(
         Fault::RunsOldestFirst,
@@ -30,14 +25,8 @@ pub(super) const ROWS: &[Row] = &[
             "automations/runs-are-listed-newest-first",
         ],
     ),
-    row(
-        Fault::RunCountMissing,
-        &["automation.run-count", "automations/runs-that-are-asked-for-do-not-count"],
-    ),
-    row(
-        Fault::RequestIdIgnored,
-        &["automations/a-request-is-run-once", "automations/definitions-outlive-a-restart"],
-    ),
+    row(Fault::RunCountMissing, &["automation.run-count"]),
+    row(Fault::RequestIdIgnored, &["automations/definitions-outlive-a-restart"]),
     row(Fault::AutomationReplaced, &["automations/definitions-are-checked"]),
     row(Fault::AnyMessageAutomated, &["automations/definitions-are-checked"]),
     row(Fault::UpdateForgets, &["automations/changes-leave-the-rest-alone"]),

@@ -40,7 +40,6 @@ pub(super) const ROWS: &[Row] = &[
             "catalog.one-owner",
             "chats/a-chat-moves-to-another-session",
             "chats/a-chat-gets-a-session-of-its-own",
-            "chats/workers-go-where-their-chat-goes",
         ],
     ),
     row(
@@ -92,7 +91,6 @@ pub(super) const ROWS: &[Row] = &[
             "tools/result-of-a-client-waits-for-its-approval",
             "turns/every-kind-of-part-is-kept",
             "turns/what-a-message-carries-is-kept",
-            "metadata/what-there-is-is-told-anew",
         ],
     ),
 ];

@@ -36,11 +36,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::ChangedFileTwice, &["changeset.unique-ids", "changesets/*"]),
     row(
         Fault::ClearedToRecompute,
-        &[
-            "changeset.kept-while-recomputing",
-            "changesets/an-edit-shows",
-            "changesets/reviews-are-shared",
-        ],
+        &["changeset.kept-while-recomputing", "changesets/reviews-are-shared"],
     ),
     row(Fault::ReviewsUnoffered, &["changeset.review-offered", "changesets/reviews-are-shared"]),
     row(Fault::ReviewKept, &["changesets/reviews-are-shared"]),

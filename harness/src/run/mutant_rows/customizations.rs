@@ -7,10 +7,8 @@ use super::row;
 
 /// In the order of the faults.
 pub(super) const ROWS: &[Row] = &[
-    row(
-        Fault::PluginIdsRepeat,
-        &["customizations.unique-ids", "customizations/plugins-of-two-clients-are-kept-apart"],
-    ),
+    row(Fault::PluginIdsRepeat, &["customizations/plugins-of-two-clients-are-kept-apart"]),
+    row(Fault::OwnIdsRepeat, &["customizations.unique-ids"]),
     row(
         Fault::DecisionsUnsorted,
         &["customizations.enablement-order", "customizations/decisions-are-published-in-order"],
@@ -18,11 +16,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::PluginsOutlive, &["customizations/a-clients-plugin-is-the-sessions"]),
     row(
         Fault::ToggleNotStored,
-        &[
-            "state.snapshot-agrees",
-            "customizations/decisions-are-shared-and-replaced",
-            "mcp/what-is-off-is-not-started",
-        ],
+        &["state.snapshot-agrees", "customizations/decisions-are-shared-and-replaced"],
     ),
     row(Fault::ToggleTakesContainer, &["customizations/decisions-are-shared-and-replaced"]),
     row(Fault::UnreadableLoaded, &["customizations/a-plugin-that-cannot-be-read-says-so"]),
@@ -35,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
             "mcp/what-is-off-is-not-started",
         ],
     ),
-    row(Fault::SideChannelBare, &["mcp.side-channel", "mcp/*"]),
+    row(Fault::SideChannelBare, &["mcp.side-channel"]),
     row(
         Fault::SideChannelKept,
         &["mcp.side-channel", "state.snapshot-agrees", "mcp/a-server-is-asked-until-it-stops"],

@@ -40,16 +40,12 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::InputNeededStripped, &["input.rollup-mirrors"]),
     row(
         Fault::DefaultChatUnknown,
-        &[
-            "catalog.default-chat",
-            "sessions/further-chats-come-and-go",
-            "chats/a-moved-chat-stands-where-it-was-put",
-        ],
+        &["catalog.default-chat", "chats/a-moved-chat-stands-where-it-was-put"],
     ),
     row(Fault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
     row(
         Fault::ChatListedTwice,
-        &["catalog.one-owner", "state.snapshot-agrees", "sessions/a-chat-comes-from-what-is-there"],
+        &["catalog.one-owner", "state.snapshot-agrees", "sessions/a-session-has-a-default-chat"],
     ),
     row(Fault::UpdatesRemovedChat, &["catalog.updated-known"]),
     row(Fault::ActiveSessionsOneMore, &["sessions.active-count"]),
@@ -60,14 +56,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::CommandFinishesTwice, &["terminal.command-pairs"]),
     row(Fault::CommandsOverlap, &["terminal.one-command", "terminals/commands-come-in-pairs"]),
     row(Fault::ExitsTwice, &["terminal.exit-final"]),
-    row(
-        Fault::TerminalListStale,
-        &[
-            "terminal.listed",
-            "terminals/made-listed-and-disposed",
-            "reconnect/every-channel-comes-back",
-        ],
-    ),
+    row(Fault::TerminalListStale, &["terminal.listed", "terminals/made-listed-and-disposed"]),
     row(
         Fault::CharactersCut,
         &[
@@ -81,7 +70,6 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "terminal.no-shell-markers",
             "terminals/commands-come-in-pairs",
-            "reconnect/every-channel-comes-back",
             "terminals/what-is-typed-arrives-in-order",
         ],
     ),
@@ -105,7 +93,6 @@ pub(super) const ROWS: &[Row] = &[
             "shape.scalars",
             "sessions/new-sessions-are-announced-once",
             "sessions/the-latest-chat-dates-its-session",
-            "sessions/the-latest-comes-first",
             "sessions/the-list-comes-in-pages",
         ],
     ),
@@ -118,6 +105,7 @@ pub(super) const ROWS: &[Row] = &[
             "auth/an-invalid-token-is-refused",
             "handshake/tokens-stay-with-the-host",
             "auth/a-token-is-for-one-connection",
+            "mcp/a-challenge-waits-for-a-token",
         ],
     ),
     row(Fault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),

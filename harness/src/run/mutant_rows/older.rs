@@ -8,7 +8,11 @@ use crate::host::fault::Fault;
 pub const ROWS: &[(Fault, &[&str])] = &[
     (
         Fault::NewerActionsSent,
-        &["fanout.known-actions", "handshake/newer-clients-get-newer-actions"],
+        &[
+            "fanout.known-actions",
+            "handshake/newer-clients-get-newer-actions",
+            "early/turns-are-fetched-in-the-answer",
+        ],
     ),
     (
         Fault::AcceptsHostOnly,
@@ -28,21 +32,27 @@ pub const ROWS: &[(Fault, &[&str])] = &[
             "early/a-session-is-made-with-a-model",
         ],
     ),
+    (Fault::ClientStaysActive, &["early/one-client-is-active"]),
     (
-        Fault::ForeignActiveClientAccepted,
-        &["early/one-client-is-active", "early/the-active-clients-tools-change"],
+        Fault::EchoesWithoutApplying,
+        &[
+            "early/the-active-clients-tools-change",
+            "customizations/every-kind-is-shown",
+            "metadata/session-configuration-is-checked",
+            "metadata/what-it-is-doing-is-in-the-list",
+        ],
     ),
     (
         Fault::ToggleNotStored,
         &["early/a-customization-is-switched", "early/a-customization-is-switched-by-uri"],
     ),
     (Fault::SessionAddedNotAnnounced, &["early/everybody-hears-of-sessions"]),
-    (Fault::TurnNeverEnds, &["early/turns-are-fetched-in-the-answer"]),
     (Fault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
     (Fault::ConfigNotMerged, &["early/configuration-is-resolved"]),
     (Fault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
+    (Fault::SnapshotMissesField, &["turns/late-observer-sees-the-part-so-far"]),
     (Fault::ForksForgotten, &["early/a-session-is-forked"]),
-    (Fault::TitleNotApplied, &["early/a-list-may-be-filtered"]),
+    (Fault::ListMissesCreated, &["early/a-list-may-be-filtered"]),
     (Fault::EarlyTurnsLost, &["early/a-turn-before-the-session-is-ready"]),
     (Fault::RootListsSilent, &["early/agents-are-told-anew"]),
     (Fault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),

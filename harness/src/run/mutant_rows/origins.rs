@@ -24,19 +24,13 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::AttachesAnything, &["turns/attached-chats-have-to-be-there"]),
     row(Fault::EmptyChatsRefused, &["turns/a-chat-without-turns-may-be-attached"]),
     row(Fault::OlderTurnsStay, &["subscriptions/older-turns-come-before-what-names-them"]),
-    row(
-        Fault::ListOldestFirst,
-        &["sessions/the-latest-comes-first", "sessions/the-list-comes-in-pages"],
-    ),
+    row(Fault::ListOldestFirst, &["sessions/the-list-comes-in-pages"]),
     row(Fault::ForeignClaims, &["terminals/nobody-acts-in-anothers-name"]),
     row(Fault::PrimaryReplaced, &["metadata/the-first-directory-stays"]),
     row(
         Fault::InputReversed,
         &[
             "terminals/what-is-typed-arrives-in-order",
-            "terminals/commands-come-in-pairs",
-            "terminals/what-belongs-to-no-command-is-kept",
-            "reconnect/every-channel-comes-back",
             "terminals/what-is-typed-runs",
             "terminals/a-terminal-is-as-large-as-was-said",
             "terminals/a-terminal-tells-where-it-is",

@@ -2,6 +2,8 @@
 //!
 //! Knows: calls. Never knows: prompts, beyond which turn a call is of.
 
+use std::time::Duration;
+
 use crate::oracle::below::longest;
 use crate::oracle::members::{given, list, text};
 use crate::verdict::Weight;
@@ -19,6 +21,9 @@ enum Named {
     Update,
     Permission,
 }
+
+/// How long an agent may take after its answer to release what the turn needed: no text says how soon.
+const TIDYING: Duration = Duration::from_secs(1);
 
 impl Fold {
     /// A `session/update`.
@@ -148,6 +153,10 @@ impl Fold {
             let session = conn.sessions.get(&terminal.session);
             let on = session.and_then(|session| session.turn.as_ref());
             if on.is_some_and(|turn| turn.number == terminal.turn) {
+                continue;
+            }
+            let ended = session.map_or(Duration::ZERO, |session| session.ended);
+            if terminal.released.is_none() && self.now.at < ended + TIDYING {
                 continue;
             }
             out.seen(Rule::Released);

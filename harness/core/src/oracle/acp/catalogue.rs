@@ -80,7 +80,7 @@ catalogue! {
         "A terminal is shown in a call before it is released, not first afterwards. Source: ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
         "Every terminal that the agent had made is released. Source: terminals."
-        open "Judged when the conversation ends, of terminals whose turn is over.";
+        open "Judged when the conversation ends, of terminals whose turn has been over for a second.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A request for permission names its session and its call, and the session is there. Source: \
          RequestPermissionRequest.";

@@ -21,6 +21,7 @@ impl Fold {
         let Some(version) = result["protocolVersion"].as_u64() else { return };
         let Some(conn) = self.conn() else { return };
         conn.shook = true;
+        conn.other = version != 1;
         conn.took = at.saturating_sub(asked.at);
         let terminal_auth = conn.offers.terminal_auth;
         out.counts(true);

@@ -98,8 +98,13 @@ impl Fold {
         self.conns.get_mut(&id)
     }
 
+    /// Whether the connection at hand speaks another version of the protocol.
+    fn is_other(&self) -> bool {
+        self.here().is_some_and(|conn| conn.other)
+    }
+
     fn sent(&mut self, seen: &Seen, out: &mut Sink) {
-        let Some(message) = seen.message() else { return };
+        let Some(message) = seen.message().filter(|_| !self.is_other()) else { return };
         if let Some(table) = self.table {
             self.harness(table, message, out);
         }
@@ -145,10 +150,15 @@ impl Fold {
                 let message = format!("expected a message, found a batch of {}", items.len());
                 return out.broken(Rule::Batches, message, &[self.now.line]);
             }
+            // What is nested so deep may be a message: nothing is said about it.
+            Decoded::Deep => return,
             Decoded::Scalar(_) | Decoded::Odd(_) => return self.no_message(seen, out),
         };
         out.seen(Rule::OnlyMessages);
         out.seen(Rule::Batches);
+        if self.is_other() {
+            return;
+        }
         let now = self.now;
         let asked = match message.kind() {
             Kind::Success | Kind::Failure => self.answered(message, out),
@@ -230,8 +240,10 @@ impl Fold {
     /// The connection is over: what is left open stays so.
     fn closed(&mut self, id: ConnId, by: Side, out: &mut Sink) {
         let Some(conn) = self.conns.remove(&id) else { return };
-        self.unanswered(&conn, by, out);
-        self.unreleased(&conn, out);
+        if !conn.other {
+            self.unanswered(&conn, by, out);
+            self.unreleased(&conn, out);
+        }
     }
 
     /// The connection whose turn a witness is about: the one that has a turn, else the latest.

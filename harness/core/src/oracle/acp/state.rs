@@ -52,6 +52,8 @@ pub(super) struct Offers {
 pub(super) struct Conn {
     /// A handshake has succeeded.
     pub(super) shook: bool,
+    /// It came to another version of the protocol, which is not judged here.
+    pub(super) other: bool,
     /// How long the handshake took: what a start takes tells how much else the machine has to do.
     pub(super) took: Duration,
     pub(super) offers: Offers,
@@ -116,6 +118,8 @@ pub(super) struct Session {
     pub(super) turn: Option<Turn>,
     /// How many prompts there were.
     pub(super) turns: u64,
+    /// When the last one was answered.
+    pub(super) ended: Duration,
     /// The line on which a cancelled prompt was answered, until the next one.
     pub(super) cancelled: Option<u64>,
     pub(super) calls: LiteMap<String, Call>,

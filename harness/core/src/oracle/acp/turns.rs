@@ -74,6 +74,7 @@ impl Fold {
             .collect();
         let Some(session) = conn.sessions.get_mut(&asked.session) else { return };
         let Some(turn) = session.turn.take() else { return };
+        session.ended = at;
         let reason = message.result().and_then(|result| text(result, "stopReason"));
         if turn.asked {
             out.seen(Rule::NothingOpen);

@@ -141,16 +141,18 @@ impl Value {
         }
     }
 
-    /// The number, where it is an integer of 64 bits without a sign.
+    /// The number, where it is an integer of 64 bits without a sign, written as `3` or as `3.0`.
     #[inline]
     pub fn as_u64(&self) -> Option<u64> {
-        self.as_number()?.as_u64()
+        let number = self.as_number()?;
+        number.as_u64().or_else(|| u64::try_from(whole(number)?).ok())
     }
 
     /// The number, where it is an integer of 64 bits with a sign.
     #[inline]
     pub fn as_i64(&self) -> Option<i64> {
-        self.as_number()?.as_i64()
+        let number = self.as_number()?;
+        number.as_i64().or_else(|| whole(number))
     }
 
     /// The number as a float, where it is a number.
@@ -238,6 +240,14 @@ impl Value {
 }
 
 /// The steps of a JSON pointer, unescaped; `None` where it does not begin with a slash.
+/// The integer that a number with an empty fraction is: JSON knows no difference between `3` and `3.0`.
+/// Beyond 2^53 a float is not exact.
+fn whole(number: &Number) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT)?;
+    Some(float as i64)
+}
+
 fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     let steps = match pointer {
         "" => None,

@@ -1,0 +1,61 @@
+//! Which findings of a check have one cause, as far as their messages tell.
+//!
+//! Knows: messages, the names of the protocol. Never knows: checks.
+//!
+//! Start at [`alike`].
+
+use crate::wire::protocol::Protocol;
+use crate::wire::version::PUBLISHED;
+
+/// Longest text that tells causes apart, in characters.
+const LONG: usize = 160;
+
+/// A message without what differs from case to case: names of clients, ids, numbers, values. Two
+/// findings of one rule for which it is the same most likely have the same cause.
+pub fn alike(message: &str) -> String {
+    let mut result = String::new();
+    let mut quoted = false;
+    let mut word = String::new();
+    for c in message.chars() {
+        if c == '`' {
+            if quoted {
+                // What is a name of the protocol tells causes apart, what was made up does not.
+                let plain = word.chars().all(|c| c.is_ascii_alphabetic() || c == '.');
+                let known = plain && word.len() > 1 || is_of_protocol(&word);
+                result.push_str(if known { &word } else { "_" });
+            }
+            word.clear();
+            quoted = !quoted;
+        } else if quoted {
+            word.push(c);
+        } else if c.is_ascii_digit() {
+            if !result.ends_with('#') {
+                result.push('#');
+            }
+        } else {
+            result.push(c);
+        }
+    }
+    result.chars().take(LONG).collect()
+}
+
+/// Whether a word is a method or the type of an action, in any version.
+fn is_of_protocol(word: &str) -> bool {
+    word.contains('/')
+        && PUBLISHED
+            .iter()
+            .filter_map(|version| Protocol::of(*version))
+            .any(|protocol| protocol.method(word).is_some() || protocol.action(word).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_protocol_tell_causes_apart_and_values_do_not() {
+        let one = alike("expected `chat/delta` of `ahp-chat:/1` above 5, found 4");
+        assert_eq!(one, alike("expected `chat/delta` of `ahp-chat:/77` above 61, found 60"));
+        assert_ne!(one, alike("expected `chat/usage` of `ahp-chat:/1` above 5, found 4"));
+    }
+}

@@ -1,0 +1,192 @@
+//! What the protocol leaves a host: several spellings of the same trip no check, and each has a
+//! control that does.
+
+use super::tests::{check, only};
+use crate::verdict::Weight;
+
+const CHATS: &str = r#"{"provider":"p","title":"","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"EXTRA}]}"#;
+
+fn session(extra: &str) -> String {
+    CHATS.replace("EXTRA", extra)
+}
+
+/// The state of a chat that was changed at an instant, in this spelling.
+fn chat(modified: &str, origin: &str) -> String {
+    format!(
+        r#"{{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"{modified}","turns":[]{origin}}}"#
+    )
+}
+
+#[test]
+fn instants_are_compared_as_instants() {
+    let play = |modified: &str, expected: &[&str]| {
+        let first = chat("2026-01-01T00:00:00.060Z", "");
+        let then = chat(modified, "");
+        let script = format!("A hello 0\nB hello 0\nA sub chat 0 {first}\nB sub chat 0 {then}");
+        check(&script, expected)
+    };
+    play("2026-01-01T00:00:00.06Z", &[]);
+    play("2026-01-01T00:00:00.060000Z", &[]);
+    play("2026-01-01T00:00:00.060+00:00", &[]);
+    play("2026-01-01T02:00:00.06+02:00", &[]);
+    play("2026-01-01T00:00:00.061Z", &["state.snapshot-agrees"]);
+}
+
+#[test]
+fn extension_members_are_ignored_at_any_depth() {
+    let play = |extra: &str, expected: &[&str]| {
+        let (first, then) = (session(""), session(extra));
+        let script =
+            format!("A hello 0\nB hello 0\nA sub session 0 {first}\nB sub session 0 {then}");
+        check(&script, expected)
+    };
+    play(r#","acmeColour":"red""#, &[]);
+    play(r#","interactivity":"read-only""#, &["state.snapshot-agrees"]);
+    let origin = |first: &str, then: &str, expected: &[&str]| {
+        let time = "2026-01-01T00:00:00.000Z";
+        let (first, then) = (chat(time, first), chat(time, then));
+        let script = format!("A hello 0\nB hello 0\nA sub chat 0 {first}\nB sub chat 0 {then}");
+        check(&script, expected)
+    };
+    let user = r#","origin":{"kind":"user"}"#;
+    origin(user, r#","origin":{"kind":"user","acmeBy":"x"}"#, &[]);
+    let fork = r#","origin":{"kind":"fork","chat":"ahp-chat:/2","turnId":"t"}"#;
+    origin(user, fork, &["identity.kept"]);
+}
+
+#[test]
+fn an_older_snapshot_may_arrive_late() {
+    let at =
+        |title: &str| session("").replacen(r#""title":"""#, &format!(r#""title":"{title}""#), 1);
+    let ask = |who: &str| format!(r#"{who} ask 2 subscribe {{"channel":"ahp-session:/1"}}"#);
+    let answer = |who: &str, seq: u64, state: &str| {
+        format!(
+            r#"{who} ok 2 {{"snapshot":{{"resource":"ahp-session:/1","fromSeq":{seq},"state":{state}}}}}"#
+        )
+    };
+    let script = [
+        "A hello 0".to_owned(),
+        "B hello 0".to_owned(),
+        ask("A"),
+        ask("B"),
+        answer("B", 2, &at("two")),
+        answer("A", 1, &at("one")),
+        "A got session 2 title two".to_owned(),
+    ];
+    check(&script.join("\n"), &[]);
+    // Where the actions in between are known, the older one is held against them.
+    let known = [
+        "B hello 0".to_owned(),
+        "A hello 0".to_owned(),
+        ask("A"),
+        format!("B sub session 0 {}", at("")),
+        "B got session 1 title one".to_owned(),
+        "B got session 2 title two".to_owned(),
+        answer("A", 1, &at("wrong")),
+        "A got session 2 {\"type\":\"session/activityChanged\",\"activity\":\"x\"}".to_owned(),
+    ];
+    let said = super::testkit::play(super::Options::default(), &known.join("\n"));
+    assert!(!said.findings.is_empty());
+}
+
+#[test]
+fn what_is_no_request_may_be_answered_by_an_error_without_an_id() {
+    let play = |frame: &str, expected: &[&str]| {
+        let refusal = r#"A < {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        check(&format!("A hello 0\nA > {frame}\n{refusal}"), expected)
+    };
+    let none = &[];
+    play(r#"{"method":"unsubscribe","params":{"channel":"ahp-root://"}}"#, none);
+    play(r#"{"jsonrpc":"1.0","method":"unsubscribe","params":{"channel":"ahp-root://"}}"#, none);
+    play(r#"{"jsonrpc":"2.0","params":{}}"#, none);
+    play(r#"{"jsonrpc":"2.0","id":true,"method":"ping","params":{}}"#, none);
+    let sound = r#"{"jsonrpc":"2.0","method":"unsubscribe","params":{"channel":"ahp-root://"}}"#;
+    play(sound, &["jsonrpc.no-stray-response"]);
+}
+
+#[test]
+fn a_number_is_the_same_with_an_empty_fraction() {
+    let ask = r#"A > {"jsonrpc":"2.0","id":2,"method":"ping","params":{"channel":"ahp-root://"}}"#;
+    let play = |id: &str, expected: &[&str]| {
+        let answer = format!(r#"A < {{"jsonrpc":"2.0","id":{id},"result":null}}"#);
+        check(&format!("A hello 0\n{ask}\n{answer}"), expected)
+    };
+    play("2.0", &[]);
+    play("3.0", &["jsonrpc.no-stray-response"]);
+    // A number of an action is read, however it is written: the checks that use it see it.
+    let action = |seq: &str| {
+        format!(
+            r#"A < {{"jsonrpc":"2.0","method":"action","params":{{"channel":"ahp-root://","serverSeq":{seq},"action":{{"type":"root/agentsChanged","agents":[]}}}}}}"#
+        )
+    };
+    check(&format!("A hello 0\n{}\n{}", action("5.0"), action("6")), &[]);
+    let backwards = ["sequence.grows", "sequence.order-agreement"];
+    let said = check(&format!("A hello 0\n{}\n{}", action("5.0"), action("4")), &backwards);
+    assert_eq!(only(&said, backwards[0]).lines, [4, 5]);
+}
+
+#[test]
+fn an_answer_repeats_the_id_that_the_client_chose() {
+    let play = |id: &str| {
+        let ask = format!(r#"A > {{"jsonrpc":"2.0","id":{id},"method":"frob","params":{{}}}}"#);
+        let error = r#""error":{"code":-32601,"message":"no"}"#;
+        let answer = format!(r#"A < {{"jsonrpc":"2.0","id":{id},{error}}}"#);
+        check(&format!("A hello 0\n{ask}\n{answer}"), &[]);
+    };
+    play("null");
+    play("1.8e19");
+}
+
+#[test]
+fn what_an_automation_is_asked_for_is_settled_by_its_state() {
+    let automations = "ahp-automations:/";
+    let dispatch = |channel: &str, action: &str| {
+        format!(
+            r#"A > {{"jsonrpc":"2.0","method":"dispatchAction","params":{{"channel":"{channel}","clientSeq":1,"action":{action}}}}}"#
+        )
+    };
+    let sub = format!(r#"A sub {automations} 0 {{"entries":[]}}"#);
+    let pause = r#"{"type":"automation/pauseRequested","automation":"a"}"#;
+    check(&format!("A hello 0\n{sub}\n{}\nwait 60\nA barrier", dispatch(automations, pause)), &[]);
+    let title = r#"{"type":"session/titleChanged","title":"x"}"#;
+    let script = format!(
+        "A hello 0\nA sub session 0\n{}\nwait 60\nA barrier",
+        dispatch("ahp-session:/1", title)
+    );
+    check(&script, &["dispatch.settled-once"]);
+}
+
+#[test]
+fn ids_that_clients_give_are_not_the_hosts() {
+    let play = |clients: [&str; 2], expected: &[&str]| {
+        let item = |uri: &str, client: &str| {
+            format!(r#"{{"type":"plugin","id":"same","uri":"file:///{uri}","name":"n"{client}}}"#)
+        };
+        let list =
+            format!(r#","customizations":[{},{}]"#, item("a", clients[0]), item("b", clients[1]));
+        let state = session("").replacen(r#","chats""#, &format!(r#"{list},"chats""#), 1);
+        check(&format!("A hello 0\nA sub session 0 {state}"), expected)
+    };
+    let [a, b] = [r#","clientId":"A""#, r#","clientId":"B""#];
+    play([a, b], &[]);
+    play(["", a], &[]);
+    play([a, a], &["customizations.unique-ids"]);
+    play(["", ""], &["customizations.unique-ids"]);
+}
+
+#[test]
+fn a_client_that_speaks_for_another_is_a_should() {
+    let entry =
+        r#"{"type":"session/activeClientSet","activeClient":{"clientId":"client-z","tools":[]}}"#;
+    let script = format!(
+        "A hello 0\nA sub session 0\nA sends session 1 {entry}\nA echo session 1 A 1 {entry}"
+    );
+    let said = super::testkit::play(super::Options::default(), &script);
+    let weights: Vec<Weight> = said
+        .reports
+        .iter()
+        .filter(|report| report.check == "clients.own-entry")
+        .flat_map(|report| report.findings.iter().map(|finding| finding.weight))
+        .collect();
+    assert_eq!(weights, [Weight::Should]);
+}

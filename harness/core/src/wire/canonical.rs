@@ -1,0 +1,115 @@
+//! Writes a value in one of the several ways in which a host may write the same.
+//!
+//! An instant has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have members that
+//! no table names at any depth: a client ignores them. Two values that differ in nothing else say
+//! the same.
+//!
+//! Knows: the tables. Never knows: what the value is compared with.
+//!
+//! Start at [`Protocol::canonical`].
+
+use crate::wire::json::Value;
+
+use super::protocol::Protocol;
+use super::shape::{Shape, TypeId, Union};
+use super::timestamp;
+use super::trim::Of;
+use super::walk::admits;
+
+/// What the names of members end with that hold instants.
+const INSTANT: &str = "At";
+
+impl Protocol {
+    /// Removes the members that the tables of this version do not name, at any depth, and writes
+    /// instants in UTC with milliseconds.
+    pub fn canonical(&self, of: Of<'_>, value: &mut Value) {
+        if let Some(id) = self.type_of(of) {
+            self.canonical_value(id, "", value);
+        }
+    }
+
+    /// `tag` is the member that has told which variant this is. Recursion ends with the value: JSON
+    /// has a bounded depth here.
+    fn canonical_value(&self, id: TypeId, tag: &str, value: &mut Value) {
+        match (self.shapes.get(id), value) {
+            (Shape::List(id), Value::Array(items)) => {
+                items.iter_mut().for_each(|item| self.canonical_value(*id, "", item));
+            }
+            (Shape::Map(id), Value::Object(members)) => {
+                members.values_mut().for_each(|item| self.canonical_value(*id, "", item));
+            }
+            (Shape::Record(known), Value::Object(members)) => {
+                members.retain(|name, item| {
+                    let row = known.iter().find(|member| member.name == name.as_str());
+                    if let Some(row) = row {
+                        if name.as_str().ends_with(INSTANT) {
+                            instant(item);
+                        }
+                        self.canonical_value(row.shape, "", item);
+                    }
+                    row.is_some() || name.as_str() == tag || name.as_str() == "type"
+                });
+            }
+            (Shape::Union(union), value) => {
+                if let Some(id) = variant(union, value) {
+                    self.canonical_value(id, &union.tag, value);
+                }
+            }
+            (Shape::AnyOf(all), value) => {
+                let fits = all.iter().find(|id| admits(self.shapes.get(**id), value));
+                fits.into_iter().for_each(|id| self.canonical_value(*id, tag, value));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn instant(value: &mut Value) {
+    let written = value.as_str().and_then(timestamp::parse).and_then(timestamp::format);
+    if let Some(written) = written {
+        *value = Value::from(written);
+    }
+}
+
+fn variant(union: &Union, value: &Value) -> Option<TypeId> {
+    let tag = match value.get(union.tag.as_str()) {
+        Some(Value::String(tag)) => tag.as_str(),
+        Some(Value::Bool(true)) => "true",
+        Some(Value::Bool(false)) => "false",
+        Some(_) => return None,
+        None => return union.untagged(),
+    };
+    union.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::channel::ChannelKind;
+    use crate::wire::json::json;
+    use crate::wire::version::Version;
+
+    use super::*;
+
+    #[test]
+    fn keeps_what_the_tables_name_and_one_spelling_of_instants() {
+        let protocol = Protocol::of(Version::V1_0).unwrap();
+        let check = |mut state: Value, expected: Value| {
+            protocol.canonical(Of::State(ChannelKind::Session), &mut state);
+            assert_eq!(state, expected);
+        };
+        let chat = |modified: &str| json!({"resource": "c", "title": "T", "modifiedAt": modified});
+        let plain = json!({"title": "T", "chats": [chat("2026-01-01T00:00:00.060Z")]});
+        for spelling in [
+            "2026-01-01T00:00:00.06Z",
+            "2026-01-01T00:00:00.060000Z",
+            "2026-01-01T00:00:00.060+00:00",
+            "2026-01-01T02:00:00.06+02:00",
+        ] {
+            let mut other = chat(spelling);
+            other["acmeColour"] = json!("red");
+            check(json!({"title": "T", "x": 1, "chats": [other]}), plain.clone());
+        }
+        let odd = json!({"chats": [chat("yesterday")]});
+        check(odd.clone(), odd);
+    }
+}

@@ -1,0 +1,280 @@
+//! What came of each step of a scenario that tests a requirement.
+//!
+//! A step that names requirements is a claim; every other step is a premise. A claim that fails speaks
+//! against its own requirements and no others. A premise that fails speaks against nobody: the claims
+//! after it are untested.
+//!
+//! Knows: which steps held or failed, and why the scenario ended early. Never knows: weights, reports.
+//!
+//! Start at [`Case::goes_on_after`] and [`Case::claims`].
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::scenario::names::{self, Occurrence};
+use crate::scenario::parse::Step;
+use crate::scenario::source::Span;
+use crate::scenario::verbs::Verb;
+use crate::wire::protocol::{Dispatch, Protocol};
+
+use super::case::{Case, Phase};
+use super::failure::{Failure, FailureKind};
+use super::task::{PeerId, Settle};
+
+/// What came of one claim.
+#[derive(Clone, Debug)]
+pub struct ClaimOutcome {
+    /// Where its step stands.
+    pub span: Span,
+    /// The requirements that it tests.
+    pub rules: Vec<String>,
+    /// How often it was put to the test and held.
+    pub observations: u64,
+    /// How it failed, where it did.
+    pub failure: Option<Failure>,
+    /// Why it was not put to the test, in one line; empty where it was.
+    pub untested: String,
+    /// Whether a claim of the scenario failed before, which is most likely why.
+    pub follows: bool,
+    /// What the host has to have accepted in the same run so that a refusal which the claim expects
+    /// counts, as in [`Case::accepted`]; `None` where it expects no refusal.
+    pub twin: Option<String>,
+}
+
+/// What is known of the steps so far, by the step's place in the scenario.
+#[derive(Debug, Default)]
+pub(super) struct StepLog {
+    held: Vec<(usize, u64)>,
+    broken: Vec<(usize, Failure)>,
+    left_out: Vec<(usize, String)>,
+    refusals: Vec<(usize, String)>,
+    /// What the host has accepted: see [`Case::accepted`].
+    accepted: std::collections::BTreeSet<String>,
+    /// Names that a failed step would have bound.
+    missing: HashSet<String>,
+    /// The line on which the response came that a name is bound to.
+    responses: Vec<(PeerId, String, u64)>,
+}
+
+/// Steps that only look: one that cannot be played is left out, and the others still can be.
+const LOOKS: &[Verb] = &[
+    Verb::Expect,
+    Verb::Next,
+    Verb::Never,
+    Verb::Snapshot,
+    Verb::Mirror,
+    Verb::Answer,
+    Verb::Asked,
+    Verb::Disk,
+    Verb::Called,
+];
+
+impl StepLog {
+    /// A response came, on a line.
+    pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
+        self.responses.push((peer, name.to_owned(), line));
+    }
+
+    /// The line of the latest response that a client's name is bound to.
+    pub(super) fn response(&self, peer: PeerId, name: &str) -> Option<u64> {
+        let mut latest = self.responses.iter().rev();
+        latest.find(|(by, known, _)| *by == peer && known == name).map(|(.., line)| *line)
+    }
+
+    /// The host accepted a dispatch or answered a request with a result.
+    pub(super) fn accepted(&mut self, what: &str, name: &str) {
+        if self.accepted.insert(format!("{what} {name}")) {
+            self.accepted.insert(format!("{what} {ANY}"));
+        }
+    }
+}
+
+/// Stands for the name of an action or a method where no host accepts the one that is refused.
+const ANY: &str = "*";
+
+impl Case {
+    /// A claim was put to the test and held.
+    pub(super) fn observed(&mut self, step: Option<usize>) {
+        let Some(index) = step.filter(|_| !self.prepares) else { return };
+        if self.setup.scenario.steps.get(index).is_some_and(Step::is_claim) {
+            self.observations += 1;
+            match self.log.held.iter_mut().find(|(known, _)| *known == index) {
+                Some((_, times)) => *times += 1,
+                None => self.log.held.push((index, 1)),
+            }
+        }
+    }
+
+    /// A step expects that an action is refused, which only counts if the host accepts such actions otherwise.
+    pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
+        let action = newest().and_then(|protocol| protocol.action(name));
+        let accepted = action.is_some_and(|action| action.dispatch != Dispatch::Host);
+        self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
+    }
+
+    /// The same for a request.
+    pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
+        let known = !self.is_acp() && newest().is_some_and(|it| it.method(method).is_some());
+        self.expects_refusal(step, "request", if known { method } else { ANY });
+    }
+
+    fn expects_refusal(&mut self, step: Option<usize>, what: &str, name: &str) {
+        if let Some(step) = step {
+            self.log.refusals.push((step, format!("{what} {name}")));
+        }
+    }
+
+    /// Takes note of a failure. Whether the next steps can still be played: they can where the step
+    /// says that they do not depend on it, and where a claim found other content than it expects.
+    pub(super) fn goes_on_after(&mut self, failure: Box<Failure>) -> bool {
+        let at = failure.step;
+        let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
+        let (Some(at), Some(step)) = (at, step) else {
+            self.failure.get_or_insert(failure);
+            return false;
+        };
+        let blames = failure.kind != FailureKind::Trouble && step.is_claim();
+        let goes_on = match failure.kind {
+            FailureKind::Content => blames || step.flag("independent"),
+            FailureKind::Outcome => step.flag("independent"),
+            FailureKind::Trouble => false,
+        };
+        self.leave_out_names(&step);
+        if blames && !self.log.broken.iter().any(|(known, _)| *known == at) {
+            self.log.broken.push((at, (*failure).clone()));
+        }
+        if !goes_on {
+            self.failure.get_or_insert(failure);
+        }
+        goes_on
+    }
+
+    /// Whether a step that looks at a state was given none: that says nothing about what stands in it.
+    pub(super) fn shows_nothing(&self, failure: &Failure) -> bool {
+        let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
+        failure.kind == FailureKind::Outcome
+            && step.is_some_and(|step| matches!(step.verb, Verb::Snapshot | Verb::Mirror))
+    }
+
+    /// A failure that comes while something else is waited for.
+    pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<Failure>) {
+        if self.phase == Phase::Playing && !self.goes_on_after(failure) {
+            self.clean_up(now);
+        }
+    }
+
+    /// Whether a step needs a name that an earlier step did not find. A step that only looks is left
+    /// out; one that acts ends the scenario.
+    pub(super) fn lacks_a_name(&mut self, index: usize, step: &Step) -> bool {
+        let mut lacking = None;
+        names::occurrences(step, &mut |_, occurrence| {
+            if let Occurrence::Used(name) = occurrence
+                && self.log.missing.contains(name)
+            {
+                lacking.get_or_insert(name.to_owned());
+            }
+        });
+        let Some(name) = lacking else { return false };
+        let why = format!("`${{{name}}}` is not known: the step that finds it failed");
+        self.leave_out_names(step);
+        if LOOKS.contains(&step.verb) {
+            self.log.left_out.push((index, why));
+        } else {
+            self.failure.get_or_insert(self.failure_of(Some(index), FailureKind::Trouble, why));
+        }
+        true
+    }
+
+    fn leave_out_names(&mut self, step: &Step) {
+        names::occurrences(step, &mut |_, occurrence| {
+            if let Occurrence::Found(name) = occurrence
+                && self.bindings.get(name).is_none()
+            {
+                self.log.missing.insert(name.to_owned());
+            }
+        });
+    }
+
+    /// What the host accepted: `dispatch TYPE` and `request METHOD`, in order.
+    pub fn accepted(&self) -> impl Iterator<Item = &str> {
+        self.log.accepted.iter().map(String::as_str)
+    }
+
+    /// What came of every claim at the version that was played, in the order of the steps.
+    pub fn claims(&self) -> Vec<ClaimOutcome> {
+        let version = self.setup.version;
+        let steps = self.setup.scenario.steps.iter().enumerate();
+        let claims = steps.filter(|(_, step)| step.is_claim() && step.holds_in(version));
+        claims.map(|(index, step)| self.claim(index, step)).collect()
+    }
+
+    fn claim(&self, index: usize, step: &Step) -> ClaimOutcome {
+        fn of<T>(rows: &[(usize, T)], index: usize) -> Option<&T> {
+            rows.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
+        }
+        let observations = of(&self.log.held, index).copied().unwrap_or_default();
+        let failure = of(&self.log.broken, index).cloned();
+        // What failed or was cut short at one of several clients has not held.
+        let stopped = self.failure.as_ref().is_some_and(|failure| failure.step == Some(index));
+        let untested = match (&failure, of(&self.log.left_out, index), &self.failure) {
+            (Some(_), ..) => String::new(),
+            (None, Some(why), _) => why.clone(),
+            (None, None, Some(stop)) if observations > 0 && !stopped => {
+                self.reason_without_twin(index, stop)
+            }
+            (None, None, None) if observations > 0 => String::new(),
+            (None, None, Some(stop)) if stopped => stop.message.clone(),
+            (None, None, Some(stop)) => self.reason_of_stop(stop),
+            (None, None, None) if self.interrupted => "interrupted".to_owned(),
+            (None, None, None) => "nothing was observed".to_owned(),
+        };
+        let follows = !untested.is_empty() && !self.log.broken.is_empty();
+        ClaimOutcome {
+            follows,
+            span: step.span,
+            rules: step.proves().to_vec(),
+            observations: if untested.is_empty() { observations } else { 0 },
+            failure,
+            untested,
+            twin: of(&self.log.refusals, index).cloned(),
+        }
+    }
+
+    /// Why a refusal that came all the same says nothing: where a later premise failed and the host has
+    /// accepted nothing of the kind, it may refuse everything. Empty where it does say something.
+    fn reason_without_twin(&self, index: usize, stop: &Failure) -> String {
+        let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
+        let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
+            return String::new();
+        };
+        let of_a_claim =
+            stop.step.is_some_and(|at| self.log.broken.iter().any(|(it, _)| *it == at));
+        if of_a_claim {
+            return String::new();
+        }
+        format!("a refusal counts where `{twin}` is accepted, too, and {}", stop.message)
+    }
+
+    fn reason_of_stop(&self, stop: &Failure) -> String {
+        let step = stop.step.and_then(|at| self.setup.scenario.steps.get(at));
+        match step {
+            Some(step) if stop.kind != FailureKind::Trouble => {
+                let verb = step.verb.row().name;
+                format!("it needs an earlier step, `{verb}`, that failed: {}", stop.message)
+            }
+            _ => stop.message.clone(),
+        }
+    }
+}
+
+/// The version in whose words scenarios are written.
+fn newest() -> Option<&'static Protocol> {
+    Protocol::known().first().and_then(|version| Protocol::of(*version))
+}
+
+impl Settle {
+    /// Whether it is wanted that the action is not accepted.
+    pub(super) fn is_refusal(&self) -> bool {
+        !matches!(self, Settle::Accept(_))
+    }
+}

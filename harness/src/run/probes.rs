@@ -1,0 +1,133 @@
+//! The part of the first look that takes a conversation: what a host offers without declaring it.
+//!
+//! Each probe is a small scenario, played before the others. The capability is offered where it passes. No
+//! probe judges the host: what is wrong with it is for the scenarios to say.
+//!
+//! Knows: scenarios, capabilities. Never knows: sockets, how results are shown.
+//!
+//! Start at [`PROBES`].
+
+use crate::scenario::capability::{self, SCRIPTS, Shown};
+use crate::verdict::Status;
+
+use super::detect::Detected;
+use super::play::Verdict;
+use super::suite::{Carried, Entry, Suite};
+
+/// A scenario that shows whether a host offers something.
+#[derive(Debug)]
+pub struct ProbeScenario {
+    /// The capability.
+    pub capability: &'static str,
+    /// The file name under which the text is loaded; the loader wants it to end in the scenario's id.
+    file: &'static str,
+    text: &'static str,
+    /// What to do about it where it is not offered; empty where nothing can be done.
+    hint: &'static str,
+}
+
+/// Every probe.
+pub const PROBES: &[ProbeScenario] = &[
+    // No other agent fails a turn with this word. An agent that echoes its prompt repeats the word in what it
+    // says, but never as an `errorType`.
+    ProbeScenario {
+        capability: SCRIPTS,
+        file: "detect/agent-scripts.yaml",
+        text: r#"
+scenario: detect/agent-scripts
+title: A turn fails as its script says
+agent: [fail ahp-detect]
+clients: [A]
+
+steps:
+  - open: { by: A }
+  - turn: { by: A, id: t1 }
+  - expect: { at: A, within: 20s, where: { action: { turnId: t1, type: { $in: [chat/error, chat/turnComplete, chat/turnCancelled] } } } }
+  - snapshot:
+      of: ${chat}
+      state: { turns: { $contains: [{ id: t1, state: error, responseParts: { $contains: [{ kind: error, error: { errorType: ahp-detect } }] } }] } }
+      proves: chat.turn.error-status
+"#,
+        hint: "`--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same",
+    },
+    ProbeScenario {
+        capability: "annotations",
+        file: "detect/annotations.yaml",
+        text: r#"
+scenario: detect/annotations
+title: The state of a new session names a channel of annotations
+clients: [A]
+
+steps:
+  - open: { by: A }
+  - barrier: A
+  - snapshot: { of: "${session}", state: { annotations: { resource: { $type: string } } }, proves: annotations.channel }
+"#,
+        hint: "",
+    },
+    ProbeScenario {
+        capability: "customizations",
+        file: "detect/customizations.yaml",
+        text: r#"
+scenario: detect/customizations
+title: A plugin that a client publishes appears in the session's customizations
+spec: ">=0.2.0"
+clients: [A]
+
+steps:
+  - open: { by: A }
+  - include:
+      file: ../scenarios/ahp/fragments/a-plugin-is-published.yaml
+      with: { by: A, client: "${A.id}", plugin: probe, skill: probe-skill, server: probe-server, enablement: [{ kind: global, enabled: false }] }
+  - snapshot: { of: "${session}", state: { customizations: { $contains: [{ clientId: "${A.id}" }] } }, proves: session.customizations.client-plugin-propagated }
+"#,
+        hint: "",
+    },
+];
+
+impl ProbeScenario {
+    /// The scenario, ready to be played.
+    ///
+    /// # Errors
+    /// Every mistake in it: none of the target's, and never to be taken for "not asked".
+    pub fn entry(&self) -> Result<Entry, String> {
+        let mut suite = Suite::of([(self.file.to_owned(), self.text.to_owned())], &Carried);
+        let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
+        let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
+        let why = || format!("the scenario `{}` does not load: {}", self.file, mistakes.join("; "));
+        suite.entries.pop().ok_or_else(why)
+    }
+
+    /// What a play of it shows.
+    pub fn detected(&self, verdict: &Verdict) -> Detected {
+        let row = capability::named(self.capability).map(|row| row.shown);
+        let Some(Shown::Probe(what)) = row else {
+            return Detected::new(self.capability, true, "nothing shows it");
+        };
+        if verdict.status == Status::Pass {
+            return Detected::new(self.capability, true, what);
+        }
+        let hint = match self.hint {
+            "" => String::new(),
+            hint => format!(" (hint: {hint})"),
+        };
+        let how = format!("tried, and not found: {what}; {}{hint}", verdict.reason);
+        Detected::new(self.capability, false, how)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::capability::CAPABILITIES;
+
+    #[test]
+    fn every_probe_loads_and_every_capability_that_wants_one_has_it() {
+        for probe in PROBES {
+            assert!(probe.entry().is_ok(), "{:?}", probe.entry().err());
+        }
+        let wanting = CAPABILITIES.iter().filter(|row| matches!(row.shown, Shown::Probe(_)));
+        let names = wanting.map(|row| row.name);
+        assert!(names.eq(PROBES.iter().map(|probe| probe.capability)));
+    }
+}

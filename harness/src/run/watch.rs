@@ -1,0 +1,58 @@
+//! What must not come: the patterns of `never` steps, held against each message.
+//!
+//! Knows: messages, patterns. Never knows: what else a step waits for.
+//!
+//! Start at [`Case::hold_against_watches`].
+
+use crate::scenario::pattern::brief;
+use crate::wire::message::Message;
+
+use super::case::Case;
+use super::failure::{Failure, FailureKind};
+use super::task::{Filter, PeerId};
+
+/// A watch for a message that must not come.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) step: Option<usize>,
+    pub(super) peer: PeerId,
+    pub(super) filter: Filter,
+}
+
+impl Case {
+    /// Holds a message against everything that must not come, and takes note of what came all the same.
+    pub(super) fn hold_against_watches(&mut self, id: PeerId, line: u64, message: &Message) {
+        while let Some(failure) = self.watched(id, line, message) {
+            let now = self.mint.now;
+            self.failed_meanwhile(now, failure);
+        }
+    }
+
+    /// Holds a message against what must not come: where it is that, the watch ends.
+    #[must_use]
+    pub(super) fn watched(
+        &mut self,
+        peer: PeerId,
+        line: u64,
+        message: &Message,
+    ) -> Option<Box<Failure>> {
+        let broken = self.watches.iter().position(|watch| {
+            watch.peer == peer
+                && watch.filter.is_about(message)
+                && watch.filter.params.as_ref().is_none_or(|pattern| {
+                    pattern
+                        .matches(Some(message.params()), &self.bindings, watch.filter.exact)
+                        .is_ok()
+                })
+        })?;
+        let watch = self.watches.remove(broken);
+        let (what, span, step) = (watch.filter.what(), watch.filter.span, watch.step);
+        let name = self.name(peer);
+        let message_text = format!("client `{name}`: expected no {what}, one came");
+        let mut failure = self.failure_of(step, FailureKind::Content, message_text);
+        failure.span = span;
+        failure.label = format!("{} came", brief(message.params()));
+        failure.lines.push(line);
+        Some(failure)
+    }
+}

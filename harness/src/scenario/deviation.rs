@@ -1,0 +1,385 @@
+//! The messages that a scenario writes out, held against the tables of the protocol.
+//!
+//! A message of ours that is malformed by mistake makes a host refuse it rightly, and a refusal for the
+//! wrong reason counts as the one that was wanted. A step that means to be malformed says where, by
+//! `deviates`; everything else that the tables do not allow is a mistake of the author.
+//!
+//! Knows: steps, the tables. Never knows: what a host makes of a message.
+//!
+//! Start at [`deviations`].
+
+use crate::edge::Edge;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+use crate::wire::protocol::{Dispatch, MethodKind, Protocol};
+use crate::wire::validate::{Sender, ShapeError};
+use crate::wire::version::Standard;
+
+use super::bind::Template;
+use super::parse::{Scenario, Step};
+use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
+use super::verbs::Verb;
+
+/// Steps that wait for a message of the host.
+const WAITS: &[Verb] = &[Verb::Expect, Verb::Next, Verb::Never, Verb::Await];
+/// Outcomes by which a step says that its message is to be refused.
+const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
+
+/// Stands for the channel of an action, which is looked at by itself.
+const ANY_CHANNEL: &str = "ahp-session:/any";
+/// Where an action stands in a message.
+const ACTION: &str = "params.action.";
+
+/// Every deviation of a scenario's messages that no step means to make, and every one that a step means to
+/// make and does not.
+pub fn deviations(scenario: &Scenario) -> Vec<ScenarioError> {
+    if scenario.spec.standard() != Standard::Ahp {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for step in &scenario.steps {
+        let Some(protocol) = newest(scenario, step) else { continue };
+        let mut deviations = of_step(protocol, step);
+        let meant = step.clients("deviates");
+        for path in meant {
+            let before = deviations.len();
+            deviations.retain(|deviation| deviation.path != *path);
+            if deviations.len() == before {
+                let kind = ScenarioErrorKind::NoDeviation {
+                    path: path.clone(),
+                    version: protocol.version().to_string(),
+                };
+                found.push(ScenarioError { span: step.place("deviates"), kind });
+            }
+        }
+        found.extend(deviations.into_iter().map(|deviation| {
+            let kind = ScenarioErrorKind::Deviation {
+                path: deviation.path,
+                expected: deviation.expected,
+                found: deviation.found,
+                version: protocol.version().to_string(),
+                hint: deviation.hint,
+            };
+            ScenarioError { span: deviation.span, kind }
+        }));
+    }
+    found
+}
+
+/// The newest version at which a step is taken: scenarios are written in the words of the newest one, and
+/// what holds only for older ones in theirs.
+fn newest(scenario: &Scenario, step: &Step) -> Option<&'static Protocol> {
+    let holds = |protocol: &&'static Protocol| {
+        let version = protocol.version();
+        scenario.spec.includes(version) && step.holds_in(version)
+    };
+    Protocol::all_played().iter().filter_map(|version| Protocol::played(*version)).find(holds)
+}
+
+/// The tables of a version and of the newest one, in whose words a scenario may be written all the same.
+fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
+    let newest = Protocol::known().first().and_then(|version| Protocol::of(*version));
+    [Some(protocol), newest].into_iter().flatten()
+}
+
+/// One thing about a message that the tables do not allow.
+struct Deviation {
+    span: Span,
+    path: String,
+    expected: String,
+    found: String,
+    hint: String,
+}
+
+impl Deviation {
+    fn of(span: Span, error: ShapeError) -> Deviation {
+        let ShapeError { path, expected, found, .. } = error;
+        let hint = format!("if that is meant, say `deviates: {path}`");
+        Deviation { span, path, expected, found, hint }
+    }
+}
+
+fn of_step(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
+    match step.verb {
+        Verb::Dispatch => dispatched(protocol, step),
+        Verb::Request => {
+            called(protocol, step, step.text("method").unwrap_or_default(), MethodKind::Request)
+        }
+        Verb::Notify => called(
+            protocol,
+            step,
+            step.text("method").unwrap_or_default(),
+            MethodKind::Notification,
+        ),
+        verb if WAITS.contains(&verb) => awaited(protocol, step),
+        _ => Vec::new(),
+    }
+}
+
+/// An action of a client's: its type, who may dispatch it, its members, and the kind of channel.
+fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
+    let Some(action) = step.template("action") else { return Vec::new() };
+    let span = step.place("action");
+    let (value, unknown) = literal(action);
+    let Some(name) = value.get("type").and_then(Value::as_str) else {
+        return wrong_members(protocol, span, &value, &unknown);
+    };
+    if unknown.iter().any(|path| path == "type") {
+        return Vec::new();
+    }
+    let Some(row) = tables(protocol).find_map(|protocol| protocol.action(name)) else {
+        let names: Vec<&str> =
+            protocol.actions().map(|action| action.action_type.as_str()).collect();
+        return vec![Deviation {
+            span,
+            path: "action.type".to_owned(),
+            expected: "an action of the protocol".to_owned(),
+            found: format!("`{name}`"),
+            hint: format!(
+                "{}; if it is meant, say `deviates: action.type`",
+                did_you_mean(name, &names)
+            ),
+        }];
+    };
+    let mut found = wrong_members(protocol, span, &value, &unknown);
+    let refused =
+        REFUSALS.iter().any(|outcome| step.pattern(outcome).is_some() || step.flag(outcome));
+    if row.dispatch == Dispatch::Host && !refused {
+        found.push(Deviation {
+            span,
+            path: "action.type".to_owned(),
+            expected: "an action that clients may dispatch".to_owned(),
+            found: format!("`{name}`, which only the host does"),
+            hint: "say that it is refused (`reject`, `ignored` or `refused`), or `deviates: action.type`"
+                .to_owned(),
+        });
+    }
+    let kind = step.template("channel").and_then(kind_of);
+    if let Some(kind) = kind.filter(|kind| *kind != row.channel && protocol.has(Feature::Channels))
+    {
+        found.push(Deviation {
+            span: step.place("channel"),
+            path: "channel".to_owned(),
+            expected: format!("a channel of the kind {:?}, as `{name}` changes it", row.channel),
+            found: format!("one of the kind {kind:?}"),
+            hint: "if that is meant, say `deviates: channel`".to_owned(),
+        });
+    }
+    found
+}
+
+/// A request or notification of a client's: its method, its direction, its params.
+fn called(protocol: &Protocol, step: &Step, method: &str, kind: MethodKind) -> Vec<Deviation> {
+    let span = step.place("method");
+    let deviation = |expected: &str, found: String, hint: String| {
+        let (path, expected) = ("method".to_owned(), expected.to_owned());
+        vec![Deviation { span, path, expected, found, hint }]
+    };
+    let meant = "if that is meant, say `deviates: method`";
+    let Some(row) = protocol.method(method) else {
+        let names: Vec<&str> = protocol.methods().map(|row| row.name.as_str()).collect();
+        let hint = format!("{}; {meant}", did_you_mean(method, &names));
+        return deviation("a method of the protocol", format!("`{method}`"), hint);
+    };
+    if !row.from_client {
+        let found = format!("`{method}`, which only hosts send");
+        return deviation("a method that clients send", found, meant.to_owned());
+    }
+    if row.kind != kind {
+        let (expected, found) = match row.kind {
+            MethodKind::Request => ("`request`, as the method is answered", "`notify`"),
+            MethodKind::Notification => ("`notify`, as nothing answers the method", "`request`"),
+        };
+        return deviation(expected, found.to_owned(), meant.to_owned());
+    }
+    let (mut params, mut unknown) =
+        step.template("params").map_or((json!({}), Vec::new()), literal);
+    if let Some(members) = params.as_object_mut() {
+        members.entry("channel").or_insert_with(|| json!(ROOT));
+    }
+    unknown.iter_mut().for_each(|path| *path = format!("params.{path}"));
+    let message = match kind {
+        MethodKind::Request => Message::request(1, method, params),
+        MethodKind::Notification => Message::notification(method, params),
+    };
+    let errors = known(protocol, message, &unknown);
+    errors.into_iter().map(|error| Deviation::of(step.place("params"), error)).collect()
+}
+
+/// The members of an action.
+fn wrong_members(
+    protocol: &Protocol,
+    span: Span,
+    action: &Value,
+    unknown: &[String],
+) -> Vec<Deviation> {
+    let params = json!({"channel": ANY_CHANNEL, "clientSeq": 1, "action": (action.clone())});
+    let message = Message::notification("dispatchAction", params);
+    let unknown: Vec<String> = unknown.iter().map(|path| format!("{ACTION}{path}")).collect();
+    let errors = known(protocol, message, &unknown).into_iter();
+    let errors = errors.map(|error| {
+        let path = error.path.strip_prefix("params.").unwrap_or(&error.path).to_owned();
+        Deviation::of(span, ShapeError { path, ..error })
+    });
+    errors.collect()
+}
+
+/// What a step waits for: a name that nobody sends never comes.
+fn awaited(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
+    let unheard = |member: &'static str, name: &str, names: Vec<&str>| Deviation {
+        span: step.place(member),
+        path: member.to_owned(),
+        expected: format!("a `{member}` that hosts send"),
+        found: format!("`{name}`"),
+        hint: format!("{}; if it is meant, say `deviates: {member}`", did_you_mean(name, &names)),
+    };
+    let mut found = Vec::new();
+    let is_action = |name: &str| tables(protocol).any(|it| it.action(name).is_some());
+    if let Some(name) = step.text("type").filter(|name| !is_action(name)) {
+        let names = protocol.actions().map(|action| action.action_type.as_str());
+        found.push(unheard("type", name, names.collect()));
+    }
+    let from_host =
+        |name: &str| tables(protocol).any(|it| it.method(name).is_some_and(|row| row.from_host));
+    if let Some(name) = step.text("method").filter(|name| !from_host(name)) {
+        let names = protocol.methods().filter(|row| row.from_host).map(|row| row.name.as_str());
+        found.push(unheard("method", name, names.collect()));
+    }
+    found
+}
+
+/// The kind of the channel that a template names, as far as its text says so.
+fn kind_of(channel: &Template) -> Option<ChannelKind> {
+    let (value, unknown) = literal(channel);
+    if !unknown.is_empty() {
+        return None;
+    }
+    ChannelKind::of_uri(value.as_str()?)
+}
+
+/// The hard errors of a message in the words of a version that are not about what stands in holes.
+fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
+    let edge = Edge::new(protocol.version(), "");
+    let renames = !edge.is_plain();
+    let errors = protocol.check_message(&edge.lower_message(message), Sender::Client, None);
+    let about_a_hole = |error: &ShapeError| {
+        let within = |path: &String| {
+            error.path.strip_prefix(path.as_str()).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
+            })
+        };
+        // In older words it may stand elsewhere, or have made something else of the member.
+        unknown.iter().any(within) || renames && (!unknown.is_empty() || error.found.contains("${"))
+    };
+    errors.into_iter().filter(|error| !error.soft && !about_a_hole(error)).collect()
+}
+
+/// A template with something in its holes, and the paths of those whose type nobody knows.
+fn literal(template: &Template) -> (Value, Vec<String>) {
+    let mut unknown = Vec::new();
+    let value = filled(template, "", &mut unknown);
+    (value, unknown)
+}
+
+fn filled(template: &Template, path: &str, unknown: &mut Vec<String>) -> Value {
+    if let Some(fixed) = template.without_holes() {
+        return fixed.clone();
+    }
+    let beneath = |step: &str| match path {
+        "" => step.to_owned(),
+        _ => format!("{path}.{step}"),
+    };
+    if !template.members().is_empty() {
+        let members = template.members().iter();
+        return members
+            .map(|(key, item)| (key.as_str(), filled(item, &beneath(key), unknown)))
+            .collect();
+    }
+    if !template.items().is_empty() {
+        let items = template.items().iter().enumerate();
+        return items
+            .map(|(index, item)| filled(item, &format!("{path}[{index}]"), unknown))
+            .collect();
+    }
+    if template.is_of_unknown_type() {
+        unknown.push(path.to_owned());
+    }
+    template.spelled()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::load::{Files, load};
+
+    use super::*;
+
+    struct None;
+
+    impl Files for None {
+        fn read(&self, _path: &str) -> Result<String, String> {
+            Err("there is none".to_owned())
+        }
+    }
+
+    fn check(step: &str, expected: &[&str]) {
+        let text = format!(
+            "scenario: a/b\ntitle: t\nspec: '>=1.0.0'\nsteps:\n  - open: A\n  - {step}\n  - request: {{ by: A, method: ping, proves: ping.response }}\n"
+        );
+        let loaded = load("a/b.yaml", &text, &None);
+        assert!(loaded.errors.is_empty(), "{step}: {:?}", loaded.errors);
+        let found = deviations(&loaded.scenario.unwrap());
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), expected.len(), "{step}: {found:#?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.contains(expected), "{step}: {expected}\n{found}");
+        }
+    }
+
+    fn dispatch(more: &str) -> String {
+        format!("dispatch: {{ by: A, channel: '${{chat}}', {more} }}")
+    }
+
+    #[test]
+    fn finds_what_the_tables_do_not_allow() {
+        let end = "type: chat/turnCancelled, turnId: t1";
+        check(&dispatch(&format!("action: {{ {end}, duration: 5 }}, reject: {{}}")), &[]);
+        check(&dispatch(&format!("action: {{ {end} }}, reject: {{}}")), &["`action.duration`"]);
+        let meant = format!("action: {{ {end} }}, reject: {{}}, deviates: action.duration");
+        check(&dispatch(&meant), &[]);
+        let stale =
+            format!("action: {{ {end}, duration: 5 }}, reject: {{}}, deviates: action.duration");
+        check(&dispatch(&stale), &["nothing deviates at `action.duration`"]);
+        let holes = format!("action: {{ {end}, duration: '${{A.seq}}' }}, reject: {{}}");
+        check(&dispatch(&holes), &[]);
+        let text = format!("action: {{ {end}, duration: 'x${{A.seq}}' }}, reject: {{}}");
+        check(&dispatch(&text), &["`action.duration`"]);
+    }
+
+    #[test]
+    fn finds_wrong_names_and_directions() {
+        check(
+            &dispatch("action: { type: chat/turnCanceled }"),
+            &["did you mean `chat/turnCancelled`?"],
+        );
+        let delta = "action: { type: chat/delta, turnId: t, partId: p, content: c }";
+        check(&dispatch(delta), &["only the host does"]);
+        check(&dispatch(&format!("{delta}, reject: {{}}")), &[]);
+        let title = "action: { type: session/titleChanged, title: T }";
+        check(
+            &format!("dispatch: {{ by: A, channel: 'ahp-chat:/x', {title} }}"),
+            &["kind Session"],
+        );
+        check(&format!("dispatch: {{ by: A, channel: 'ahp-session:/x', {title} }}"), &[]);
+        check("request: { by: A, method: listSession }", &["did you mean `listSessions`?"]);
+        check("request: { by: A, method: unsubscribe }", &["`notify`, as nothing answers"]);
+        check(
+            "request: { by: A, method: subscribe, params: { channel: 5 } }",
+            &["`params.channel`"],
+        );
+        check("notify: { by: A, method: root/sessionAdded }", &["only hosts send"]);
+        check("expect: { at: A, type: chat/detla }", &["did you mean `chat/delta`?"]);
+        check("expect: { at: A, method: subscribe }", &["a `method` that hosts send"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! Requirements of an author's own, in `requirements.yaml` next to the scenarios that test them, or in
+//! the header of the one that does.
+//!
+//! A team that guards its own product by scenarios has rules that no protocol knows. Each has an id, a
+//! weight and a text; where it is broken a report says so as of any other requirement.
+//!
+//! Knows: the form of the file. Never knows: the protocol's own requirements.
+//!
+//! Start at [`requirements`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Weight;
+
+use super::node::Node;
+use super::parse::{known_keys, wrong_form};
+use super::source::ScenarioError;
+use super::verbs::{Field, Form};
+
+/// The name of the file.
+pub const FILE: &str = "requirements.yaml";
+/// The member that has the list, by which such a file is told from a scenario.
+pub const LIST: &str = "requirements";
+
+/// A requirement of an author's own.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OwnRequirement {
+    /// Its id, unlike that of any requirement of the protocol.
+    pub id: String,
+    /// What a breach weighs.
+    pub weight: Weight,
+    /// The rule, in a sentence.
+    pub text: String,
+}
+
+const FILE_FIELDS: &[Field] =
+    &[field(LIST, Form::Values, "the requirements, each with `id`, `weight` and `text`")];
+const FIELDS: &[Field] = &[
+    field("id", Form::Text, "its id, such as `login.shows-the-name`"),
+    field("weight", Form::Text, "what a breach weighs: must, essential, should or note"),
+    field("text", Form::Text, "the rule, in a sentence"),
+];
+const WEIGHTS: [(&str, Weight); 4] = [
+    ("must", Weight::Must),
+    ("essential", Weight::Essential),
+    ("should", Weight::Should),
+    ("note", Weight::Note),
+];
+
+const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
+    Field { name, form, required: true, wants: false, doc }
+}
+
+/// Reads the tree of such a file; mistakes go to `errors`.
+pub fn requirements(root: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
+    known_keys(
+        "a file of requirements",
+        root.as_map().unwrap_or_default(),
+        FILE_FIELDS,
+        root.span,
+        errors,
+    );
+    root.get(LIST).map(|list| listed(list, errors)).unwrap_or_default()
+}
+
+/// Reads the list itself, as it may also stand in the header of a scenario.
+pub fn listed(list: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
+    let Some(items) = list.as_list() else {
+        wrong_form(errors, list, "a list of requirements");
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| requirement(item, errors)).collect()
+}
+
+fn requirement(item: &Node, errors: &mut Vec<ScenarioError>) -> Option<OwnRequirement> {
+    let Some(members) = item.as_map() else {
+        wrong_form(errors, item, "`id`, `weight` and `text`");
+        return None;
+    };
+    known_keys("a requirement", members, FIELDS, item.span, errors);
+    let mut text = |key: &str| {
+        let node = item.get(key)?;
+        let found = node.as_str().map(str::trim).filter(|text| !text.is_empty());
+        if found.is_none() {
+            wrong_form(errors, node, "a text");
+        }
+        found.map(str::to_owned)
+    };
+    let (id, weight, rule) = (text("id"), text("weight"), text("text"));
+    let weight = weight.and_then(|word| {
+        let known = WEIGHTS.iter().find(|(known, _)| *known == word);
+        if let (None, Some(node)) = (known, item.get("weight")) {
+            wrong_form(errors, node, "one of must, essential, should, note");
+        }
+        known.map(|(_, weight)| *weight)
+    });
+    Some(OwnRequirement { id: id?, weight: weight?, text: rule? })
+}

@@ -1,0 +1,150 @@
+//! A step of a scenario as it was read: its verb and its members, with the places where they stand.
+//!
+//! Knows: the forms that members have. Never knows: what a step does when it is played.
+//!
+//! Start at [`Step`].
+
+use std::time::Duration;
+
+use crate::wire::version::Version;
+
+use super::bind::Template;
+use super::pattern::Pattern;
+use super::source::Span;
+use super::spec::SpecRange;
+use super::verbs::Verb;
+
+/// One step.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub verb: Verb,
+    /// Where the verb stands.
+    pub span: Span,
+    /// Its members, in the order of the verb's row.
+    pub members: Vec<(&'static str, Span, Given)>,
+}
+
+/// The value of a step's member.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// Names of clients, or texts.
+    Names(Vec<String>),
+    /// A text, or a name to bind.
+    Text(String),
+    /// A flag.
+    Flag(bool),
+    /// A duration.
+    Duration(Duration),
+    /// A number of things.
+    Count(u64),
+    /// A value with holes.
+    Template(Template),
+    /// What a value has to look like.
+    Pattern(Pattern),
+}
+
+impl Step {
+    pub(super) fn given(&self, name: &str) -> Option<&Given> {
+        self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
+    }
+
+    /// Where a member stands; the verb itself where it is not given.
+    pub fn place(&self, name: &str) -> Span {
+        self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
+    }
+
+    /// Whether the step is taken at a version.
+    pub fn holds_in(&self, version: Version) -> bool {
+        let range = self.text("spec").and_then(SpecRange::read);
+        range.is_none_or(|range| range.includes(version))
+    }
+
+    /// Takes a range of versions over, besides its own.
+    pub(super) fn narrow(&mut self, range: &(&'static str, Span, Given)) {
+        let own = self.text("spec").map(str::to_owned);
+        self.members.retain(|(name, ..)| *name != "spec");
+        let (name, span, given) = range.clone();
+        let both = match (own, &given) {
+            (Some(own), Given::Text(outer)) => Given::Text(format!("{own} {outer}")),
+            _ => given,
+        };
+        self.members.push((name, span, both));
+    }
+
+    /// The clients of a member, or none.
+    pub fn clients(&self, name: &str) -> &[String] {
+        match self.given(name) {
+            Some(Given::Names(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The text of a member.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.given(name)? {
+            Given::Text(text) => Some(text),
+            Given::Names(names) => names.first().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// Whether a flag is given and true.
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.given(name), Some(Given::Flag(true)))
+    }
+
+    /// Whether a flag is given and false.
+    pub fn denies(&self, name: &str) -> bool {
+        matches!(self.given(name), Some(Given::Flag(false)))
+    }
+
+    /// The duration of a member.
+    pub fn duration(&self, name: &str) -> Option<Duration> {
+        match self.given(name)? {
+            Given::Duration(duration) => Some(*duration),
+            _ => None,
+        }
+    }
+
+    /// The number of a member.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        match self.given(name)? {
+            Given::Count(count) => Some(*count),
+            _ => None,
+        }
+    }
+
+    /// The template of a member.
+    pub fn template(&self, name: &str) -> Option<&Template> {
+        match self.given(name)? {
+            Given::Template(template) => Some(template),
+            _ => None,
+        }
+    }
+
+    /// The pattern of a member.
+    pub fn pattern(&self, name: &str) -> Option<&Pattern> {
+        match self.given(name)? {
+            Given::Pattern(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// The requirements that are broken where the step fails; empty for a premise.
+    pub fn proves(&self) -> &[String] {
+        self.clients("proves")
+    }
+
+    /// Whether the step tests a requirement.
+    pub fn is_claim(&self) -> bool {
+        !self.proves().is_empty()
+    }
+
+    /// Whether the host can make the step fail.
+    pub(super) fn can_fail(&self) -> bool {
+        let row = self.verb.row();
+        let wants = |name: &str| row.fields.iter().any(|field| field.name == name && field.wants);
+        row.asserts || row.answered || self.members.iter().any(|(name, ..)| wants(name))
+    }
+}

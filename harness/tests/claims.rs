@@ -1,0 +1,239 @@
+//! What a failed step says, and about whom: a claim about its own requirements, a premise about nobody.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::report::certificate::{Certificate, Outcome};
+use ahp_harness::report::event::{CaseReport, FORMAT};
+use ahp_harness::report::finished::Finished;
+use ahp_harness::run::case::Setup;
+use ahp_harness::run::play::{Counting, Play};
+use ahp_harness::run::sim;
+use ahp_harness::run::suite::{Carried, Entry, Suite};
+use ahp_harness::verdict::Status;
+use ahp_harness::wire::version::Version;
+
+const OPEN: &str = "  - open: { by: [A, B] }\n";
+/// A state that every session has, and one that none has.
+const RIGHT: &str = r#"of: "${session}", state: { lifecycle: ready }"#;
+const WRONG: &str = r#"of: "${session}", state: { lifecycle: nowhere }"#;
+/// Requirements of three weights, and what a step says that is about none of them.
+const MUST: &str = "chat.create.source.unknown-chat";
+const ESSENTIAL: &str = "subscribe.late-joiner-state";
+const NOTE: &str = "chat.turn.error-status";
+
+fn entry(steps: &str) -> Entry {
+    let text = format!("scenario: claims/one\ntitle: t\nclients: [A, B]\nsteps:\n{OPEN}{steps}");
+    let mut suite = Suite::of([("claims/one.yaml".to_owned(), text)], &Carried);
+    let errors: Vec<String> = suite
+        .broken
+        .iter()
+        .flat_map(|loaded| loaded.errors.iter().map(ToString::to_string))
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}\n{steps}");
+    suite.entries.pop().unwrap()
+}
+
+fn play(steps: &str) -> CaseReport {
+    let entry = entry(steps);
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let limit = Duration::from_millis(100);
+    let setup = Setup::of(&entry.scenario, Version::V1_0, 1, epoch, limit);
+    let config = sim::settings(&entry.scenario, 0, epoch);
+    let play = Play::new(setup, false, Box::new(Counting::default()));
+    CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)))
+}
+
+/// The status of each claim, as `pass`, `FAIL`, ...
+fn words(report: &CaseReport) -> Vec<&'static str> {
+    report.claims.iter().map(|claim| claim.status.word()).collect()
+}
+
+fn check(steps: &[String], status: Status, expected: &[&str]) -> CaseReport {
+    let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
+    let report = play(&steps);
+    let claims = format!("{:#?}", report.claims);
+    assert_eq!(words(&report), expected, "{steps}{claims}");
+    assert_eq!(report.status, status, "{steps}{claims}");
+    report
+}
+
+fn snapshot(what: &str, rule: &str) -> String {
+    let proves = if rule.is_empty() { String::new() } else { format!(", proves: [{rule}]") };
+    format!("snapshot: {{ {what}{proves} }}")
+}
+
+/// A wait for what never comes.
+fn nothing(rule: &str, more: &str) -> String {
+    format!("expect: {{ at: A, type: chat/usage{more}, proves: [{rule}] }}")
+}
+
+#[test]
+fn a_claim_speaks_for_its_own_requirements_only() {
+    let steps = [snapshot(WRONG, NOTE), snapshot(RIGHT, MUST)];
+    let report = check(&steps, Status::Note, &["note", "pass"]);
+    let failure = report.failure.as_ref().unwrap();
+    assert_eq!((failure.rule.as_str(), report.observations), (NOTE, 1));
+    // The heaviest claim that failed decides, and all are told.
+    let steps = [snapshot(WRONG, NOTE), snapshot(WRONG, ESSENTIAL), snapshot(RIGHT, MUST)];
+    let report = check(&steps, Status::Fail, &["note", "FAIL", "pass"]);
+    let rules: Vec<&str> = report.failures().map(|failure| failure.rule.as_str()).collect();
+    assert_eq!(rules, [ESSENTIAL, NOTE]);
+    // A step may be about two at once.
+    let report =
+        check(&[snapshot(WRONG, &format!("{NOTE}, {ESSENTIAL}"))], Status::Fail, &["FAIL"]);
+    assert_eq!(report.failure.unwrap().rule, ESSENTIAL);
+}
+
+#[test]
+fn a_premise_blames_nobody() {
+    let steps = [snapshot(RIGHT, MUST), snapshot(WRONG, ""), snapshot(RIGHT, ESSENTIAL)];
+    let report = check(&steps, Status::Untested, &["pass", "untested"]);
+    assert_eq!(report.failure.as_ref().unwrap().rule, "");
+    let why = &report.claims[1].untested;
+    assert!(why.contains("earlier step, `snapshot`") && why.contains("nowhere"), "{why}");
+    let certificate = certificate(&report);
+    assert_eq!(certificate(MUST).0, Outcome::Pass);
+    let (outcome, reason) = certificate(ESSENTIAL);
+    assert_eq!(outcome, Outcome::Untested);
+    assert!(reason.contains("nowhere"), "{reason}");
+    // A premise that what follows does not depend on only costs itself.
+    let lone = "expect: { at: A, type: chat/usage, independent: true }".to_owned();
+    check(&[lone, snapshot(RIGHT, MUST)], Status::Pass, &["pass"]);
+}
+
+#[test]
+fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
+    let steps = [nothing(NOTE, ""), snapshot(RIGHT, ESSENTIAL)];
+    check(&steps, Status::Note, &["note", "untested"]);
+    let steps = [nothing(NOTE, ", independent: true"), snapshot(RIGHT, ESSENTIAL)];
+    check(&steps, Status::Note, &["note", "pass"]);
+    let refused =
+        format!(r#"request: {{ by: A, method: ping, error: true, proves: {ESSENTIAL} }}"#);
+    check(&[refused, snapshot(RIGHT, MUST)], Status::Fail, &["FAIL", "untested"]);
+}
+
+#[test]
+fn what_a_failed_step_would_have_found_is_missed_only_by_those_who_use_it() {
+    let finds = format!(
+        r#"snapshot: {{ of: "${{session}}", state: {{ nowhere: $bind n }}, proves: {NOTE} }}"#
+    );
+    let uses = format!(
+        r#"snapshot: {{ of: "${{session}}", state: {{ title: "${{n}}" }}, proves: {MUST} }}"#
+    );
+    let report = check(
+        &[finds.clone(), uses, snapshot(RIGHT, ESSENTIAL)],
+        Status::Note,
+        &["note", "untested", "pass"],
+    );
+    assert!(report.claims[1].untested.contains("`${n}` is not known"), "{report:?}");
+    // A step that acts with it cannot be left out.
+    let acts = r#"request: { by: A, method: "subscribe", params: { channel: "${n}" } }"#.to_owned();
+    let report =
+        check(&[finds, acts, snapshot(RIGHT, ESSENTIAL)], Status::Note, &["note", "untested"]);
+    assert!(report.claims[1].untested.contains("`${n}` is not known"), "{report:?}");
+    // What came is bound, whatever it looks like.
+    let answer = format!(
+        "request: {{ by: A, method: listSessions, result: {{ nowhere: $present }}, as: list, proves: {NOTE} }}"
+    );
+    let uses = format!(
+        r#"request: {{ by: A, method: ping, params: {{ x: "${{list}}" }}, result: true, proves: {MUST} }}"#
+    );
+    check(&[answer, uses], Status::Note, &["note", "pass"]);
+}
+
+#[test]
+fn a_watch_that_is_broken_ends_alone() {
+    let title = "dispatch: { by: A, channel: \"${session}\", action: { type: session/titleChanged, title: T } }";
+    let never =
+        |kind: &str, rule: &str| format!("never: {{ at: [A, B], type: {kind}, proves: {rule} }}");
+    let steps = [
+        never("session/titleChanged", NOTE),
+        never("chat/usage", MUST),
+        title.to_owned(),
+        "barrier: A".to_owned(),
+        snapshot(RIGHT, ESSENTIAL),
+    ];
+    check(&steps, Status::Note, &["note", "pass", "pass"]);
+}
+
+#[test]
+fn order_is_read_off_the_transcript() {
+    let chat = r#"request: { by: A, method: createChat, params: { channel: "${session}", chat: "ahp-chat:/${new c}" }, as: made }"#;
+    let added = |side: &str| {
+        format!("expect: {{ at: A, type: session/chatAdded, {side}: made, proves: {NOTE} }}")
+    };
+    let before = check(&[chat.to_owned(), added("before")], Status::Pass, &["pass"]);
+    assert_eq!(before.observations, 1);
+    let report = check(&[chat.to_owned(), added("after")], Status::Note, &["note"]);
+    assert!(report.reason.contains("nothing came"), "{}", report.reason);
+    let title = "dispatch: { by: A, channel: \"${session}\", action: { type: session/titleChanged, title: T } }";
+    let late =
+        format!("expect: {{ at: A, type: session/titleChanged, before: made, proves: {NOTE} }}");
+    let report = check(&[chat.to_owned(), title.to_owned(), late], Status::Note, &["note"]);
+    assert!(report.reason.contains("before the response"), "{}", report.reason);
+    assert_eq!(report.failure.unwrap().transcript.len(), 2);
+}
+
+#[test]
+fn a_refusal_counts_beside_what_was_accepted() {
+    let refused = |action: &str| {
+        format!(
+            r#"dispatch: {{ by: A, channel: "${{session}}", action: {action}, reject: true, proves: {MUST} }}"#
+        )
+    };
+    let malformed = refused("{ type: session/titleChanged, title: 5 }");
+    let report = check(std::slice::from_ref(&malformed), Status::Pass, &["pass"]);
+    assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch session/titleChanged"));
+    let (outcome, reason) = certificate(&report)(MUST);
+    assert_eq!(outcome, Outcome::Untested, "{reason}");
+    assert!(reason.contains("`session/titleChanged`"), "{reason}");
+    let sound = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T }, accept: true }"#;
+    let report = check(&[malformed, sound.to_owned()], Status::Pass, &["pass"]);
+    assert_eq!(certificate(&report)(MUST).0, Outcome::Pass);
+    // What clients may never dispatch has no twin but the others that are accepted.
+    let report =
+        check(&[refused("{ type: session/ready }"), sound.to_owned()], Status::Pass, &["pass"]);
+    assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch *"));
+    assert_eq!(certificate(&report)(MUST).0, Outcome::Pass);
+}
+
+#[test]
+fn a_scenario_without_a_handshake_blames_nobody() {
+    let text = format!(
+        "scenario: claims/one\ntitle: t\nsteps:\n  - connect: A\n  - request: {{ by: A, method: ping, result: {{ x: 1 }}, proves: {MUST} }}\n"
+    );
+    let mut suite = Suite::of([("claims/one.yaml".to_owned(), text)], &Carried);
+    let entry = suite.entries.pop().unwrap();
+    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let setup = Setup::of(&entry.scenario, Version::V1_0, 1, epoch, Duration::from_millis(100));
+    let config = sim::settings(&entry.scenario, 0, epoch);
+    let play = Play::new(setup, false, Box::new(Counting::default()));
+    let report = CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)));
+    assert_eq!((report.status, words(&report)), (Status::Untested, vec!["untested"]));
+}
+
+/// What a certificate says of a requirement after a run of one scenario.
+fn certificate(report: &CaseReport) -> impl Fn(&str) -> (Outcome, String) {
+    let header = serde_json::json!({
+        "run": "header", "format": FORMAT, "harness": "0", "seed": 1, "target": "embedded",
+        "host": null, "version": "1.0.0", "offers": ["1.0.0"], "started": "", "epoch_us": 0,
+        "limit_ms": 1, "shared": false, "authenticated": [],
+    });
+    let mut result = serde_json::to_value(report).unwrap();
+    result["run"] = "result".into();
+    let case = serde_json::json!({
+        "run": "case", "case": 0, "scenario": report.scenario, "name": "x", "sources": [],
+    });
+    let text = format!("{header}\n{case}\n{result}\n");
+    let run = Finished::read(text.as_bytes()).unwrap();
+    let certificate = Arc::new(Certificate::of(&run));
+    move |rule| {
+        let mut rows = certificate.requirements.iter();
+        let row = rows.find(|row| row.id == rule).unwrap();
+        (row.outcome, row.reason.clone())
+    }
+}
