@@ -78,6 +78,7 @@ const MEMBERS: &[&str] = &[
     "argument",
     "reducers",
     "excluded",
+    "when",
 ];
 
 fn requirement(
@@ -94,6 +95,7 @@ fn requirement(
         return Err((row.at, message.to_owned()));
     }
     let excluded = row.named("excluded", reasons)?;
+    let when = row.members.contains_key("when").then(|| row.text("when")).transpose()?;
     let until = row.members.get("until").map(version).transpose()?.map(version_code);
     let reducers = match row.members.get("reducers") {
         None => Vec::new(),
@@ -109,7 +111,8 @@ fn requirement(
         out,
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: Severity::{}, party: Party::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
-         reducers: &{reducers:?}, excluded: {excluded:?} }},",
+         reducers: &{reducers:?}, excluded: {excluded:?}, \
+         when: {when:?} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),

@@ -49,6 +49,9 @@ pub struct Requirement {
     pub reducers: &'static [&'static str],
     /// Why nothing can put it to the test.
     pub excluded: Option<&'static str>,
+    /// What a host does that the rule is about, where it need not do it: a host that never does is not
+    /// held to the rule. A verb phrase, such as "asks a client for something".
+    pub when: Option<&'static str>,
 }
 
 impl Requirement {

@@ -128,6 +128,38 @@ fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
 }
 
 #[test]
+fn a_check_speaks_against_the_requirement_that_was_broken_alone() {
+    let out = folder("certificate-apart");
+    let serve = concat!(
+        env!("CARGO_BIN_EXE_ahp-harness"),
+        " serve --listen 127.0.0.1:{port} --fault error-without-message"
+    );
+    let with = ["--id", "jsonrpc/*", "--command", serve];
+    let to = ["--quiet", "--out", out.to_str().unwrap()];
+    let (code, said) = harness(&[&["certify"][..], &with, &to].concat());
+    assert_eq!(code, Some(1), "{said}");
+    let text = std::fs::read_to_string(out.join("certificate.json")).unwrap();
+    let certificate: Value = serde_json::from_str(&text).unwrap();
+    let row = |id: &str| {
+        let rows = certificate["requirements"].as_array().unwrap();
+        rows.iter().find(|row| row["id"] == id).unwrap().clone()
+    };
+    // One check judges all of these.
+    assert_eq!(row("jsonrpc.error.shape")["outcome"], "fail", "{said}");
+    assert_eq!(row("jsonrpc.version.tag-output")["outcome"], "pass", "{said}");
+    assert_eq!(row("transport.whole-messages")["outcome"], "pass", "{said}");
+    // What it did not see it does not let pass, and what the host need not do is not asked for.
+    assert_eq!(row("auth.required.data")["outcome"], "skip", "{said}");
+    let asked = row("channel.present-on-server-requests");
+    assert_eq!(asked["outcome"], "skip", "{asked}");
+    assert!(asked["reason"].as_str().unwrap().contains("asks a client for something"), "{asked}");
+    // A profile without a scenario is no matter of this run, whatever a check saw of it.
+    let profiles = certificate["profiles"].as_array().unwrap();
+    let terminals = profiles.iter().find(|profile| profile["name"] == "terminals").unwrap();
+    assert_eq!(terminals["verdict"], "not-applicable", "{terminals}");
+}
+
+#[test]
 fn a_run_that_was_cut_off_certifies_nothing() {
     let (run, _) = page(&run(&[("pass", "ok")], "h"));
     let certificate = Certificate::of(&run);

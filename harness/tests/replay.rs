@@ -18,6 +18,7 @@ use ahp_harness::report::redact::Redactor;
 use ahp_harness::report::replay::judge;
 use ahp_harness::run::case::Output;
 use ahp_harness::run::case::Setup;
+use ahp_harness::run::detect::LookOptions;
 use ahp_harness::run::play::{Play, Verdict};
 use ahp_harness::run::sim;
 use ahp_harness::run::suite::{Carried, Entry, Suite};
@@ -73,7 +74,9 @@ fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -
         limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
         detected: {
             let mut host = RefHost::new(Config::default());
-            let found = sim::look(&mut host, &[version.to_owned()], None).detected.unwrap();
+            let found = sim::look(&mut host, LookOptions::offering(&[version.to_owned()]))
+                .detected
+                .unwrap();
             found.into_iter().chain(sim::given()).collect()
         },
         ..Header::default()

@@ -96,11 +96,24 @@ impl Status {
     }
 }
 
+/// Which of its check's requirements a finding breaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FindingSubject {
+    /// Unknown. A check with one requirement means that one.
+    Unnamed,
+    /// This one.
+    Requirement(&'static str),
+    /// None of them: the check covers more than its requirements say.
+    Beyond,
+}
+
 /// One rule seen broken, with the proof.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     /// The check that saw it, such as `sequence.grows`.
     pub check: &'static str,
+    /// Which requirement it breaks.
+    pub subject: FindingSubject,
     /// How much it weighs here; an exception may weigh less than the check's rule.
     pub weight: Weight,
     /// One sentence: what is wrong, expected before actual.
@@ -120,6 +133,8 @@ pub struct CheckReport {
     pub check: &'static str,
     /// How often its rule was put to the test. Zero is "not exercised", never a pass.
     pub observations: u64,
+    /// Observations of each requirement that is counted separately.
+    pub apart: Vec<(&'static str, u64)>,
     /// How the rule was broken, each way once.
     pub findings: Vec<Finding>,
     /// Breaches that no finding counts, because there were too many ways.

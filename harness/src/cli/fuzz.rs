@@ -23,6 +23,7 @@ use crate::host::fault::Fault;
 use crate::oracle::CHECKS;
 use crate::report::summary::word;
 use crate::run::case::Setup;
+use crate::run::detect::LookOptions;
 use crate::run::play::{Play, Verdict};
 use crate::run::probe::probe;
 use crate::run::sim;
@@ -183,7 +184,8 @@ impl Fuzz {
             Some(version) => vec![version.to_string()],
             None => Protocol::known().iter().map(Version::to_string).collect(),
         };
-        let found = probe(&remote.endpoint, &remote.shown(), &offers, None, self.timeout).await;
+        let options = LookOptions::offering(&offers);
+        let found = probe(&remote.endpoint, &remote.shown(), options, self.timeout).await;
         let found = found.map_err(Stop::unreachable)?;
         Ok(found.version.unwrap_or(newest))
     }
@@ -567,9 +569,9 @@ impl Hunt<'_> {
     async fn revive(&mut self, sequence: &Sequence) -> Result<(), Stop> {
         let Target::Remote(remote, _) = &self.stage.target else { return Ok(()) };
         let remote = Arc::clone(remote);
-        let offers = vec![self.campaign.version.clone()];
-        let Err(error) =
-            probe(&remote.endpoint, &remote.shown(), &offers, None, self.fuzz.timeout).await
+        let offers = [self.campaign.version.clone()];
+        let options = LookOptions::offering(&offers);
+        let Err(error) = probe(&remote.endpoint, &remote.shown(), options, self.fuzz.timeout).await
         else {
             return Ok(());
         };

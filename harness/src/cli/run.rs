@@ -16,7 +16,7 @@ use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
-use crate::run::detect::{self, Detected, Found};
+use crate::run::detect::{self, Detected, Found, LookOptions};
 use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Planned, Selection, Shard, most_first, plan};
 use crate::run::play::{Counting, Play};
@@ -332,18 +332,21 @@ impl Run {
         newest: Version,
         offers: &[String],
     ) -> Result<Found, ProbeError> {
+        let resources = self.aim.authenticate.iter().map(|(resource, _)| resource.clone());
+        let tokens: Vec<String> = resources.collect();
         let provider = self.aim.provider.as_deref();
+        let options = LookOptions { offers, provider, tokens: &tokens };
         match target {
             _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
             Target::Remote(remote, _) => {
                 let limit = self.limit(target);
-                probe(&remote.endpoint, &remote.shown(), offers, provider, limit).await
+                probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             Target::Agents(agents) => agents.look(self.limit(target)).await,
             _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
             _ => {
                 let config = sim::speaking(Config::default(), newest);
-                let mut found = sim::look(&mut RefHost::new(config), offers, provider);
+                let mut found = sim::look(&mut RefHost::new(config), options);
                 found.detected.iter_mut().flatten().for_each(detect::play_all);
                 Ok(found)
             }
@@ -471,7 +474,7 @@ impl Run {
                 .iter()
                 .map(|(resource, _)| resource.clone())
                 .collect(),
-            provider: self.aim.provider.clone().or_else(|| scheme(version, found)),
+            provider: self.provider_of(target, version, found),
             versions: found.versions.clone(),
             providers: found.providers.clone(),
             detected: found.detected.clone().unwrap_or_default(),
@@ -590,6 +593,12 @@ impl Run {
     fn enough(&self, reports: &Reports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: `{first}` did not hold (--fail-fast)"))
+    }
+
+    /// The provider that sessions are created with; `None` for the default of the host.
+    fn provider_of(&self, target: &Target, version: Version, found: &Found) -> Option<String> {
+        let chosen = || found.chosen.clone().filter(|_| matches!(target, Target::Remote(..)));
+        self.aim.provider.clone().or_else(|| scheme(version, found)).or_else(chosen)
     }
 
     /// The token for the protected agent.

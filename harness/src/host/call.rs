@@ -162,6 +162,11 @@ impl RefHost {
                 }
                 true
             }
+            // The client completed the call already, and the user has to approve its result.
+            Some("pending-result-confirmation") if !self.has(Fault::ResultUsedUnconfirmed) => {
+                let status = "pending-result-confirmation";
+                return self.hold_up(uri, index, Wait::Call { call, status });
+            }
             _ => return,
         };
         if step.class == ToolClass::Worker && !forced {

@@ -183,6 +183,12 @@ impl RefHost {
 
     fn export(&mut self, method: &str, payload: &Value, wanted: impl Fn(Signal) -> bool) {
         let everybody = self.has(Fault::TelemetryForAll) && method == "otlp/exportLogs";
+        // The fault replays records that no client received, so it keeps every one.
+        if self.has(Fault::TelemetryReplayed) && method == "otlp/exportLogs" {
+            let params = json!({"channel": LOGS, "payload": payload});
+            self.latest_record =
+                Some(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        }
         let mut told: Vec<(ConnId, String)> = Vec::new();
         for (conn, connection) in &self.connections {
             let listens = |uri: &&String| signal(uri).is_some_and(&wanted);
@@ -201,21 +207,17 @@ impl RefHost {
             };
             let params = json!({"channel": channel, "payload": payload});
             let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-            if self.has(Fault::TelemetryReplayed) {
-                self.latest_record = Some(message.clone());
-            }
             self.send(conn, message);
         }
     }
 
     /// Tells a client that came back what it has missed: a fault.
     pub(super) fn repeat_record(&mut self, conn: ConnId) {
-        let listens = |it: &super::connection::Connection| {
-            it.subscriptions.iter().any(|uri| self.is_telemetry(uri))
-        };
-        if self.connections.get(&conn).is_some_and(listens)
-            && let Some(message) = self.latest_record.clone()
-        {
+        let listens = |uri: &&String| matches!(signal(uri), Some(Signal::Logs(_)));
+        let subscriptions = self.connections.get(&conn).map(|it| &it.subscriptions);
+        let channel = subscriptions.and_then(|all| all.iter().find(listens)).cloned();
+        if let Some((channel, mut message)) = channel.zip(self.latest_record.clone()) {
+            message["params"]["channel"] = json!(channel);
             self.late.push((conn, crate::wire::frame::Frame::json(&message)));
         }
     }

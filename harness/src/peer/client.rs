@@ -30,8 +30,8 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<Mirror>>,
     mirrors: bool,
     edge: Edge,
-    /// Methods of requests that it did not make itself, by their ids as JSON.
-    foreign: LiteMap<String, String>,
+    /// Requests that it did not make itself, by their ids as JSON.
+    foreign: LiteMap<String, Asked>,
     standard: Standard,
 }
 
@@ -80,7 +80,9 @@ impl ClientEngine {
         if let Some((id, method)) = message.id().zip(message.method())
             && self.foreign.len() < MAX_FOREIGN
         {
-            self.foreign.insert(id.to_string(), method.to_owned());
+            let channel = message.params()["channel"].as_str().unwrap_or_default().to_owned();
+            let asked = Asked { method: method.to_owned(), channel, left: false };
+            self.foreign.insert(id_text(id), asked);
         }
     }
 
@@ -205,11 +207,12 @@ impl ClientEngine {
         let answers = matches!(message.kind(), Kind::Success | Kind::Failure);
         let id = message.id().and_then(Value::as_u64).filter(|_| answers);
         let asked = id.and_then(|id| self.open.remove(&id));
-        let lifted = (!self.edge.is_plain()).then(|| {
-            let own = asked.as_ref().map(|asked| asked.method.clone());
-            let foreign = message.id().and_then(|id| self.foreign.remove(&id.to_string()));
-            self.edge.lift_message(message, own.or(foreign).as_deref())
-        });
+        let foreign = || message.id().filter(|_| answers).map(id_text);
+        let foreign = foreign().and_then(|id| self.foreign.remove(&id));
+        let method = asked.as_ref().or(foreign.as_ref()).map(|asked| asked.method.as_str());
+        let lifted = (!self.edge.is_plain()).then(|| self.edge.lift_message(message, method));
+        // Whoever wrote the request, the client is subscribed.
+        let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
         if message.kind() == Kind::Notification && message.method() == Some("action") {
             self.envelope(told.params(), message.params());
@@ -304,6 +307,15 @@ impl ClientEngine {
         self.channels.insert(channel.to_owned(), mirror);
     }
 }
+
+/// An id as a text: `1.0` is `1`.
+fn id_text(id: &Value) -> String {
+    let whole = id.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT);
+    whole.map_or_else(|| id.to_string(), |float| format!("{float:.0}"))
+}
+
+/// Up to here a float is as exact as a whole number.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The channel of a snapshot.
 fn resource(snapshot: &Value) -> Option<&str> {

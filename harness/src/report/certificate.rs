@@ -11,7 +11,7 @@
 //!
 //! Start at [`Certificate::of`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use litemap::LiteMap;
 use serde::Serialize;
@@ -327,6 +327,12 @@ impl Certificate {
             Row::own(own, about.get(own.id.as_str()).map_or(&[][..], Vec::as_slice), run)
         };
         requirements.extend(own.into_iter().map(row));
+        let tried = TriedProfiles::of(run);
+        let ledger = Ledger::of(version);
+        for row in &mut requirements {
+            let when = ledger.find(&row.id).and_then(|rule| rule.when);
+            row.excuse(&tried, when);
+        }
         let checks: Vec<Checked> = checks_of(version.standard)
             .iter()
             .filter_map(|check| Some(Checked::of(check, run.summary.checks.get(check.id)?)))
@@ -351,7 +357,7 @@ impl Certificate {
             complete: run.header.shard.is_none()
                 && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
-            profiles: profiles(&requirements, &checks),
+            profiles: profiles(&requirements, &checks, &tried),
             requirements,
             checks,
         }
@@ -385,13 +391,33 @@ impl Checked {
             observations: total.observations,
             findings: total.findings,
             requirements: check.requirements,
-            evidence: findings(check, total).collect(),
+            evidence: findings(check, total, |_| true).collect(),
         }
+    }
+}
+
+/// The profiles of which at least one scenario was played. What a host does not offer is none of them.
+struct TriedProfiles(HashSet<String>);
+
+impl TriedProfiles {
+    fn of(run: &Finished) -> TriedProfiles {
+        let played = run.cases.iter().filter(|case| case.report.status != Status::Skip);
+        let area = |case: &Case| area(&case.report.scenario, or_core(&case.report.profile));
+        let mut profiles: HashSet<String> = played.map(area).collect();
+        profiles.extend(["core", OWN].map(str::to_owned));
+        TriedProfiles(profiles)
+    }
+
+    fn has(&self, profile: &str) -> bool {
+        self.0.contains(profile)
     }
 }
 
 /// The profile, the party and the source of an author's own requirements.
 const OWN: &str = "own";
+
+/// Why a requirement is untested of which nothing that was played shows anything.
+const UNOBSERVED: &str = "nothing was observed";
 
 impl Row {
     /// The row of a requirement of the author's own.
@@ -420,8 +446,10 @@ impl Row {
         let profile = match (cases.first(), checks.first()) {
             (Some(case), _) => area(&case.scenario, or_core(&case.profile)),
             (None, Some(check)) => area(check.id, "core"),
-            (None, None) => area(rule.id, "core"),
+            (None, None) => "core".to_owned(),
         };
+        // What a rule is about says more than where it is tested.
+        let profile = area(rule.id, &profile);
         let mut row = Row {
             id: rule.id.to_owned(),
             weight: rule.weight,
@@ -506,16 +534,22 @@ impl Row {
         }
         for check in checks {
             let Some(total) = run.summary.checks.get(check.id) else { continue };
-            let broken = total.worst.and_then(Outcome::broken);
-            let Some(broken) = broken else {
-                held += total.observations;
-                continue;
+            let known = total.rules.get(&self.id);
+            let apart = check.apart.contains(&self.id.as_str());
+            let worst = match check.requirements.len() {
+                1 if !apart => total.worst,
+                _ => known.and_then(|known| known.worst),
             };
-            if check.requirements.len() == 1 {
+            if let Some(broken) = worst.and_then(Outcome::broken) {
                 worse(broken);
-                self.evidence.extend(findings(check, total));
-            } else {
+                let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
+                self.evidence.extend(findings(check, total, mine));
+            } else if apart {
+                held += known.map_or(0, |known| known.observations);
+            } else if total.unclear {
                 unclear = Some(check.id);
+            } else {
+                held += total.observations;
             }
         }
         self.observations = held + self.evidence.len() as u64;
@@ -531,8 +565,24 @@ impl Row {
             (None, 0, None, None) if cases.is_empty() && checks.is_empty() => {
                 (Outcome::Unchecked, String::new())
             }
-            (None, 0, None, None) => (Outcome::Untested, "nothing was observed".to_owned()),
+            (None, 0, None, None) => (Outcome::Untested, UNOBSERVED.to_owned()),
         };
+    }
+
+    /// What nothing that was played shows does not apply where the host offers nothing of its profile,
+    /// or never does what the rule is about.
+    fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
+        if self.outcome != Outcome::Untested || self.reason != UNOBSERVED {
+            return;
+        }
+        self.reason = match when {
+            _ if !tried.has(&self.profile) => {
+                format!("no scenario of `{}` applies", self.profile)
+            }
+            Some(when) => format!("it applies to a host that {when}, and this one never did"),
+            None => return,
+        };
+        self.outcome = Outcome::Skip;
     }
 }
 
@@ -546,8 +596,14 @@ fn or_core(profile: &str) -> &str {
     if profile.is_empty() { "core" } else { profile }
 }
 
-fn findings(check: &'static CheckRow, total: &CheckTotal) -> impl Iterator<Item = Evidence> {
-    total.shown.iter().map(|(scenario, finding)| Evidence {
+/// The findings of a check as evidence, of those requirements that `mine` says.
+fn findings(
+    check: &'static CheckRow,
+    total: &CheckTotal,
+    mine: impl Fn(&Option<String>) -> bool,
+) -> impl Iterator<Item = Evidence> {
+    let shown = total.shown.iter().filter(move |(_, finding)| mine(&finding.of));
+    shown.map(|(scenario, finding)| Evidence {
         scenario: scenario.clone(),
         check: Some(check.id),
         message: finding.message.clone(),
@@ -555,19 +611,19 @@ fn findings(check: &'static CheckRow, total: &CheckTotal) -> impl Iterator<Item 
     })
 }
 
-fn profiles(rows: &[Row], checks: &[Checked]) -> Vec<Profile> {
+fn profiles(rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Vec<Profile> {
     let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
     names.extend(checks.iter().map(|check| check.profile.as_str()));
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     names.sort_by_key(|name| (place(name), *name));
     names.dedup();
-    names.into_iter().map(|name| profile(name, rows, checks)).collect()
+    names.into_iter().map(|name| profile(name, rows, checks, tried)).collect()
 }
 
-fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
+fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Profile {
     let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
     let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
-    let mut lighter = 0_u64;
+    let (mut lighter, mut skipped) = (0_u64, 0_u64);
     for row in rows.iter().filter(|row| row.profile == name) {
         *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
         if row.weight >= Weight::Essential {
@@ -576,6 +632,7 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
                 Outcome::Untested => untested += 1,
                 Outcome::Pass => held += 1,
                 Outcome::Unchecked => unchecked += 1,
+                Outcome::Skip => skipped += 1,
                 _ => {}
             }
         } else if row.observations > 0 {
@@ -599,6 +656,13 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
             (Conformity::NotConformant, both)
         }
         (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
+        (0, ..) if !tried.has(name) => {
+            let seen = match held + lighter {
+                0 => String::new(),
+                seen => format!("; {seen} of its rules held in other scenarios"),
+            };
+            (Conformity::NotApplicable, format!("none of its scenarios applies{seen}"))
+        }
         (0, 1.., _) => {
             (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
         }
@@ -609,6 +673,9 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked]) -> Profile {
         ),
         (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
     };
+    if skipped > 0 && verdict != Conformity::NotApplicable {
+        reason.push_str(&format!("; {skipped} more were skipped"));
+    }
     if unchecked > 0 {
         reason.push_str(&format!("; {unchecked} more have no check yet"));
     }

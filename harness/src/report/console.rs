@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
+use crate::run::detect::Detected;
 use crate::scenario::own::OwnRequirement;
 use crate::verdict::{Finding, Status};
 
@@ -21,10 +22,10 @@ pub struct Console {
     own_frames: bool,
 }
 
-/// What the first look at the host found missing.
-fn lacking(header: &Header) -> Vec<&str> {
+/// What the first look at the host found missing: what the user can do something about, and the rest.
+fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
-    lacking.map(|detected| detected.capability.as_str()).collect()
+    lacking.partition(|detected| detected.how.contains("(hint: "))
 }
 
 impl Console {
@@ -51,14 +52,19 @@ impl Console {
             header.target,
             header.seed
         );
+        let (with_hint, without_hint) = lacking(header);
         for (words, names) in [
             ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),
             ("agents", header.providers.iter().map(String::as_str).collect()),
-            ("not offered", lacking(header)),
+            ("not offered", without_hint.iter().map(|it| it.capability.as_str()).collect()),
         ] {
             if !names.is_empty() {
                 let _ = writeln!(text, "{words}: {}", names.join(", "));
             }
+        }
+        // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
+        for detected in with_hint {
+            let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how);
         }
         text
     }

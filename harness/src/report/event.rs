@@ -1,5 +1,6 @@
 //! The events of a run: plain data, in the form in which they are written.
 
+use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::Mode;
@@ -10,7 +11,7 @@ use crate::run::side::Side;
 use crate::run::suite::Entry;
 use crate::scenario::own::OwnRequirement;
 use crate::scenario::source::{Source, Span};
-use crate::verdict::{CheckReport, Finding, Status, Weight};
+use crate::verdict::{CheckReport, Finding, FindingSubject, Status, Weight};
 use crate::wire::version::{Standard, Version};
 
 /// The format of `run.jsonl` that this build writes and reads.
@@ -220,6 +221,9 @@ pub struct CheckLine {
     pub check: String,
     /// How often its rule was put to the test.
     pub observations: u64,
+    /// The same for each requirement that is counted apart and was put to the test.
+    #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
+    pub apart: LiteMap<String, u64>,
     /// How it was broken, each way once.
     pub findings: Vec<FindingLine>,
     /// Breaches that no finding counts.
@@ -229,6 +233,10 @@ pub struct CheckLine {
 /// One rule seen broken.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FindingLine {
+    /// The requirement that it breaks; empty where it breaks none of the check's, missing where it
+    /// cannot say which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// How much it weighs.
     pub weight: Weight,
     /// What is wrong.
@@ -254,6 +262,11 @@ fn is_once(times: &u64) -> bool {
 impl From<&Finding> for FindingLine {
     fn from(finding: &Finding) -> FindingLine {
         FindingLine {
+            of: match finding.subject {
+                FindingSubject::Unnamed => None,
+                FindingSubject::Requirement(id) => Some(id.to_owned()),
+                FindingSubject::Beyond => Some(String::new()),
+            },
             weight: finding.weight,
             message: finding.message.clone(),
             transcript: finding.lines.clone(),
@@ -265,9 +278,11 @@ impl From<&Finding> for FindingLine {
 
 impl From<&CheckReport> for CheckLine {
     fn from(report: &CheckReport) -> CheckLine {
+        let apart = report.apart.iter().filter(|(_, seen)| *seen > 0);
         CheckLine {
             check: report.check.to_owned(),
             observations: report.observations,
+            apart: apart.map(|(id, seen)| ((*id).to_owned(), *seen)).collect(),
             findings: report.findings.iter().map(FindingLine::from).collect(),
             left_out: report.left_out,
         }

@@ -29,8 +29,23 @@ pub struct CheckTotal {
     pub findings: u64,
     /// The worst of them.
     pub worst: Option<Status>,
-    /// The first few, each with its scenario.
+    /// What is known of single requirements of it.
+    #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
+    pub rules: LiteMap<String, RuleTotal>,
+    /// Whether a breach leaves open which of the requirements it breaks that are not counted apart.
+    #[serde(default)]
+    pub unclear: bool,
+    /// The first few, each with its scenario, and the first of each requirement.
     pub shown: Vec<(String, FindingLine)>,
+}
+
+/// One requirement of an always-on check over a whole run.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RuleTotal {
+    /// How often it was put to the test; counted only where the check counts it apart.
+    pub observations: u64,
+    /// The worst breach of it.
+    pub worst: Option<Status>,
 }
 
 /// Findings of one check that a report shows in full.
@@ -62,14 +77,27 @@ impl Summary {
             total.observations += line.observations;
             let breaches: u64 = line.findings.iter().map(|finding| finding.times).sum();
             total.findings += breaches + line.left_out;
+            for (requirement, seen) in line.apart.iter() {
+                total.rules.entry(requirement.clone()).or_default().observations += seen;
+            }
+            total.unclear |= line.left_out > 0;
             for finding in &line.findings {
                 let status = finding.weight.broken();
-                let worse = total.worst.is_none_or(|worst| severity(status) > severity(worst));
-                if worse {
-                    total.worst = Some(status);
+                worsen(&mut total.worst, status);
+                match finding.of.as_deref() {
+                    None => total.unclear = true,
+                    Some("") => {}
+                    Some(requirement) => {
+                        let apart =
+                            row(&line.check).is_some_and(|row| row.apart.contains(&requirement));
+                        total.unclear |= !apart;
+                        let rule = total.rules.entry(requirement.to_owned()).or_default();
+                        worsen(&mut rule.worst, status);
+                    }
                 }
                 let same = |shown: &&mut (String, FindingLine)| {
                     shown.1.weight == finding.weight
+                        && shown.1.of == finding.of
                         && alike(&shown.1.message) == alike(&finding.message)
                 };
                 if let Some((_, shown)) = total.shown.iter_mut().find(same) {
@@ -83,7 +111,7 @@ impl Summary {
                     .position(|(_, shown)| shown.weight < finding.weight)
                     .unwrap_or(total.shown.len());
                 total.shown.insert(place, (scenario.to_owned(), finding.clone()));
-                total.shown.truncate(SHOWN);
+                total.shorten();
             }
         }
     }
@@ -112,6 +140,20 @@ impl Summary {
 }
 
 impl CheckTotal {
+    /// Drops the last finding beyond [`SHOWN`] that is not the only one of its requirement.
+    fn shorten(&mut self) {
+        if self.shown.len() <= SHOWN {
+            return;
+        }
+        let of = |(_, finding): &(String, FindingLine)| finding.of.clone();
+        let many = |place: &usize| {
+            let mine = self.shown.get(*place).map(of);
+            mine == Some(None) || self.shown.iter().filter(|it| Some(of(it)) == mine).count() > 1
+        };
+        let last = (0..self.shown.len()).rev().find(many);
+        last.map(|place| self.shown.remove(place));
+    }
+
     /// What the check comes to over the run.
     pub fn status(&self) -> Status {
         match (self.worst, self.observations) {
@@ -119,6 +161,13 @@ impl CheckTotal {
             (None, 0) => Status::Untested,
             (None, _) => Status::Pass,
         }
+    }
+}
+
+/// Takes a status for the worst, where it is worse than that.
+fn worsen(worst: &mut Option<Status>, status: Status) {
+    if worst.is_none_or(|worst| severity(status) > severity(worst)) {
+        *worst = Some(status);
     }
 }
 

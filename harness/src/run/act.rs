@@ -20,6 +20,9 @@ use super::watch::Watch;
 const ACP_PING: &str = "_ahp-harness/ping";
 /// The most frames that one step sends.
 const MAX_TIMES: u64 = 100_000;
+
+/// The first value of `${frame}`. The clients count the ids of their own requests up from 1.
+const FIRST_FRAME_ID: u64 = 1_000_000;
 /// The deepest nesting that is sent.
 const MAX_DEPTH: usize = 10_000_000;
 
@@ -171,6 +174,8 @@ impl Case {
                     if times > 1 {
                         self.bindings.set("count", json!(count));
                     }
+                    self.bindings.set("frame", json!(FIRST_FRAME_ID + self.raw_frames));
+                    self.raw_frames += 1;
                     let seen = Seen::new(self.raw(&frame));
                     if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
                         peer.engine.sent(message);
@@ -188,13 +193,14 @@ impl Case {
             Act::Asked { peer, method, id, params } => {
                 Progress::Wait(Wait::Asked { peer, method, id, params })
             }
-            Act::Answer { peer, id, want: Some(want), keep } => {
-                Progress::Wait(Wait::Answer { peer, id, want, keep })
-            }
-            Act::Answer { peer, id, want: None, .. } => match self.ping(peer) {
-                Some(ping) => Progress::Wait(Wait::NoAnswer { peer, id, ping }),
+            Act::Answer { peer, id, want, silent: true, .. } => match self.ping(peer) {
+                Some(ping) => Progress::Wait(Wait::NoAnswer { peer, id, ping, want }),
                 None => Progress::Done,
             },
+            Act::Answer { peer, id, want, keep, .. } => {
+                let want = want.unwrap_or(Want::Anything);
+                Progress::Wait(Wait::Answer { peer, id, want, keep })
+            }
             Act::Hang { peer, graceful } => {
                 if let Some(peer) = self.peers.get_mut(peer)
                     && let Some(conn) = peer.conn

@@ -158,5 +158,5 @@ pub(super) fn disk(case: &Case, step: &Step) -> Vec<Act> {
 /// Waits for the end of a prompt that was cancelled because the case ends.
 pub(super) fn farewell(peer: PeerId, id: u64) -> Act {
     let id = Pattern::equal(Template::fixed(Span::default(), json!(id)));
-    Act::Answer { peer, id, want: Some(Want::Anything), keep: Keep::default() }
+    Act::Answer { peer, id, want: Some(Want::Anything), silent: false, keep: Keep::default() }
 }

@@ -136,7 +136,7 @@ pub(super) enum Wait {
     Barrier(Barrier),
     Answer { peer: PeerId, id: Pattern, want: Want, keep: Keep },
     Asked { peer: PeerId, method: String, id: Pattern, params: Option<Pattern> },
-    NoAnswer { peer: PeerId, id: Pattern, ping: u64 },
+    NoAnswer { peer: PeerId, id: Pattern, ping: u64, want: Option<Want> },
     Closed(PeerId),
     Restarted,
     // Nothing: its time has to pass.
@@ -177,6 +177,8 @@ pub struct Case {
     pub(super) marks: Marks,
     pub(super) bound_at: Vec<(String, Span)>,
     pub(super) next_conn: u32,
+    /// How many frames `send` steps have sent so far.
+    pub(super) raw_frames: u64,
     pub(super) next_step: usize,
     pub(super) tasks: VecDeque<Task>,
     pub(super) current: Option<(Option<usize>, Wait, Duration)>,
@@ -221,6 +223,7 @@ impl Case {
             marks: Marks::default(),
             bound_at: Vec::new(),
             next_conn: 0,
+            raw_frames: 0,
             next_step: 0,
             tasks: VecDeque::new(),
             current: None,

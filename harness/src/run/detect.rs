@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Edge;
 use crate::scenario::capability::{
-    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares,
+    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares, usable,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
@@ -113,8 +113,29 @@ pub struct Found {
     pub versions: Vec<String>,
     /// The providers of its agents, in its order.
     pub providers: Vec<String>,
+    /// The provider that sessions have to name, so that they are created with the agent whose capabilities were
+    /// looked at. `None` if the host has one agent, or the caller named a provider.
+    pub chosen: Option<String>,
     /// What it offers and what it does not; `None` where it did not shake hands.
     pub detected: Option<Vec<Detected>>,
+}
+
+/// What a first look begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct LookOptions<'a> {
+    /// The protocol versions to offer.
+    pub offers: &'a [String],
+    /// The provider of sessions; `None` for the first agent that can be used.
+    pub provider: Option<&'a str>,
+    /// The protected resources for which the run has tokens.
+    pub tokens: &'a [String],
+}
+
+impl<'a> LookOptions<'a> {
+    /// A look that offers these versions, without provider and tokens.
+    pub fn offering(offers: &'a [String]) -> LookOptions<'a> {
+        LookOptions { offers, provider: None, tokens: &[] }
+    }
 }
 
 /// How the handshake ended.
@@ -134,6 +155,8 @@ pub enum Handshake {
 pub struct Detection {
     edge: Edge,
     provider: Option<String>,
+    /// The protected resources for which the run has tokens.
+    tokens: Vec<String>,
     handshake: Handshake,
     /// The questions that wait for an answer, by their ids.
     asked: Vec<(u64, &'static Capability)>,
@@ -142,9 +165,9 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// A look that offers these versions. Agents are asked about by the provider of the sessions, or the first
-    /// there is.
-    pub fn new(offers: &[String], provider: Option<&str>) -> Detection {
+    /// A look with these options.
+    pub fn new(options: LookOptions<'_>) -> Detection {
+        let LookOptions { offers, provider, tokens } = options;
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
@@ -158,6 +181,7 @@ impl Detection {
         Detection {
             edge,
             provider: provider.map(str::to_owned),
+            tokens: tokens.to_vec(),
             handshake: Handshake::Open,
             asked: Vec::new(),
             output: VecDeque::from([first]),
@@ -167,7 +191,7 @@ impl Detection {
 
     /// A look that offers what no host speaks: one that refuses it says what it does speak.
     pub fn of_versions() -> Detection {
-        Detection::new(&[NO_VERSION.to_owned()], None)
+        Detection::new(LookOptions::offering(&[NO_VERSION.to_owned()]))
     }
 
     /// The next frame to send.
@@ -236,8 +260,11 @@ impl Detection {
         self.found.providers = agents.iter().filter_map(provider).collect();
         let agent = match &self.provider {
             Some(wanted) => agents.iter().find(|agent| agent["provider"] == wanted.as_str()),
-            None => agents.first(),
+            None => usable(agents, &self.tokens),
         };
+        if self.provider.is_none() && agents.len() > 1 {
+            self.found.chosen = agent.and_then(provider);
+        }
         let mut detected = Vec::new();
         // What the version has no word for cannot be declared: nothing is known about it then.
         let protocol = self.edge.protocol();
@@ -256,7 +283,7 @@ impl Detection {
                     format!("`{member}` in the answer to `initialize`"),
                 )),
                 Shown::Thing(members, find) => {
-                    detected.push(of_thing(row, members, find(result)));
+                    detected.push(of_thing(row, members, find(result, &self.tokens)));
                 }
                 // The run knows it, and not the host.
                 Shown::Token | Shown::Given(..) => {}
@@ -332,7 +359,9 @@ mod tests {
 
     /// What is not offered, after this answer to the handshake and this code for every question.
     fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
-        let mut look = Detection::new(&["1.0.0".to_owned()], provider);
+        let offers = ["1.0.0".to_owned()];
+        let options = LookOptions { provider, ..LookOptions::offering(&offers) };
+        let mut look = Detection::new(options);
         let answer = |look: &mut Detection, frame: &Frame| {
             let Decoded::Message(message) = decode(frame) else { panic!("{frame:?}") };
             let mut answer = json!({"jsonrpc": "2.0", "id": (message.id())});
@@ -367,6 +396,7 @@ mod tests {
             "telemetry",
             "multipleChats.sideChat",
             "agentWithoutFork",
+            "agentWithFixedPrimary",
             "multipleWorkingDirectories",
         ];
         let things = ["automations.", "telemetry.", "protected", "optional", "roaming", "script."];
@@ -378,8 +408,8 @@ mod tests {
         };
         assert_eq!(declares(None), declared);
         assert_eq!(declares(Some("a")), declared);
-        assert_eq!(declares(Some("b")).len(), 6);
-        assert_eq!(declares(Some("nobody")).len(), 6);
+        assert_eq!(declares(Some("b")).len(), 7);
+        assert_eq!(declares(Some("nobody")).len(), 7);
         let mut extended = result.clone();
         extended["_meta"] = json!({"ahp-script": ["canvas", "oven"]});
         let lacking = missing(&extended, None, None);
@@ -397,7 +427,7 @@ mod tests {
         let telemetry = json!({"logs": "ahp-otlp:/l{?level}"});
         let offer =
             json!({"protocolVersion": "1.0.0", "snapshots": [root], "telemetry": telemetry});
-        let mut look = Detection::new(&["1.0.0".to_owned()], None);
+        let mut look = Detection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.shaken(Message::success(json!(1), offer));
         let detected = look.found().detected.unwrap_or_default();
         let resource = "https://b.example".to_owned();
@@ -424,8 +454,33 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_is_chosen_that_the_run_can_use() {
+        let locked = json!([{"resource": "https://a.example"}]);
+        let agents = json!([
+            {"provider": "locked", "protectedResources": locked},
+            {"provider": "open", "protectedResources": [], "capabilities": {"multipleChats": {}}},
+        ]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
+        let offers = ["1.0.0".to_owned()];
+        let found = |provider, tokens: &[String]| {
+            let mut look = Detection::new(LookOptions { offers: &offers, provider, tokens });
+            look.shaken(Message::success(json!(1), offer.clone()));
+            let found = look.found();
+            let detected = found.detected.unwrap_or_default();
+            let chats = detected.iter().find(|it| it.capability == "multipleChats");
+            (found.chosen, chats.is_some_and(|it| it.offered))
+        };
+        let open = Some("open".to_owned());
+        assert_eq!(found(None, &[]), (open, true), "the first agent needs a token");
+        let token = ["https://a.example".to_owned()];
+        assert_eq!(found(None, &token), (Some("locked".to_owned()), false));
+        assert_eq!(found(Some("locked"), &[]), (None, false), "the caller names the agent");
+    }
+
+    #[test]
     fn nobody_is_asked_who_does_not_shake_hands() {
-        let mut look = Detection::new(&["1.0.0".to_owned()], None);
+        let mut look = Detection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.poll_output();
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});
         look.handle_frame(&Frame::json(&refusal));

@@ -131,7 +131,11 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Answer => vec![Act::Answer {
             peer: peer(case, step, "at"),
             id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
-            want: if step.flag("none") { None } else { Some(want(step)) },
+            want: match (step.flag("none"), step.pattern("error")) {
+                (true, None) => None,
+                _ => Some(want(step)),
+            },
+            silent: step.flag("none"),
             keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
         }],
         Verb::Drop => peers(case, step, "by")

@@ -18,6 +18,7 @@ use crate::wire::version::Version;
 pub use super::mutant_rows::{OLDER, rows};
 
 use super::case::Setup;
+use super::detect::Detected;
 use super::kills::{self, Depth, Exempt, Hunt, Matrix, Table, Tripped};
 use super::plan::{Abilities, plan};
 use super::play::{Counting, Play, Verdict};
@@ -54,9 +55,9 @@ pub const EXEMPT: Exempt = &[
 ];
 
 /// Every id is made from this; the matrix is the same every time.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 /// How long a wait may take, in virtual time.
-const LIMIT: Duration = Duration::from_secs(2);
+pub(super) const LIMIT: Duration = Duration::from_secs(2);
 
 /// Plays one scenario against a host in memory that keeps its own agent, with the settings of the matrix.
 pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict {
@@ -71,17 +72,23 @@ fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) 
 
 /// The scenarios that a host of this version can be asked to play.
 pub fn playable(suite: &Suite, version: Version) -> Vec<Entry> {
-    playable_with(suite, version, Mode::Host)
+    playable_with(suite, version, Mode::Host, Vec::new())
 }
 
-fn playable_with(suite: &Suite, version: Version, agent: Mode) -> Vec<Entry> {
+/// The scenarios that a host can be asked to play that offers this.
+pub(super) fn playable_with(
+    suite: &Suite,
+    version: Version,
+    agent: Mode,
+    detected: Vec<Detected>,
+) -> Vec<Entry> {
     let abilities = Abilities {
         version,
         profiles: vec!["all".to_owned()],
         embedded: true,
         restarts: true,
         agent,
-        detected: Vec::new(),
+        detected,
         aggressive: true,
     };
     let entries: Vec<&Entry> = suite.entries.iter().collect();
@@ -118,7 +125,7 @@ pub fn play_all(
     share: impl Fn(&(dyn Fn() + Sync)),
 ) -> Matrix<Fault> {
     let entries = playable(suite, version);
-    let started = playable_with(suite, version, Mode::Acp);
+    let started = playable_with(suite, version, Mode::Acp, Vec::new());
     let partial = Protocol::known().first() != Some(&version);
     let table = Table {
         version,

@@ -239,9 +239,10 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         return Some(format!("needs a host with {}", settings.join(", ")));
     }
     let missing = not_offered(scenario, &abilities.detected, abilities.agent);
-    if let Some(Detected { capability, how, .. }) = missing {
+    // How that was found out is said once, at the beginning of the report.
+    if let Some(Detected { capability, .. }) = missing {
         let subject = abilities.version.standard.subject();
-        return Some(format!("the {subject} does not offer `{capability}`: {how}"));
+        return Some(format!("the {subject} does not offer `{capability}`"));
     }
     let restarts = scenario.steps.iter().any(|step| step.verb == Verb::Restart);
     if restarts && !abilities.restarts {

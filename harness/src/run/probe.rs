@@ -14,7 +14,7 @@ use crate::transport::link::{Endpoint, Link, LinkEvent};
 use crate::wire::message::{Decoded, Message, decode};
 use crate::wire::version::Version;
 
-use super::detect::{Detection, Found, Handshake};
+use super::detect::{Detection, Found, Handshake, LookOptions};
 
 /// The code of `UnsupportedProtocolVersion`.
 const UNSUPPORTED_VERSION: i64 = -32005;
@@ -60,12 +60,11 @@ pub enum ProbeError {
 pub async fn probe(
     endpoint: &Endpoint,
     shown: &str,
-    offers: &[String],
-    provider: Option<&str>,
+    options: LookOptions<'_>,
     limit: Duration,
 ) -> Result<Found, ProbeError> {
     let url = || shown.to_owned();
-    let mut look = Detection::new(offers, provider);
+    let mut look = Detection::new(options);
     match held(endpoint, shown, &mut look, limit).await? {
         Look::Ended { code, reason } if *look.handshake() == Handshake::Open => {
             let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
@@ -81,7 +80,7 @@ pub async fn probe(
             [] => format!("it said {}", answer.error().unwrap_or(&Value::Null)),
             versions => format!("it supports {}", json!(versions)),
         };
-        let offered = offers.join(", ");
+        let offered = options.offers.join(", ");
         return Err(ProbeError::NoCommonVersion { url: url(), offered, answer });
     }
     let shaken = *look.handshake() == Handshake::Done;

@@ -22,15 +22,15 @@ use crate::wire::version::{PUBLISHED, Version};
 
 use super::act::padded;
 use super::case::Output;
-use super::detect::{self, Detected, Detection, Found};
+use super::detect::{self, Detected, Detection, Found, LookOptions};
 use super::play::{Play, Verdict};
 use super::side::Side;
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// Exchanges of a first look: a handshake, and what was asked.
-const MAX_LOOKS: u32 = 4;
+/// Rounds of a first look: a handshake, and what was asked, each of which may take its time.
+const MAX_LOOKS: u32 = 64;
 
 /// In memory a frame that nobody takes need not be larger than what anybody here takes.
 const MAX_FLOOD: u64 = 8 << 20;
@@ -69,8 +69,8 @@ pub fn settings_with(scenario: &Scenario, seed: u64, epoch: Duration, agent: Mod
 }
 
 /// A first look at a host engine.
-pub fn look(host: &mut dyn Host, offers: &[String], provider: Option<&str>) -> Found {
-    let mut found = looked(host, ConnId(0), Detection::new(offers, provider)).found();
+pub fn look(host: &mut dyn Host, options: LookOptions<'_>) -> Found {
+    let mut found = looked(host, ConnId(0), Detection::new(options)).found();
     found.versions = looked(host, ConnId(1), Detection::of_versions()).supported();
     found
 }
@@ -83,7 +83,8 @@ pub fn detected(version: Version) -> &'static [Detected] {
     let row = FOUND.get_or_init(each).iter().find(|(known, _)| *known == version);
     let look = || {
         let mut host = RefHost::new(speaking(Config::default(), version));
-        look(&mut host, &[version.to_string()], None).detected.unwrap_or_default()
+        let offers = [version.to_string()];
+        look(&mut host, LookOptions::offering(&offers)).detected.unwrap_or_default()
     };
     row.map_or(&[], |(_, found)| found.get_or_init(look))
 }
@@ -118,7 +119,7 @@ pub fn side(version: Option<Version>) -> Side {
 }
 
 fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
-    let now = Duration::ZERO;
+    let mut now = Duration::ZERO;
     host.handle_open(now, conn);
     for _ in 0..MAX_LOOKS {
         while let Some(frame) = look.poll_output() {
@@ -132,6 +133,9 @@ fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
         if look.is_over() {
             break;
         }
+        // Some hosts delay their answers.
+        now = host.next_timeout().unwrap_or(now).max(now);
+        host.handle_timeout(now);
     }
     host.handle_close(now, conn);
     look

@@ -375,8 +375,10 @@ pub enum Act {
         peer: PeerId,
         /// Its id.
         id: Pattern,
-        /// What it has to be; `None`: that there is none.
+        /// What the response must look like; `None`: no response may come.
         want: Option<Want>,
+        /// Whether the host may also stay silent until it answers a later `ping`.
+        silent: bool,
         /// What becomes of the result.
         keep: Keep,
     },

@@ -38,8 +38,9 @@ pub enum Shown {
     /// not implement a method has to. A scenario that sends any of them needs it.
     Methods(&'static [&'static str], fn() -> Value),
     /// Something in the answer to `initialize`, the root channel among its snapshots, that has members of its
-    /// own, which a scenario can use: `${protectedAgent.provider}`.
-    Thing(&'static [&'static str], fn(&Value) -> Option<Value>),
+    /// own, which a scenario can use: `${protectedAgent.provider}`. Found in the answer, with the protected resources
+    /// for which the run has tokens.
+    Thing(&'static [&'static str], fn(&Value, &[String]) -> Option<Value>),
     /// Nobody declares it: a small conversation shows it, by what this says. See `run::probes`.
     Probe(&'static str),
     /// Nobody declares it: the run was given it, by an option that is named, with members that a scenario can use.
@@ -125,11 +126,11 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability { name: "automations", shown: Shown::Handshake("automations") },
     Capability {
         name: "automations.schedules",
-        shown: Shown::Thing(&[], |result| schedules(result).cloned()),
+        shown: Shown::Thing(&[], |result, _| schedules(result).cloned()),
     },
     Capability {
         name: "automations.everyMinute",
-        shown: Shown::Thing(&[], |result| {
+        shown: Shown::Thing(&[], |result, _| {
             let least = |it: &&Value| it["minIntervalMinutes"].as_u64().unwrap_or(0);
             schedules(result).filter(|it| least(it) <= 1).cloned()
         }),
@@ -143,18 +144,25 @@ pub const CAPABILITIES: &[Capability] = &[
     },
     Capability {
         name: "agentWithoutChats",
-        shown: Shown::Thing(&["provider"], |result| lacking(result, &[], &["multipleChats"])),
+        shown: Shown::Thing(&["provider"], |result, _| lacking(result, &[], &["multipleChats"])),
     },
     Capability {
         name: "agentWithoutFork",
-        shown: Shown::Thing(&["provider"], |result| {
+        shown: Shown::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "fork"])
         }),
     },
     Capability {
         name: "agentWithoutSideChat",
-        shown: Shown::Thing(&["provider"], |result| {
+        shown: Shown::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "sideChat"])
+        }),
+    },
+    Capability {
+        name: "agentWithFixedPrimary",
+        shown: Shown::Thing(&["provider"], |result, _| {
+            let directories = "multipleWorkingDirectories";
+            lacking(result, &[directories], &[directories, "primaryReplacement"])
         }),
     },
     Capability {
@@ -240,40 +248,40 @@ pub const CAPABILITIES: &[Capability] = &[
     },
     Capability {
         name: "telemetry.logs",
-        shown: Shown::Thing(&["uri"], |result| signal(result, "logs")),
+        shown: Shown::Thing(&["uri"], |result, _| signal(result, "logs")),
     },
     Capability {
         name: "telemetry.levels",
-        shown: Shown::Thing(&["uri"], |result| {
+        shown: Shown::Thing(&["uri"], |result, _| {
             let levels = |it: &Value| it["uri"].as_str().is_some_and(|it| uses(it, "level"));
             signal(result, "logs").filter(levels)
         }),
     },
     Capability {
         name: "telemetry.traces",
-        shown: Shown::Thing(&["uri"], |result| signal(result, "traces")),
+        shown: Shown::Thing(&["uri"], |result, _| signal(result, "traces")),
     },
     Capability {
         name: "telemetry.metrics",
-        shown: Shown::Thing(&["uri"], |result| signal(result, "metrics")),
+        shown: Shown::Thing(&["uri"], |result, _| signal(result, "metrics")),
     },
     Capability {
         name: PROTECTED,
-        shown: Shown::Thing(&["provider", "resource"], |result| {
-            guarded(result, |resources| resources.iter().find(|it| is_required(it)))
+        shown: Shown::Thing(&["provider", "resource"], |result, tokens| {
+            guarded(result, tokens, |resources| resources.iter().find(|it| is_required(it)))
         }),
     },
     Capability {
         name: "optionalAgent",
-        shown: Shown::Thing(&["provider", "resource"], |result| {
-            guarded(result, |resources| {
+        shown: Shown::Thing(&["provider", "resource"], |result, tokens| {
+            guarded(result, tokens, |resources| {
                 resources.first().filter(|_| !resources.iter().any(is_required))
             })
         }),
     },
     Capability {
         name: "roamingAgent",
-        shown: Shown::Thing(&["provider"], |result| {
+        shown: Shown::Thing(&["provider"], |result, _| {
             let path = "/capabilities/multipleWorkingDirectories/primaryReplacement";
             let roams = |agent: &&Value| agent.pointer(path) == Some(&Value::Bool(true));
             let agent = agents(result).iter().find(roams)?;
@@ -343,7 +351,7 @@ pub fn declares(agent: &Value, path: &[&str]) -> bool {
 
 /// The first agent that anybody can use which has the one capability and not the other.
 fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
-    let open = |agent: &&Value| agent["protectedResources"].is_null();
+    let open = |agent: &&Value| protected(agent).is_empty();
     let fits = |agent: &&Value| declares(agent, has) && !declares(agent, lacks);
     let agent = agents(result).iter().filter(open).find(fits)?;
     Some(json!({"provider": (&agent["provider"])}))
@@ -354,12 +362,33 @@ fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }
 
-/// The first agent that protects a resource of a kind.
-fn guarded(result: &Value, pick: fn(&[Value]) -> Option<&Value>) -> Option<Value> {
-    agents(result).iter().find_map(|agent| {
-        let resource = pick(agent["protectedResources"].as_array()?)?;
-        Some(json!({"provider": (&agent["provider"]), "resource": (&resource["resource"])}))
-    })
+fn protected(agent: &Value) -> &[Value] {
+    agent["protectedResources"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn has_token(resource: &Value, tokens: &[String]) -> bool {
+    tokens.iter().any(|known| resource["resource"] == known.as_str())
+}
+
+/// The first agent that can be used with tokens for these resources; the first one if there is none.
+pub fn usable<'a>(agents: &'a [Value], tokens: &[String]) -> Option<&'a Value> {
+    let open = |agent: &&Value| {
+        protected(agent).iter().all(|it| !is_required(it) || has_token(it, tokens))
+    };
+    agents.iter().find(open).or(agents.first())
+}
+
+/// The first agent that protects a resource of a kind, preferably one for which the run has a token.
+fn guarded(
+    result: &Value,
+    tokens: &[String],
+    pick: fn(&[Value]) -> Option<&Value>,
+) -> Option<Value> {
+    let all = agents(result).iter();
+    let mut all = all.filter_map(|agent| Some((agent, pick(protected(agent))?)));
+    let first = all.clone().next();
+    let (agent, resource) = all.find(|(_, it)| has_token(it, tokens)).or(first)?;
+    Some(json!({"provider": (&agent["provider"]), "resource": (&resource["resource"])}))
 }
 
 /// The names that a scenario can use which needs a capability.

@@ -32,6 +32,9 @@ pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
     if step.count("times").is_some() {
         visit(step.span, Occurrence::Made("count"));
     }
+    if step.verb == Verb::Send {
+        visit(step.span, Occurrence::Made("frame"));
+    }
     let mut hole = |span: Span, piece: &Piece, pattern: bool| match piece {
         Piece::Use(name) | Piece::Expand(name, _) => visit(span, Occurrence::Used(name)),
         // A pattern is held against what came: there is nothing to mint an id for.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::wire::json::Value;
+use crate::wire::timestamp;
 use regex_lite::Regex;
 
 use super::bind::{Bindings, Piece, Scope, Template, fill_key, key_holes};
@@ -621,6 +622,10 @@ fn equal(left: &Value, right: &Value) -> bool {
         (Value::Object(l), Value::Object(r)) => {
             l.len() == r.len() && l.iter().all(|(key, l)| r.get(key).is_some_and(|r| equal(l, r)))
         }
+        // The same instant may be written in several ways.
+        (Value::String(l), Value::String(r)) => {
+            l == r || timestamp::parse(l).is_some_and(|l| timestamp::parse(r) == Some(l))
+        }
         _ => left == right,
     }
 }
@@ -629,7 +634,11 @@ fn has_type(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        Value::Number(n) => name == "number" || (name == "integer" && (n.is_i64() || n.is_u64())),
+        // 1.0 is 1.
+        Value::Number(n) => {
+            let whole = || n.as_f64().is_some_and(|float| float.fract() == 0.0);
+            name == "number" || (name == "integer" && (n.is_i64() || n.is_u64() || whole()))
+        }
         Value::String(_) => name == "string",
         Value::Array(_) => name == "array",
         Value::Object(_) => name == "object",

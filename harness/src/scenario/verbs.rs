@@ -374,7 +374,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "times",
                 Form::Count,
-                "how often, each time filled in anew; `${count}` counts from 0",
+                "how often, each time filled in anew; `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
             ),
             SPEC,
         ],
@@ -395,7 +395,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "none",
                 Form::Flag,
-                "that no response with this id comes before a later `ping` is answered",
+                "that no response with this id comes before a later `ping` is answered; beside `error` and `closed`, any of them",
             ),
             AS,
             WITHIN,

@@ -7,72 +7,18 @@
 //!
 //! Start at [`CHECKS`].
 
+pub use super::rule::CheckRow;
+pub(super) use super::rule::Ruled;
+use super::rule::catalogue;
 use crate::verdict::Weight;
-
-/// One always-on check.
-#[derive(Clone, Copy, Debug)]
-pub struct CheckRow {
-    /// Its id, such as `sequence.grows`; never reused.
-    pub id: &'static str,
-    /// How much its rule weighs. A finding may weigh less, never more.
-    pub weight: Weight,
-    /// The requirements it puts to the test, by their ids in the ledger.
-    pub requirements: &'static [&'static str],
-    /// The invariant it implements, such as `A1`.
-    pub invariant: &'static str,
-    /// The rule in one sentence, why it weighs what it weighs, and its source.
-    pub doc: &'static str,
-    /// Where the specification is open: the reading taken.
-    pub open: Option<&'static str>,
-}
-
-/// A rule that has a row.
-pub(super) trait Ruled: Copy {
-    /// The place of its row among those of its protocol.
-    fn place(self) -> usize;
-    /// Its row.
-    fn row(self) -> &'static CheckRow;
-}
-
-macro_rules! catalogue {
-    ($($rule:ident $id:literal $weight:ident $invariant:literal [$($requirement:literal),*]
-        $doc:literal $(open $open:literal)?;)+) => {
-        /// A check, as the index of its row.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        pub(super) enum Rule {
-            $($rule,)+
-        }
-
-        impl $crate::oracle::catalogue::Ruled for Rule {
-            #[inline]
-            fn place(self) -> usize {
-                self as usize
-            }
-
-            fn row(self) -> &'static CheckRow {
-                &CHECKS[self as usize]
-            }
-        }
-
-        /// Every check, in the order of the invariants.
-        pub const CHECKS: &[CheckRow] = &[$(CheckRow {
-            id: $id,
-            weight: Weight::$weight,
-            requirements: &[$($requirement),*],
-            invariant: $invariant,
-            doc: $doc,
-            open: $crate::oracle::catalogue::catalogue!(@open $($open)?),
-        },)+];
-    };
-    (@open) => { None };
-    (@open $open:literal) => { Some($open) };
-}
-
-pub(super) use catalogue;
 
 catalogue! {
     ShapeHost "shape.host" Must "A9"
         ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
+         "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
+         "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
+         "channel.present-on-notifications", "channel.present-on-server-requests"]
+        apart ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
          "channel.present-on-notifications", "channel.present-on-server-requests"]
@@ -157,6 +103,8 @@ catalogue! {
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known"]
+        apart ["version.action-types-known", "version.host-no-newer-behaviour",
+         "version.notification-methods-known"]
         "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
         open "The registry and the published packages disagree about when some began: those, and \
               names of no version, are only noted.";
@@ -183,6 +131,7 @@ catalogue! {
         open "Per channel essential; the order across channels is inferred and only noted.";
     PayloadKept "dispatch.payload-kept" Note "C4"
         ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
+        apart ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
         "The echo has everything the dispatch had. Normalisation is not forbidden, so only noted.";
     RejectionWithoutEffect "dispatch.rejection-without-effect" Must "C5"
         ["envelope.rejection.no-effect", "envelope.accepted.no-reason"]
@@ -202,6 +151,7 @@ catalogue! {
         ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
          "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
          "subscribe.snapshot-resource-matches", "snapshot.isolation-from-later-mutation"]
+        apart ["subscribe.snapshot-resource-matches"]
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, \
          by anybody; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks.";
@@ -257,6 +207,8 @@ catalogue! {
          was seen. Implied by the types, so only noted.";
     LegalTransitions "tools.legal-transitions" Essential "F1"
         ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
+         "chat.tool.id-unique"]
+        apart ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
          "chat.tool.id-unique"]
         "Tool calls move only along the table of transitions, beginning with a start under a new \
          id; anything else loses content or runs without a decision. Source: the tool-call diagram."
@@ -393,6 +345,8 @@ catalogue! {
          to begin. Source: SessionLifecycle.";
     IdentityKept "identity.kept" Must "I9"
         ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
+         "chat.state.origin-immutable", "session.modifiedAt.iso"]
+        apart ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
          "chat.state.origin-immutable", "session.modifiedAt.iso"]
         "Resource, provider, time of creation and origin never change, and partial updates leave them \
          out. Source: PartialSessionSummary, ChatState.origin."
@@ -546,6 +500,7 @@ catalogue! {
               there is nothing is only noted.";
     HistoryPages "history.pages" Essential "L7"
         ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared", "chat.fetchTurns.multi-client"]
+        apart ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared"]
         "`chat/turnsLoaded` brings finished turns that are older than those that are there, once, in \
          their order and without a hole; reducers put them in front as they come. Source: \
          ChatTurnsLoadedAction."
@@ -657,6 +612,7 @@ mod tests {
             assert!(row.doc.ends_with('.'), "{}", row.id);
             assert!(row.open.is_none_or(|open| open.ends_with('.')), "{}", row.id);
             assert!(CHECKS[..index].iter().all(|other| other.id != row.id), "{}", row.id);
+            assert!(row.apart.iter().all(|id| row.requirements.contains(id)), "{}", row.id);
         }
         assert_eq!(Rule::ShapeHost.row().id, "shape.host");
         assert_eq!(Rule::NoNotificationReplay.row().id, "reconnect.no-notification-replay");

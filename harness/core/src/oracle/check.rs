@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use crate::verdict::{CheckReport, Finding, Weight};
+use crate::verdict::{CheckReport, Finding, FindingSubject, Weight};
 
 use super::alike::alike;
-use super::catalogue::Ruled;
 use super::context::Context;
+use super::rule::Ruled;
 use super::step::Step;
 
 /// Findings kept per check, each of another kind; the others are counted.
@@ -39,6 +39,7 @@ impl Sink {
         let report = |row: &super::CheckRow| CheckReport {
             check: row.id,
             observations: 0,
+            apart: row.apart.iter().map(|requirement| (*requirement, 0)).collect(),
             findings: Vec::new(),
             left_out: 0,
         };
@@ -56,11 +57,24 @@ impl Sink {
         self.counts = counts;
     }
 
-    /// The rule was put to the test once more.
+    /// The rule was put to the test once more, and the requirement that it names, if any.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl Ruled) {
         if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
             report.observations += 1;
+        }
+        if let FindingSubject::Requirement(requirement) = rule.subject() {
+            self.seen_of(rule, requirement);
+        }
+    }
+
+    /// A requirement that is counted separately was put to the test once more, without its check.
+    #[inline]
+    pub(super) fn seen_of(&mut self, rule: impl Ruled, requirement: &'static str) {
+        let report = self.reports.get_mut(rule.place()).filter(|_| self.counts);
+        let mut apart = report.into_iter().flat_map(|report| &mut report.apart);
+        if let Some((_, seen)) = apart.find(|(known, _)| *known == requirement) {
+            *seen += 1;
         }
     }
 
@@ -94,6 +108,7 @@ impl Sink {
         lines.dedup();
         let finding = Finding {
             check: rule.row().id,
+            subject: rule.subject(),
             weight: weight.min(rule.row().weight),
             message,
             lines,
@@ -126,6 +141,11 @@ impl Sink {
     pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
         for report in &mut self.reports {
             report.observations = report.observations.max(report.breaches());
+            for (requirement, seen) in &mut report.apart {
+                let about = FindingSubject::Requirement(requirement);
+                let broken = report.findings.iter().filter(|finding| finding.subject == about);
+                *seen = (*seen).max(broken.map(|finding| finding.times).sum());
+            }
         }
         self.reports
     }

@@ -7,9 +7,8 @@ use crate::wire::json::Value;
 use crate::model::{NoOp, Outcome, apply};
 use crate::verdict::Weight;
 use crate::wire::message::Message;
-use crate::wire::trim::Of;
 
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -38,6 +37,10 @@ const IDEMPOTENT: &[NoOp] =
 /// Everything needed is in the context.
 pub(super) struct Convergence;
 
+/// The requirements that a difference breaks for certain.
+const RESOURCE: &str = "subscribe.snapshot-resource-matches";
+const LOG: &str = "snapshot.consistent-with-log";
+
 impl Check for Convergence {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
@@ -57,9 +60,12 @@ fn answers_for(cx: &Context, request: &Request, message: &Message, out: &mut Sin
     let snapshot = message.result().and_then(|result| result.get("snapshot"));
     let found = snapshot.and_then(|snapshot| snapshot.get("resource")).and_then(Value::as_str);
     let wanted = request.params().get("channel").and_then(Value::as_str);
+    if found.is_some() {
+        out.seen_of(Rule::SnapshotAgrees, RESOURCE);
+    }
     if let Some((wanted, found)) = wanted.zip(found).filter(|(wanted, found)| wanted != found) {
         let message = format!("expected the snapshot of `{wanted}`, found one of `{found}`");
-        out.broken(Rule::SnapshotAgrees, message, &[request.line, cx.now.line]);
+        out.broken(Rule::SnapshotAgrees.of(RESOURCE), message, &[request.line, cx.now.line]);
     }
 }
 
@@ -69,11 +75,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
     if masks::agree(comparison) {
         return;
     }
-    let canonical = |state: &Value| {
-        let mut state = state.clone();
-        comparison.protocol.canonical(Of::State(comparison.kind), &mut state);
-        masks::comparable(comparison, &state)
-    };
+    let canonical = |state: &Value| masks::comparable(comparison, state);
     let (folded, snapshot) = (canonical(comparison.folded), canonical(comparison.snapshot));
     let (folded, snapshot) = masks::align(folded, snapshot, comparison.windowed);
     if folded.hard == snapshot.hard && folded.soft == snapshot.soft {
@@ -88,7 +90,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
         );
         let diff = difference(&folded.soft, &snapshot.soft);
         let lines = &comparison.lines;
-        out.with_diff(Rule::SnapshotAgrees, Weight::Note, message, lines, Some(diff));
+        out.with_diff(Rule::SnapshotAgrees.of(LOG), Weight::Note, message, lines, Some(diff));
         return;
     }
     if effect_of_rejection(cx, comparison, &snapshot, &canonical, out) {
@@ -100,7 +102,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
     );
     let diff = difference(&folded.hard, &snapshot.hard);
     let lines = &comparison.lines;
-    out.with_diff(Rule::SnapshotAgrees, Weight::Essential, message, lines, Some(diff));
+    out.with_diff(Rule::SnapshotAgrees.of(LOG), Weight::Essential, message, lines, Some(diff));
 }
 
 /// C5: whether folding one of the rejected actions explains the difference.

@@ -18,7 +18,7 @@ use crate::wire::protocol::{Dispatch, Protocol};
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::causality::above;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
@@ -489,7 +489,12 @@ fn action(dispatch: &Seen) -> &Value {
 
 /// C4.
 fn payload(cx: &Context, dispatch: &Seen, line: u64, delivery: &Delivery<'_>, out: &mut Sink) {
-    out.seen(Rule::PayloadKept);
+    let requirement = match delivery.envelope.rejected {
+        true => "envelope.rejection.carries-original",
+        false => "envelope.echo.payload-preserved",
+    };
+    let rule = Rule::PayloadKept.of(requirement);
+    out.seen(rule);
     let echoed = delivery.envelope.action;
     let members = action(dispatch).as_object();
     let lost = members
@@ -501,7 +506,7 @@ fn payload(cx: &Context, dispatch: &Seen, line: u64, delivery: &Delivery<'_>, ou
             "expected the echo of `{}` to keep `{name}` as dispatched, found another",
             delivery.envelope.action_type
         );
-        out.broken(Rule::PayloadKept, message, &[line, cx.now.line]);
+        out.broken(rule, message, &[line, cx.now.line]);
     }
 }
 

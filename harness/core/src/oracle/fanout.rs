@@ -11,7 +11,7 @@ use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::{Conn, Sub};
@@ -116,10 +116,11 @@ fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Si
     let relayed = channel.is_some_and(|channel| cx.uri(channel).starts_with(MCP));
     if !relayed && let Some(protocol) = conn.protocol {
         out.seen(Rule::KnownActions);
+        [NOTIFICATIONS, NEWER].iter().for_each(|id| out.seen_of(Rule::KnownActions, id));
         if protocol.method(method).is_none_or(|row| !row.from_host) {
             let sends =
                 |protocol: &Protocol| protocol.method(method).is_some_and(|row| row.from_host);
-            unknown(cx, "notification", method, &sends, out);
+            unknown(cx, ("notification", NOTIFICATIONS), method, &sends, out);
         }
     }
     let Some(channel) = channel.filter(|_| !relayed) else {
@@ -228,13 +229,25 @@ fn known_actions(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         return;
     }
     out.seen(Rule::KnownActions);
+    [ACTIONS, NEWER].iter().for_each(|id| out.seen_of(Rule::KnownActions, id));
     if delivery.row.is_none() {
         let name = delivery.envelope.action_type;
-        unknown(cx, "action", name, &|protocol| protocol.action(name).is_some(), out);
+        unknown(cx, ("action", ACTIONS), name, &|protocol| protocol.action(name).is_some(), out);
     }
 }
 
-fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool, out: &mut Sink) {
+/// The requirements about what a version does not have.
+const ACTIONS: &str = "version.action-types-known";
+const NOTIFICATIONS: &str = "version.notification-methods-known";
+const NEWER: &str = "version.host-no-newer-behaviour";
+
+fn unknown(
+    cx: &Context,
+    (what, requirement): (&str, &'static str),
+    name: &str,
+    has: &dyn Fn(&Protocol) -> bool,
+    out: &mut Sink,
+) {
     if name.starts_with("x-") {
         return;
     }
@@ -245,8 +258,9 @@ fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool
     let versions = Protocol::all_played().iter().rev().copied();
     let other = versions.filter_map(Protocol::of).find(|protocol| has(protocol));
     let early = |(prefix, since): &(&str, Version)| name.starts_with(prefix) && spoken >= *since;
-    let (weight, message) = match other {
+    let (requirement, weight, message) = match other {
         Some(protocol) => (
+            NEWER,
             if REGISTERED_EARLIER.iter().any(early) { Weight::Note } else { Weight::Must },
             format!(
                 "expected {what}s of version `{spoken}`, found `{name}` of version `{}`",
@@ -254,11 +268,12 @@ fn unknown(cx: &Context, what: &str, name: &str, has: &dyn Fn(&Protocol) -> bool
             ),
         ),
         None => (
+            requirement,
             Weight::Note,
             format!("expected {what}s of version `{spoken}`, found `{name}`, which no version has"),
         ),
     };
-    out.weaker(Rule::KnownActions, weight, message, &[cx.now.line]);
+    out.weaker(Rule::KnownActions.of(requirement), weight, message, &[cx.now.line]);
 }
 
 /// A subscription and whose it is.

@@ -18,7 +18,7 @@ use crate::wire::trim::Of;
 use crate::wire::version::Version;
 
 use super::asking::replaced;
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
@@ -59,7 +59,7 @@ impl Check for Identity {
                 if !delivery.envelope.rejected
                     && delivery.envelope.action_type == "session/chatUpdated" =>
             {
-                fixed(cx, given(delivery.envelope.action, "changes"), out);
+                fixed(cx, given(delivery.envelope.action, "changes"), CHAT_CHANGES, out);
             }
             Step::Notified { seen, method, .. } => {
                 if let Some(params) = seen.message().map(Message::params) {
@@ -91,7 +91,9 @@ impl Check for Identity {
 impl Identity {
     fn notified(&mut self, cx: &Context, method: &str, params: &Value, out: &mut Sink) {
         match method {
-            "root/sessionSummaryChanged" => fixed(cx, given(params, "changes"), out),
+            "root/sessionSummaryChanged" => {
+                fixed(cx, given(params, "changes"), SUMMARY_CHANGES, out);
+            }
             "root/sessionAdded" => {
                 given(params, "summary").into_iter().for_each(|it| self.summary(cx, it, out));
             }
@@ -128,6 +130,10 @@ impl Identity {
     }
 }
 
+/// The requirements about what partial updates leave out.
+const SUMMARY_CHANGES: &str = "root.summaryChanged.identity-omitted";
+const CHAT_CHANGES: &str = "session.catalog.chatUpdated-identity";
+
 /// The unions of origins; no two have a variant of the same name.
 const ORIGINS: [&str; 3] = ["ChatOrigin", "SessionOrigin", "AutomationRunOrigin"];
 
@@ -157,7 +163,13 @@ fn kept(
     let Some(before) = before else {
         return;
     };
-    out.seen(Rule::IdentityKept);
+    let requirement = match name {
+        "origin" => Some("chat.state.origin-immutable"),
+        "createdAt" => Some("session.modifiedAt.iso"),
+        _ => None,
+    };
+    let rule = Rule::IdentityKept.about(requirement);
+    out.seen(rule);
     let protocol = cx.here().and_then(|conn| conn.protocol);
     let says = |value: &Value| plain(&known(name, value, protocol));
     if after.and_then(says) != says(before) {
@@ -165,7 +177,7 @@ fn kept(
             "expected `{name}` of `{uri}` to stay as it was, {before}, found {}",
             after.map_or("nothing".to_owned(), Value::to_string)
         );
-        out.broken(Rule::IdentityKept, message, &lines);
+        out.broken(rule, message, &lines);
     }
 }
 
@@ -287,14 +299,15 @@ fn entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// I9: what partial updates leave out.
-fn fixed(cx: &Context, changes: Option<&Value>, out: &mut Sink) {
+fn fixed(cx: &Context, changes: Option<&Value>, requirement: &'static str, out: &mut Sink) {
     let Some(changes) = changes else {
         return;
     };
-    out.seen(Rule::IdentityKept);
+    let rule = Rule::IdentityKept.of(requirement);
+    out.seen(rule);
     if let Some(name) = FIXED.iter().find(|name| given(changes, name).is_some()) {
         let message = format!("expected `changes` without `{name}`, which never changes, found it");
-        out.broken(Rule::IdentityKept, message, &[cx.now.line]);
+        out.broken(rule, message, &[cx.now.line]);
     }
 }
 

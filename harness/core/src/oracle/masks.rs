@@ -13,6 +13,7 @@ use crate::wire::json::{Map, Value};
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
+use crate::wire::trim::Of;
 
 use super::same::{META, same, same_items};
 use super::step::Comparison;
@@ -237,8 +238,10 @@ fn output(content: &Value) -> String {
     parts.filter_map(text).collect()
 }
 
-/// Takes what is compared out of a state.
+/// Takes what is compared out of a state: members that the version defines, each in one spelling.
 pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparable {
+    let mut state = state.clone();
+    comparison.protocol.canonical(Of::State(comparison.kind), &mut state);
     let mut hard = Map::new();
     let mut soft = Map::new();
     for row in members(comparison.kind, comparison.protocol) {

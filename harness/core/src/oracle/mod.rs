@@ -52,6 +52,7 @@ mod published;
 mod reconnect;
 mod removal;
 mod rollup;
+mod rule;
 mod same;
 mod scalars;
 pub mod secrets;

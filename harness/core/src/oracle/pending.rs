@@ -8,6 +8,8 @@
 use crate::model::status::{ACTIVITY_MASK, IDLE, IS_ARCHIVED};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::channel::Fold;
@@ -218,9 +220,8 @@ fn consumed(
                 );
                 out.broken(Rule::QueueOrder, message, &[fold.base_line, taken.line, folding.line]);
             }
-            if message_of(&taken.message).and_then(plain)
-                != message_of(folding.envelope.action).and_then(plain)
-            {
+            let known = |holder: &Value| known_members(fold.protocol, message_of(holder));
+            if known(&taken.message) != known(folding.envelope.action) {
                 let message = format!(
                     "expected the turn from the queued message `{id}` of `{uri}` to have its \
                      content, found another message"
@@ -239,6 +240,14 @@ fn consumed(
         }
         None => {}
     }
+}
+
+/// A message without `_meta` and the members that the version does not define.
+fn known_members(protocol: &Protocol, message: Option<&Value>) -> Option<Value> {
+    let mut message = message?.clone();
+    let name = if protocol.has_type("Message") { "Message" } else { "UserMessage" };
+    protocol.canonical(Of::Named(name), &mut message);
+    plain(&message)
 }
 
 /// What a person wrote, which was called `userMessage` before 0.4.0.

@@ -11,6 +11,7 @@ use crate::model::tool_call::ToolCallStatus;
 use crate::verdict::Weight;
 use crate::wire::feature::Feature;
 use crate::wire::json::Value;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::channel::Fold;
@@ -232,8 +233,15 @@ fn mirrors(
     out: &mut Sink,
 ) {
     let member = if block.kind == "chatInput" { "request" } else { "toolCall" };
-    let found = given(entry, member).and_then(plain);
-    let expected = plain(block.value);
+    let name = if block.kind == "chatInput" { "ChatInputRequest" } else { "ToolCallState" };
+    // What the tables do not name may stand in one of the two.
+    let known = |value: &Value| {
+        let mut value = value.clone();
+        chat.protocol.canonical(Of::Named(name), &mut value);
+        plain(&value)
+    };
+    let found = given(entry, member).and_then(known);
+    let expected = known(block.value);
     out.seen(Rule::RollupMirrors);
     if found != expected {
         let message = format!(

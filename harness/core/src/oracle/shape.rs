@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use crate::transcript::Seen;
 use crate::verdict::Weight;
-use crate::wire::message::{Decoded, Kind, MAX_NESTING};
+use crate::wire::message::{Decoded, Kind, MAX_NESTING, Message};
 use crate::wire::validate::{Sender, ShapeError};
 
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::Step;
@@ -35,6 +35,7 @@ impl Check for Shapes {
 fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &mut Sink) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
+    about(seen).for_each(|id| out.seen_of(Rule::ShapeHost, id));
     let odd = match &seen.decoded {
         Decoded::Message(message) if checked => {
             out.seen(Rule::ShapeNullOptional);
@@ -63,13 +64,28 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
     };
     if let Some(odd) = odd {
         let message = format!("expected one JSON-RPC 2.0 message, found {odd}");
-        out.broken(Rule::ShapeHost, message, &line);
+        let requirement = match &seen.decoded {
+            Decoded::Odd(_) => Some(WHOLE),
+            Decoded::Message(untagged) if untagged.kind() != Kind::Malformed => Some(TAG),
+            _ => None,
+        };
+        out.broken(Rule::ShapeHost.about(requirement), message, &line);
     }
-    if let Some(message) = list(errors, false) {
-        out.broken(Rule::ShapeHost, message, &line);
+    // One finding for each requirement that the frame breaks.
+    let hard = || errors.iter().filter(|error| !error.soft);
+    let mut told: Vec<Option<&'static str>> = Vec::new();
+    for error in hard() {
+        let requirement = requirement_of(seen, error);
+        if told.contains(&requirement) {
+            continue;
+        }
+        told.push(requirement);
+        let same = hard().filter(|other| requirement_of(seen, other) == requirement);
+        let Some(message) = list(same) else { continue };
+        out.broken(Rule::ShapeHost.about(requirement), message, &line);
     }
     if !is_refusal(seen)
-        && let Some(message) = list(errors, true)
+        && let Some(message) = list(errors.iter().filter(|error| error.soft))
     {
         out.broken(Rule::ShapeNullOptional, message, &line);
     }
@@ -84,7 +100,7 @@ fn client(cx: &Context, seen: &Seen, errors: &[ShapeError], out: &mut Sink) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHarness);
     let malformed = seen.message().is_none_or(|message| message.kind() == Kind::Malformed);
-    let message = list(errors, false);
+    let message = list(errors.iter().filter(|error| !error.soft));
     if malformed && message.is_none() {
         let message = "the client's frame is no JSON-RPC 2.0 message".to_owned();
         out.weaker(Rule::ShapeHarness, Weight::Note, message, &line);
@@ -95,9 +111,87 @@ fn client(cx: &Context, seen: &Seen, errors: &[ShapeError], out: &mut Sink) {
     }
 }
 
+/// The requirements about the shape of frames.
+const WHOLE: &str = "transport.whole-messages";
+const TAG: &str = "jsonrpc.version.tag-output";
+const RESULT_OR_ERROR: &str = "jsonrpc.response.result-xor-error";
+const RESULT: &str = "jsonrpc.response.null-result-present";
+const ERROR: &str = "jsonrpc.error.shape";
+const MISSING_TOKEN: &str = "auth.required.data";
+const ENVELOPE: &str = "envelope.shape";
+const NOTIFIED: &str = "channel.present-on-notifications";
+const ASKED: &str = "channel.present-on-server-requests";
+const SNAPSHOT: &str = "snapshot.schema-valid";
+
+/// The code of an error for a missing token.
+const AUTH_REQUIRED: i64 = -32007;
+
+/// The requirements that a frame puts to the test.
+fn about(seen: &Seen) -> impl Iterator<Item = &'static str> {
+    let message = seen.message();
+    let kind = message.map(Message::kind);
+    let response = matches!(kind, Some(Kind::Success | Kind::Failure));
+    let missing_token = message.is_some_and(|message| code(message) == Some(AUTH_REQUIRED));
+    let action = message.is_some_and(|message| message.method() == Some("action"));
+    let result = message.and_then(Message::result);
+    let snapshot = result.is_some_and(|result| {
+        result.get("snapshot").is_some() || result.get("snapshots").is_some()
+    });
+    let notified = kind == Some(Kind::Notification);
+    [
+        (true, WHOLE),
+        (message.is_some(), TAG),
+        (response, RESULT_OR_ERROR),
+        (kind == Some(Kind::Success), RESULT),
+        (kind == Some(Kind::Failure), ERROR),
+        (missing_token, MISSING_TOKEN),
+        (notified && action, ENVELOPE),
+        (notified, NOTIFIED),
+        (kind == Some(Kind::Request), ASKED),
+        (snapshot, SNAPSHOT),
+    ]
+    .into_iter()
+    .filter_map(|(tested, requirement)| tested.then_some(requirement))
+}
+
+fn code(message: &Message) -> Option<i64> {
+    message.value().get("error")?.get("code")?.as_i64()
+}
+
+/// The requirement that a mistake in a frame breaks; `None` where it is about what no requirement says.
+fn requirement_of(seen: &Seen, error: &ShapeError) -> Option<&'static str> {
+    let message = seen.message()?;
+    let path = error.path.as_str();
+    let below = |place: &str| {
+        path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let action = message.method() == Some("action");
+    match message.kind() {
+        Kind::Malformed => {
+            let has = |name: &str| message.value().get(name).is_some();
+            let neither = has("id") && message.method().is_none();
+            (neither || (has("result") && has("error"))).then_some(RESULT_OR_ERROR)
+        }
+        _ if path == "jsonrpc" => Some(TAG),
+        Kind::Failure if below("error.data") => {
+            (code(message) == Some(AUTH_REQUIRED)).then_some(MISSING_TOKEN)
+        }
+        Kind::Failure => below("error").then_some(ERROR),
+        Kind::Success if path == "result" && error.found == "nothing" => Some(RESULT),
+        Kind::Success => {
+            (below("result.snapshot") || below("result.snapshots")).then_some(SNAPSHOT)
+        }
+        Kind::Notification if action && below("params.action") => {
+            matches!(path, "params.action" | "params.action.type").then_some(ENVELOPE)
+        }
+        Kind::Notification if action => Some(ENVELOPE),
+        Kind::Notification => (path == "params.channel").then_some(NOTIFIED),
+        Kind::Request => (path == "params.channel").then_some(ASKED),
+    }
+}
+
 /// The first errors as one sentence.
-fn list(errors: &[ShapeError], soft: bool) -> Option<String> {
-    let mut chosen = errors.iter().filter(|error| error.soft == soft);
+fn list<'a>(mut chosen: impl Iterator<Item = &'a ShapeError>) -> Option<String> {
     let mut text = chosen.next()?.to_string();
     for error in chosen.by_ref().take(MAX_NAMED - 1) {
         let _ = write!(text, "; {error}");

@@ -11,7 +11,8 @@
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorCode;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
+use crate::wire::trim::Of;
 
 use super::asking::replaced;
 use super::catalogue::Rule;
@@ -370,7 +371,14 @@ fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out:
         let Some((listed, own)) = given(entry, name).zip(given(&terminal.state, name)) else {
             continue;
         };
-        if !same(Some(listed), Some(own)) {
+        // What the tables do not name may stand in one of the two.
+        let known = |value: &Value| {
+            let mut state = json!({});
+            state[name] = value.clone();
+            terminal.protocol.canonical(Of::State(terminal.kind), &mut state);
+            state
+        };
+        if !same(Some(&known(listed)), Some(&known(own))) {
             let message = format!(
                 "expected `{name}` of `{uri}` in the list to be the terminal's own, {own}, found \
                  {listed}"

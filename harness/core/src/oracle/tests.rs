@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::testkit::{Said, play};
 use super::{CHECKS, Options};
-use crate::verdict::{Finding, Weight};
+use crate::verdict::{Finding, FindingSubject, Weight};
 
 /// Plays a script and expects exactly these checks to find something.
 pub(super) fn check(script: &str, expected: &[&str]) -> Said {
@@ -524,6 +524,18 @@ fn captures_may_begin_in_the_middle() {
     check_with(middle, script, &["state.dead-host-action", "turns.part-before-append"]);
     let slow = Options { deadline: Duration::from_secs(60), ..Options::default() };
     check_with(slow, "A hello 0\nA ask 1 ping\nwait 11\nA barrier", &[]);
+}
+
+#[test]
+fn a_finding_names_the_requirement_that_it_breaks() {
+    let error = r#"A < {"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}"#;
+    let said = play(Options::default(), &format!("A hello 0\n{error}"));
+    let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
+    assert_eq!(report.findings[0].subject, FindingSubject::Requirement("jsonrpc.error.shape"));
+    let seen = |id: &str| report.apart.iter().find(|(known, _)| *known == id).unwrap().1;
+    assert_eq!(seen("jsonrpc.error.shape"), 1);
+    // Nothing was to be seen of these.
+    assert_eq!((seen("auth.required.data"), seen("channel.present-on-server-requests")), (0, 0));
 }
 
 #[test]

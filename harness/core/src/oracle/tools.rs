@@ -9,7 +9,7 @@ use crate::wire::json::Value;
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
 use crate::verdict::Weight;
 
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
@@ -105,7 +105,14 @@ impl Tools {
         if again(cx, folding, taken, (call, event, from), out) {
             return;
         }
-        out.seen(Rule::LegalTransitions);
+        let requirement = match (event, from) {
+            (ToolEvent::Start, _) => "chat.tool.id-unique",
+            (_, None) => "chat.tool.start-first",
+            (ToolEvent::Delta, _) => "chat.tool.delta-only-streaming",
+            _ => "chat.tool.lifecycle-legal",
+        };
+        let rule = Rule::LegalTransitions.of(requirement);
+        out.seen(rule);
         let uri = cx.uri(folding.channel);
         let name = folding.envelope.action_type;
         let step = TRANSITIONS.iter().find(|row| row.from == from && row.event == event);
@@ -116,7 +123,7 @@ impl Tools {
                      `{name}` while `{}`",
                     from.name()
                 );
-                out.weaker(Rule::LegalTransitions, Weight::Note, message, &lines);
+                out.weaker(rule, Weight::Note, message, &lines);
                 return;
             }
             (_, Some(_)) => return,
@@ -131,7 +138,7 @@ impl Tools {
                 format!("expected `{name}` on `{uri}` to name a started tool call, found `{call}`")
             }
         };
-        out.broken(Rule::LegalTransitions, message, &lines);
+        out.broken(rule, message, &lines);
     }
 }
 

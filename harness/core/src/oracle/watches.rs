@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
@@ -72,6 +73,10 @@ impl Watches {
             return;
         };
         out.seen(Rule::WatchDescriptor);
+        let mut state = state.clone();
+        if let Some(protocol) = cx.here().and_then(|conn| conn.protocol) {
+            protocol.canonical(Of::State(ChannelKind::ResourceWatch), &mut state);
+        }
         let differs = |(own, asked_as): &(&str, &str)| {
             let asked = given(asked, asked_as);
             asked.is_some() && !same(asked, state.get(*own))

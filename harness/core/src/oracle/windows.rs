@@ -13,7 +13,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::Value;
 
-use super::catalogue::Rule;
+use super::catalogue::{Rule, Ruled};
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::connection::Request;
@@ -48,22 +48,26 @@ fn id(turn: &Value) -> Option<&str> {
     text(turn, "id")
 }
 
+/// The requirements about a page of older turns.
+const PREPEND: &str = "chat.fetchTurns.prepend";
+const CLEARED: &str = "chat.fetchTurns.cursor-cleared";
+
 /// L7, of a page.
 fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
     let page = list(folding.envelope.action, "turns");
     let known = list(&fold.state, "turns");
     let uri = cx.uri(folding.channel);
     let lines = fold.lines(folding.line);
-    out.seen(Rule::HistoryPages);
+    out.seen(Rule::HistoryPages.of(PREPEND));
     if let Some(twice) = repeated(page, "id") {
         let message =
             format!("expected every turn once in a page of `{uri}`, found `{twice}` twice");
-        return out.broken(Rule::HistoryPages, message, &lines);
+        return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let active = given(&fold.state, "activeTurn").and_then(id);
     if active.is_some() && page.iter().any(|turn| id(turn) == active) {
         let message = format!("expected finished turns in a page of `{uri}`, found the active one");
-        return out.broken(Rule::HistoryPages, message, &lines);
+        return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let all = is_whole(fold);
     // Older turns first, then those that the fold has, as it has them.
@@ -89,13 +93,16 @@ fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
                  order, found another order"
             ),
         };
-        return out.broken(Rule::HistoryPages, message, &lines);
+        return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let more = given(folding.envelope.action, CURSOR).is_some();
+    if all && from == Some(0) {
+        out.seen_of(Rule::HistoryPages, CLEARED);
+    }
     if all && from == Some(0) && more {
         let message =
             format!("expected no cursor after the oldest turn of `{uri}` was loaded, found one");
-        out.broken(Rule::HistoryPages, message, &lines);
+        out.broken(Rule::HistoryPages.of(CLEARED), message, &lines);
     }
 }
 

@@ -11,7 +11,7 @@
 use crate::wire::json::Value;
 
 use super::protocol::Protocol;
-use super::shape::{Shape, TypeId, Union};
+use super::shape::{Shape, TypeId};
 use super::timestamp;
 use super::trim::Of;
 use super::walk::admits;
@@ -51,7 +51,7 @@ impl Protocol {
                 });
             }
             (Shape::Union(union), value) => {
-                if let Some(id) = variant(union, value) {
+                if let Some(id) = union.variant_of(value) {
                     self.canonical_value(id, &union.tag, value);
                 }
             }
@@ -69,17 +69,6 @@ fn instant(value: &mut Value) {
     if let Some(written) = written {
         *value = Value::from(written);
     }
-}
-
-fn variant(union: &Union, value: &Value) -> Option<TypeId> {
-    let tag = match value.get(union.tag.as_str()) {
-        Some(Value::String(tag)) => tag.as_str(),
-        Some(Value::Bool(true)) => "true",
-        Some(Value::Bool(false)) => "false",
-        Some(_) => return None,
-        None => return union.untagged(),
-    };
-    union.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod json;
 pub mod message;
 pub mod places;
 pub mod protocol;
+pub mod records;
 pub mod sample;
 mod shape;
 pub mod template;

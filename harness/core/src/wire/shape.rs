@@ -8,9 +8,12 @@
 //! Start at [`Shape`]; [`Shapes`] is the arena they live in.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use litemap::LiteMap;
 use serde::Deserialize;
+
+use super::json::Value;
 
 /// A type's place in [`Shapes`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -68,6 +71,18 @@ pub(super) struct Union {
 }
 
 impl Union {
+    /// The variant that a value belongs to.
+    pub(super) fn variant_of(&self, value: &Value) -> Option<TypeId> {
+        let tag = match value.get(self.tag.as_str()) {
+            Some(Value::String(tag)) => tag.as_str(),
+            Some(Value::Bool(true)) => "true",
+            Some(Value::Bool(false)) => "false",
+            Some(_) => return None,
+            None => return self.untagged(),
+        };
+        self.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
+    }
+
     /// What an object without the tag is, where it may be without.
     pub(super) fn untagged(&self) -> Option<TypeId> {
         self.variants.iter().find(|(name, _)| name.is_empty()).map(|(_, variant)| *variant)
@@ -127,6 +142,8 @@ enum Variant {
 pub(super) struct Shapes {
     arena: Vec<Shape>,
     names: HashMap<String, TypeId>,
+    /// The names of types, made when they are first asked for.
+    labels: OnceLock<HashMap<TypeId, String>>,
 }
 
 impl Shapes {
@@ -159,6 +176,11 @@ impl Shapes {
         let whole = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let names = self.names.iter().filter(|(name, _)| plain(name) && whole(name));
         names.map(|(name, id)| (*id, name.clone())).collect()
+    }
+
+    /// The name of a type; empty if the table does not name it.
+    pub(super) fn label(&self, id: TypeId) -> &str {
+        self.labels.get_or_init(|| self.names_of_types()).get(&id).map_or("", String::as_str)
     }
 
     /// The type of a number that these shapes gave out.

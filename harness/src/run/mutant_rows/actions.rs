@@ -107,7 +107,6 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/turn-is-caught-up-in-the-middle",
             "reconnect/turn-too-long-for-a-replay",
             "turns/reasoning-is-kept-apart-from-text",
-            "reconnect/turn-twice-away",
             "turns/text-arrives-whole",
             "turns/cancel-keeps-what-was-said",
         ],
@@ -176,7 +175,6 @@ pub(super) const ROWS: &[Row] = &[
             "changesets/*",
             "dispatch/unknown-actions-do-no-harm",
             "metadata/session-configuration-is-checked",
-            "security/a-flood-of-requests-starves-nobody",
         ],
     ),
     row(
@@ -446,7 +444,6 @@ pub(super) const ROWS: &[Row] = &[
             "tools/result-waits-for-its-approval",
             "tools/*",
             "changesets/*",
-            "chats/a-worker-works-in-a-chat-of-its-own",
         ],
     ),
     row(
@@ -483,7 +480,6 @@ pub(super) const ROWS: &[Row] = &[
             "order/*",
             "queue/*",
             "reconnect/*",
-            "sessions/*",
             "untested:steering/idle-chat-keeps-it",
             "tools/*",
             "turns/*",

@@ -80,8 +80,16 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::OldClientsSlighted, &["handshake/what-a-client-is-called-changes-nothing"]),
     row(Fault::ScrollbackEndless, &["terminals/a-flood-of-output-is-bounded"]),
     row(Fault::DeepServed, &["security/deep-frames-are-refused"]),
-    row(Fault::HugeServed, &["jsonrpc.answered-once"]),
-    row(Fault::FloodsStarve, &["jsonrpc.alive", "jsonrpc.answered-once"]),
+    row(Fault::HugeServed, &["jsonrpc.answered-once", "security/frames-without-end-are-refused"]),
+    row(
+        Fault::FloodsStarve,
+        &[
+            "jsonrpc.alive",
+            "jsonrpc.answered-once",
+            "security/a-flood-of-requests-starves-nobody",
+            "security/one-client-cannot-take-all-subscriptions",
+        ],
+    ),
     row(Fault::SlowReadersLose, &["fanout.complete", "transport/a-slow-reader-loses-nothing"]),
     row(
         Fault::AsksTheOtherClient,
@@ -90,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
     row(Fault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
     row(Fault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),
-    row(Fault::OddFramesEndAll, &["jsonrpc/*"]),
+    row(Fault::OddFramesEndAll, &["jsonrpc/*", "security/odd-frames-end-nothing"]),
     row(Fault::DoorOpen, &["security/strangers-are-not-served", "security/strangers-stay-outside"]),
     row(Fault::DoorLate, &["security/strangers-stay-outside"]),
     row(Fault::ClientIdTaken, &["security/a-client-id-has-one-owner"]),

@@ -17,14 +17,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::RunsOldestFirst,
         &["automation.runs-listed", "automations/runs-are-listed-newest-first"],
     ),
-    row(
-        Fault::RunSummaryStale,
-        &[
-            "automation.runs-agree",
-            "automations/a-run-makes-a-session",
-            "automations/runs-are-listed-newest-first",
-        ],
-    ),
+    row(Fault::RunSummaryStale, &["automation.runs-agree"]),
     row(Fault::RunCountMissing, &["automation.run-count"]),
     row(Fault::RequestIdIgnored, &["automations/definitions-outlive-a-restart"]),
     row(Fault::AutomationReplaced, &["automations/definitions-are-checked"]),

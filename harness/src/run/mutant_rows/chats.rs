@@ -21,7 +21,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::AttachmentsReachOut, &["chats/attached-files-are-no-way-out"]),
     row(
         Fault::ChatsUnoffered,
-        &["chats/what-no-agent-offers-is-refused", "chats/an-agent-of-one-chat-makes-no-others"],
+        &[
+            "chats/what-no-agent-offers-is-refused",
+            "chats/side-chats-that-no-agent-offers-are-refused",
+            "chats/an-agent-of-one-chat-makes-no-others",
+        ],
     ),
     row(
         Fault::WorkerMisnamed,

@@ -96,14 +96,13 @@ pub(super) const ROWS: &[Row] = &[
             "sessions/the-list-comes-in-pages",
         ],
     ),
-    row(Fault::TokenLeaked, &["secrets.kept"]),
+    row(Fault::TokenLeaked, &["secrets.kept", "handshake/tokens-stay-with-the-host"]),
     row(
         Fault::AnyTokenTaken,
         &[
             "auth/a-token-ends-with-its-lifetime",
             "auth/a-token-opens-the-agent",
             "auth/an-invalid-token-is-refused",
-            "handshake/tokens-stay-with-the-host",
             "auth/a-token-is-for-one-connection",
             "mcp/a-challenge-waits-for-a-token",
         ],

@@ -21,7 +21,10 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::ChatsFromAnywhere, &["sessions/a-chat-comes-from-what-is-there"]),
     row(Fault::SelectionTrimmed, &["sessions/a-side-chat-keeps-what-was-selected"]),
     row(Fault::MovesAnything, &["sessions/what-cannot-be-moved-stays"]),
-    row(Fault::AttachesAnything, &["turns/attached-chats-have-to-be-there"]),
+    row(
+        Fault::AttachesAnything,
+        &["turns/attached-chats-have-to-be-there", "turns/attached-turns-have-to-be-there"],
+    ),
     row(Fault::EmptyChatsRefused, &["turns/a-chat-without-turns-may-be-attached"]),
     row(Fault::OlderTurnsStay, &["subscriptions/older-turns-come-before-what-names-them"]),
     row(Fault::ListOldestFirst, &["sessions/the-list-comes-in-pages"]),

@@ -117,9 +117,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "clients.own-entry",
             "state.snapshot-agrees",
-            "sessions/clients-join-as-themselves",
             "subscriptions/subscribing-changes-nothing",
-            "sessions/who-leaves-is-no-longer-active",
         ],
     ),
     row(Fault::DisposeTakesAll, &["sessions.list-agrees", "dispatch.settled-once"]),

@@ -8,7 +8,7 @@
 //!
 //! Start at [`CHECKS`]. Source: agentclientprotocol.com, protocol version 1, and its schema of November 2026.
 
-use crate::oracle::catalogue::{CheckRow, catalogue};
+use crate::oracle::rule::{CheckRow, catalogue};
 use crate::verdict::Weight;
 
 catalogue! {
