@@ -8,6 +8,7 @@ use clap::Args;
 use crate::agent::acp::fault as acp;
 use crate::fault::{Planted, Row};
 use crate::host::fault as host;
+use crate::host::variant::{VARIANTS, VariantRow};
 use crate::ledger::Ledger;
 use crate::oracle::all_checks;
 use crate::report::summary::word;
@@ -25,7 +26,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 
-/// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a step of the
+/// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a legal variant, a step of the
 /// scenario language, a capability (all of them: `needs`), or an action or method of the protocol.
 #[derive(Args, Debug)]
 pub struct Explain {
@@ -44,6 +45,7 @@ impl Explain {
             requirement(name, &suite),
             check(name),
             scenario(name, &suite),
+            variant(name),
             fault(name, host::FAULTS, Standard::Ahp, "serve"),
             fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
@@ -55,6 +57,7 @@ impl Explain {
             let names = Ledger::all().flat_map(Ledger::iter).map(|row| row.id);
             let names = names.chain(all_checks().map(|row| row.id));
             let names = names.chain(host::FAULTS.iter().map(|row| row.name));
+            let names = names.chain(VARIANTS.iter().map(|row| row.name));
             let names = names.chain(acp::FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
             let hint = closest(name, names);
@@ -65,6 +68,15 @@ impl Explain {
         context.say(&told.join("\n"));
         Ok(Code::Ok)
     }
+}
+
+fn variant(name: &str) -> Option<String> {
+    let row = VariantRow::named(name)?;
+    Some(format!(
+        "legal variant {name} (since {})\n  {}\n  permitted: {}\n  source: {}\n  played by `ahp-harness \
+         serve --variant {name}`\n",
+        row.since, row.does, row.permitted, row.source
+    ))
 }
 
 fn requirement(name: &str, suite: &Suite) -> Option<String> {
@@ -99,6 +111,9 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
     }
     if let Some(reason) = row.excluded {
         let _ = writeln!(out, "  not testable: {reason}");
+    }
+    if let Some(when) = row.when {
+        let _ = writeln!(out, "  applies to a host that {when}");
     }
     let scenarios = suite.entries.iter().map(|entry| &entry.scenario);
     let scenarios = scenarios.filter(|scenario| scenario.proves.iter().any(|id| id == name));

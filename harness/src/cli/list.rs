@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::agent::acp::fault as acp;
 use crate::host::fault::FAULTS;
+use crate::host::variant::VARIANTS;
 use crate::ledger::Ledger;
 use crate::oracle::all_checks;
 use crate::report::event::Header;
@@ -38,6 +39,7 @@ enum What {
     Checks,
     Requirements,
     Faults,
+    Variants,
     Steps,
     Versions,
 }
@@ -65,6 +67,11 @@ impl List {
                 for row in Ledger::newest().iter().chain(Ledger::of(Version::ACP_1).iter()) {
                     let _ =
                         writeln!(out, "{:<52} {:<10} {}", row.id, word(row.weight), row.statement);
+                }
+            }
+            What::Variants => {
+                for row in VARIANTS.iter() {
+                    let _ = writeln!(out, "{:<32} {}", row.name, row.does);
                 }
             }
             What::Faults => {

@@ -41,6 +41,7 @@ mod serve;
 mod strangers;
 mod subject;
 mod target;
+mod variants;
 mod versions;
 
 use context::Context;
@@ -96,14 +97,16 @@ enum Command {
     Check(check::Check),
     /// Make a scenario of a recorded conversation
     Scenario(scenario::Scenario),
-    /// List scenarios, checks, requirements, faults or protocol versions
+    /// List scenarios, checks, requirements, faults, legal variants or protocol versions
     List(list::List),
-    /// Explain a scenario, a check, a requirement, a fault, a step or a message of the protocol
+    /// Explain a scenario, a check, a requirement, a fault, a legal variant, a step or a message of the protocol
     Explain(explain::Explain),
     /// Show which requirement is put to the test by what, and which by nothing
     Coverage(coverage::Coverage),
     /// Play the suite against every planted fault, to prove that it can fail
     Mutants(mutants::Mutants),
+    /// Play the suite against every legal variant, to prove that it reports no legal host
+    Variants(variants::Variants),
     /// Draw conversations, play them against a host, and make what they find small
     Fuzz(Box<fuzz::Fuzz>),
     /// Serve the reference host on a loopback port
@@ -146,6 +149,7 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.main(&context),
         Command::Coverage(command) => command.main(&context),
         Command::Mutants(command) => command.main(&context),
+        Command::Variants(command) => command.main(&context),
         Command::Fuzz(command) => command.main(&context),
         Command::Serve(command) => command.main(&context),
         Command::Agent(command) => command.main(&context),

@@ -275,7 +275,7 @@ fn fuzz_table(table: &Table) -> String {
 }
 
 /// Does the same work on every core.
-fn on_all_cores(work: &(dyn Fn() + Sync)) {
+pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..cores {

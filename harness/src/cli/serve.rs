@@ -10,6 +10,7 @@ use crate::host::engine::{Config, RefHost};
 use crate::host::fault::{FAULTS, Fault};
 use crate::host::liar::{Liar, LiarHost};
 use crate::host::null::{Null, NullHost};
+use crate::host::variant::VariantHost;
 use crate::scenario::source::did_you_mean;
 use crate::transport::agent::AgentProcess;
 use crate::transport::serve::{Behind, serve};
@@ -20,6 +21,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::interrupt::signalled;
 use super::options;
+use super::variants;
 
 /// Serves the reference host, to try a client against it or the harness against a broken host.
 ///
@@ -29,6 +31,9 @@ pub struct Serve {
     /// Where to listen; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
+    /// Behave like this legal variant (repeatable); `ahp-harness list variants` names them
+    #[arg(long)]
+    variant: Vec<String>,
     /// Plant this fault (repeatable); `ahp-harness list faults` names them
     #[arg(long, conflicts_with_all = ["null", "liar"])]
     fault: Vec<String>,
@@ -116,7 +121,11 @@ impl Serve {
             let fault = Fault::by_name(name).ok_or_else(|| unknown("fault", name, &names))?;
             config.faults.push(fault);
         }
-        Ok(Box::new(RefHost::new(config)))
+        let variants = variants::named(&self.variant)?;
+        match variants.is_empty() {
+            true => Ok(Box::new(RefHost::new(config))),
+            false => Ok(Box::new(VariantHost::new(&variants, config))),
+        }
     }
 }
 

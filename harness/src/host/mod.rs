@@ -27,6 +27,7 @@ pub mod liar;
 pub mod null;
 pub mod shell;
 pub mod subject;
+pub mod variant;
 
 mod acp;
 mod agent;

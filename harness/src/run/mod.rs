@@ -45,6 +45,7 @@ pub mod side;
 pub mod sim;
 pub mod suite;
 pub mod task;
+pub mod variants;
 pub mod wait;
 mod watch;
 pub mod words;

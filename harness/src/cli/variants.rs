@@ -1,0 +1,272 @@
+//! `ahp-harness variants`: proves that no rule is reported broken on a legal host.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+use crate::arb::generate::{Generator, Taste};
+use crate::dice::Dice;
+use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
+use crate::run::play::Play;
+use crate::run::suite::Suite;
+use crate::run::variants::{VariantPlayer, VariantResult, VariantTrial};
+use crate::scenario::source::did_you_mean;
+use crate::verdict::Weight;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::files;
+use super::mutants::on_all_cores;
+use super::options;
+use super::place::Place;
+
+/// The most variants in a random combination.
+const MOST: u64 = 8;
+/// How many untested scenarios are named for each set.
+const SHOWN: usize = 3;
+
+/// Plays the suite against the reference host with one legal variant at a time. No rule may be reported broken.
+///
+/// A variant is a choice that the specification leaves to a host. `ahp-harness list variants` names them, and
+/// `ahp-harness explain NAME` shows the text that permits one. The command fails if a rule with the weight of a
+/// SHOULD or more is reported broken under a variant.
+#[derive(Args, Debug)]
+pub struct Variants {
+    /// Scenario files and folders; the suite that the binary carries unless given
+    paths: Vec<PathBuf>,
+    /// Play this variant only (repeatable; several are combined in one host)
+    #[arg(long)]
+    variant: Vec<String>,
+    /// Speak this protocol version (repeatable); the newest unless given
+    #[arg(long, value_name = "VERSION", value_parser = options::version)]
+    spec: Vec<Version>,
+    /// Also play this many random combinations of two to eight variants
+    #[arg(long, default_value_t = 0)]
+    random: usize,
+    /// Play every N-th scenario with each single variant, another part with each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parts)]
+    part: usize,
+    /// Play every N-th scenario with each combination, another part with each
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = parts)]
+    random_part: usize,
+    /// Also play this many drawn conversations with each variant and combination, judged by the always-on checks
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fuzz: u64,
+    /// Play over sockets, each scenario on a loopback port of its own
+    #[arg(long)]
+    loopback: bool,
+}
+
+fn parts(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
+/// A host with some variants, and which part of the suite is played with it.
+struct VariantSet {
+    version: Version,
+    rows: Vec<&'static VariantRow>,
+    /// Every so many scenarios one is played.
+    part: usize,
+}
+
+/// Plays that wait for sockets at the same time, for each core.
+const WAITING: usize = 6;
+/// How long a wait over a socket may take.
+const SOCKET_LIMIT: Duration = Duration::from_secs(5);
+
+impl Variants {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let suite = files::suite(&self.paths)?;
+        if !suite.broken.is_empty() {
+            context.error(&files::mistakes(context, &suite.broken));
+            return Err(Stop::usage("mistakes in scenario files; nothing was played"));
+        }
+        let newest = Protocol::known().first().copied();
+        let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let versions = if self.spec.is_empty() { vec![newest] } else { self.spec.clone() };
+        let mut sets = Vec::new();
+        for version in &versions {
+            sets.extend(self.sets(*version, context.seed)?);
+        }
+        let began = Instant::now();
+        let results = self.play(&suite, &sets)?;
+        let mut out = String::new();
+        results.iter().zip(&sets).for_each(|(result, set)| told(result, set.version, &mut out));
+        matrix(&results, &mut out);
+        let accused = results.iter().filter(|result| !result.accused.is_empty()).count();
+        let versions: Vec<_> = versions.iter().map(Version::to_string).collect();
+        let _ = writeln!(
+            out,
+            "{} variants and combinations at protocol {}, {} plays of scenarios and {} drawn conversations, in \
+             {:.1} s: {} without an accusation, {accused} with one",
+            results.len(),
+            versions.join(", "),
+            results.iter().map(|result| result.played).sum::<usize>(),
+            results.iter().map(|result| result.drawn).sum::<usize>(),
+            began.elapsed().as_secs_f64(),
+            results.len() - accused
+        );
+        context.say(&out);
+        Ok(if accused == 0 { Code::Ok } else { Code::Failed })
+    }
+
+    /// The sets of variants to play at a version. Each set is one host.
+    fn sets(&self, version: Version, seed: u64) -> Result<Vec<VariantSet>, Stop> {
+        let set = |rows, part| VariantSet { version, rows, part };
+        if !self.variant.is_empty() {
+            return Ok(vec![set(named(&self.variant)?, self.part)]);
+        }
+        let all: Vec<_> = VARIANTS.iter().filter(|row| row.since <= version).collect();
+        let mut sets: Vec<_> = all.iter().map(|row| set(vec![*row], self.part)).collect();
+        let mut dice = Dice::seeded(seed);
+        for _ in 0..self.random {
+            let size = 2 + dice.roll() % (MOST - 1);
+            let mut rows: Vec<&'static VariantRow> = Vec::new();
+            for _ in 0..size {
+                if let Some(row) = dice.pick(&all)
+                    && rows.iter().all(|other| other.name != row.name)
+                {
+                    rows.push(row);
+                }
+            }
+            sets.push(set(rows, self.random_part));
+        }
+        Ok(sets)
+    }
+
+    /// Plays all sets on all cores; the results are in the order of the sets.
+    fn play(&self, suite: &Suite, sets: &[VariantSet]) -> Result<Vec<VariantResult>, Stop> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        let work = |player: VariantPlayer<'_>| {
+            while let Some((place, set)) = {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                sets.get(place).map(|set| (place, set))
+            } {
+                let result = self.play_set(suite, place, set, player);
+                results.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
+            }
+        };
+        if self.loopback {
+            std::thread::scope(|scope| {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                (0..cores * WAITING).for_each(|_| drop(scope.spawn(|| over_sockets(&work))));
+            });
+        } else {
+            on_all_cores(&|| work(VariantPlayer::in_memory()));
+        }
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if results.len() < sets.len() {
+            return Err(Stop::fault("no runtime for sockets could be started"));
+        }
+        results.sort_by_key(|(place, _)| *place);
+        let results: Result<_, io::Error> = results.into_iter().map(|(_, result)| result).collect();
+        results.map_err(|error| Stop::fault(format!("no socket for a host: {error}")))
+    }
+
+    fn play_set(
+        &self,
+        suite: &Suite,
+        place: usize,
+        set: &VariantSet,
+        player: VariantPlayer<'_>,
+    ) -> io::Result<VariantResult> {
+        let mut trial = VariantTrial::begin(set.version, &set.rows, player)?;
+        trial.play_suite(suite, |scenario| scenario % set.part == place % set.part)?;
+        let seed = place as u64;
+        let generator = Generator::new(set.version, seed, Taste::ALL);
+        for number in 0..self.fuzz {
+            let draft = generator.sequence(number).map(|sequence| sequence.draft);
+            if let Some(Ok(scenario)) = draft.map(|draft| draft.scenario()) {
+                trial.play_drawn(scenario)?;
+            }
+        }
+        Ok(trial.end())
+    }
+}
+
+/// The variants of these names.
+///
+/// # Errors
+/// A name that no variant has, with the closest one.
+pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, Stop> {
+    let known: Vec<_> = VARIANTS.iter().map(|row| row.name).collect();
+    let find = |name: &String| {
+        VariantRow::named(name).ok_or_else(|| {
+            let hint = did_you_mean(name, &known);
+            Stop::usage(format!("no variant is called `{name}` (hint: {hint})"))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Calls `work` with a player whose hosts listen on loopback ports. If this thread has no runtime, another one does
+/// its work.
+fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
+    // Nobody stops it early.
+    let (_keep, stop) = watch::channel(false);
+    let play = |play: Play, host: VariantHost| {
+        runtime.block_on(async {
+            Ok(Place::own(Box::new(host)).await?.play(play, stop.clone()).await)
+        })
+    };
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    work(VariantPlayer { epoch, limit: SOCKET_LIMIT, play: &play });
+}
+
+fn told(result: &VariantResult, version: Version, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "{version} {:<32} {} played, {} held, {} untested, {} accused",
+        result.variants.join("+"),
+        result.played,
+        result.held,
+        result.untested.len(),
+        result.accused.len()
+    );
+    if !result.lost.is_empty() {
+        let _ = writeln!(out, "    not detected: {}", result.lost.join(", "));
+    }
+    for (rule, accusation) in &result.accused {
+        let _ = writeln!(
+            out,
+            "    {:<5} {rule} ({} times), first in {}: {}",
+            word_of(accusation.weight),
+            accusation.times,
+            accusation.scenario,
+            accusation.message
+        );
+    }
+    for (scenario, why) in result.untested.iter().take(SHOWN) {
+        let _ = writeln!(out, "    untested {scenario}: {why}");
+    }
+}
+
+fn word_of(weight: Weight) -> &'static str {
+    weight.broken().word()
+}
+
+/// The precision matrix: which rule was reported broken under which variants.
+fn matrix(results: &[VariantResult], out: &mut String) {
+    let mut rules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for result in results {
+        for rule in result.accused.keys() {
+            rules.entry(rule).or_default().push(result.variants.join("+"));
+        }
+    }
+    for (rule, variants) in rules {
+        let _ = writeln!(out, "reported broken: {rule} under {}", variants.join(", "));
+    }
+}

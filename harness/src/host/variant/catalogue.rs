@@ -1,0 +1,113 @@
+//! The catalogue of legal variants. Each row stands beside the struct that implements it.
+//!
+//! Knows: names, sources. Never knows: how a variant works.
+//!
+//! Start at [`VARIANTS`].
+
+use std::sync::LazyLock;
+
+use crate::wire::version::Version;
+
+use super::absence::{self, AbsentFeature};
+use super::{
+    LegalVariant, companions, delivery, names, omission, settings, spelling, traffic, values,
+};
+
+/// One legal variant.
+#[derive(Clone, Copy, Debug)]
+pub struct VariantRow {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What the host does.
+    pub does: &'static str,
+    /// Why it may, in the words of the text, or what the text leaves out.
+    pub permitted: &'static str,
+    /// Where that stands.
+    pub source: &'static str,
+    /// The first version for which it holds.
+    pub since: Version,
+    /// Whether the host offers less than without the variant, so that scenarios that need more are not played.
+    pub offers_less: bool,
+    pub(super) maker: VariantMaker,
+}
+
+/// How a variant is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum VariantMaker {
+    /// By calling this.
+    New(fn() -> Box<dyn LegalVariant>),
+    /// By removing a feature.
+    Without(&'static AbsentFeature),
+}
+
+pub(super) const JSON: &str = "RFC 8259, sections 4, 6 and 7";
+pub(super) const RPC: &str = "JSON-RPC 2.0, section 5";
+pub(super) const OPTIONAL: &str = "the types of each version: optional members";
+pub(super) const UNKNOWN: &str = "docs/specification/versioning.md › Compatibility Guarantee";
+
+/// A row that holds for all versions.
+pub(super) const fn row(
+    name: &'static str,
+    does: &'static str,
+    permitted: &'static str,
+    source: &'static str,
+    make: fn() -> Box<dyn LegalVariant>,
+) -> VariantRow {
+    let maker = VariantMaker::New(make);
+    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+}
+
+/// The same row, for a host that offers less than without the variant.
+pub(super) const fn offering_less(row: VariantRow) -> VariantRow {
+    VariantRow { offers_less: true, ..row }
+}
+
+/// The same row, for this version and later ones.
+pub(super) const fn since(since: Version, row: VariantRow) -> VariantRow {
+    VariantRow { since, ..row }
+}
+
+/// Every variant, by topic.
+pub static VARIANTS: LazyLock<Vec<VariantRow>> = LazyLock::new(|| {
+    let topics = [
+        settings::ROWS,
+        spelling::ROWS,
+        delivery::ROWS,
+        traffic::ROWS,
+        names::ROWS,
+        values::ROWS,
+        companions::ROWS,
+        absence::ROWS,
+        omission::ROWS,
+    ];
+    topics.concat()
+});
+
+impl VariantRow {
+    /// The row of this name.
+    pub fn named(name: &str) -> Option<&'static VariantRow> {
+        VARIANTS.iter().find(|row| row.name == name)
+    }
+
+    /// The variant itself, in its initial state.
+    pub fn make(&self) -> Box<dyn LegalVariant> {
+        match self.maker {
+            VariantMaker::New(make) => make(),
+            VariantMaker::Without(feature) => Box::new(feature),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_unique_and_give_their_source() {
+        for (place, row) in VARIANTS.iter().enumerate() {
+            assert!(VARIANTS[..place].iter().all(|other| other.name != row.name), "{}", row.name);
+            assert!(row.does.ends_with('.') && row.permitted.ends_with('.'), "{}", row.name);
+            assert!(!row.source.is_empty(), "{}", row.name);
+        }
+    }
+}

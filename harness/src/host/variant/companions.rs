@@ -1,0 +1,150 @@
+//! Variants with other people on the same host: their sessions in lists, and notifications about them.
+//!
+//! Knows: session summaries, lists, notifications of the root channel. Never knows: chats.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::transcript::ConnId;
+use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
+
+use super::catalogue::{VariantRow, row, since};
+use super::{LegalVariant, MessageLink};
+
+/// Adds a session of another user to session lists.
+#[derive(Default)]
+struct OtherPeople {
+    /// Whether that session was modified last, so that it is the first entry.
+    newest: bool,
+    /// Connections whose last request for a list had a cursor.
+    later: HashSet<ConnId>,
+    /// The limit in the last request for a list, for each connection.
+    limits: HashMap<ConnId, usize>,
+    /// The session of the other user, copied from the first real summary.
+    other: Option<Value>,
+}
+
+impl LegalVariant for OtherPeople {
+    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        if message["method"].as_str() == Some("listSessions") {
+            let limit = message["params"].get("limit").and_then(Value::as_u64);
+            let limit =
+                limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            self.limits.insert(link.conn, limit);
+            self.later.remove(&link.conn);
+            if message["params"].get("cursor").is_some() {
+                self.later.insert(link.conn);
+            }
+        }
+        None
+    }
+
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        let limit = self.limits.get(&link.conn).copied().unwrap_or_default();
+        let result = message.get_mut("result").filter(|_| link.answers == Some("listSessions"));
+        if let Some(result) = result
+            && (self.newest || result.get("nextCursor").is_none())
+            && let Some(items) = result.get_mut("items").and_then(Value::as_array_mut)
+            && items.len() < limit
+        {
+            if self.other.is_none() {
+                self.other = items.last().map(|summary| somebody_elses(summary, self.newest));
+            }
+            let place = if self.newest { 0 } else { items.len() };
+            let first = !self.later.contains(&link.conn);
+            if let Some(other) = self.other.clone().filter(|_| first || !self.newest) {
+                items.insert(place, other);
+            }
+        }
+        out.push(message);
+    }
+}
+
+/// A copy of a summary with another URI, older or newer than every other session.
+fn somebody_elses(summary: &Value, newest: bool) -> Value {
+    let mut other = summary.clone();
+    let which = if newest { "newest" } else { "oldest" };
+    other["resource"] = json!(format!("ahp-session:/somebody-elses-{which}"));
+    other["title"] = json!("Somebody else's");
+    if let Some(members) = other.as_object_mut() {
+        ["chats", "defaultChat", "activity", "changes"].iter().for_each(|name| {
+            members.remove(name);
+        });
+        // Instants are texts from 0.9.0 on.
+        for name in ["createdAt", "modifiedAt"] {
+            if members.get(name).is_some_and(Value::is_string) {
+                let year = if newest && name == "modifiedAt" { 2040 } else { 2020 };
+                members.insert(name, json!(format!("{year}-01-01T00:00:00.000Z")));
+            }
+        }
+    }
+    other
+}
+
+/// Announces a session of another user after each new session, and removes it at once.
+#[derive(Default)]
+struct BriefSessions {
+    /// How many there were, for each connection.
+    count: HashMap<ConnId, u64>,
+}
+
+impl LegalVariant for BriefSessions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+        let summary = message["params"].get("summary");
+        let added = message["method"].as_str().filter(|name| name.ends_with("sessionAdded"));
+        let pair = added.zip(summary).map(|(method, summary)| {
+            let count = self.count.entry(link.conn).or_default();
+            *count += 1;
+            let mut other = somebody_elses(summary, true);
+            let resource = json!(format!("ahp-session:/somebody-elses-{count}"));
+            other["resource"] = resource.clone();
+            let mut added = message.clone();
+            added["params"]["summary"] = other;
+            let mut removed = message.clone();
+            removed["method"] = json!(method.replace("sessionAdded", "sessionRemoved"));
+            if let Some(params) = removed["params"].as_object_mut() {
+                params.remove("summary");
+                params.insert("session", resource);
+            }
+            [added, removed]
+        });
+        out.push(message);
+        out.extend(pair.into_iter().flatten());
+    }
+}
+
+const MANY: &str = "A host serves many clients; a list has all sessions of the host.";
+const LISTS: &str = "docs/specification/root-channel.md › Listing sessions";
+
+/// Sessions of other people.
+pub(super) const ROWS: &[VariantRow] = &[
+    row(
+        "other-peoples-sessions",
+        "Every list ends with a session of another user.",
+        MANY,
+        LISTS,
+        || Box::new(OtherPeople::default()),
+    ),
+    row(
+        "other-peoples-newest-session",
+        "Every list begins with a session of another user.",
+        MANY,
+        LISTS,
+        || Box::new(OtherPeople { newest: true, ..OtherPeople::default() }),
+    ),
+    since(
+        Version::V0_2,
+        row(
+            "other-peoples-brief-sessions",
+            "After each new session one of another user is announced and removed.",
+            "A host serves many clients; every subscriber of the root channel is notified.",
+            "docs/specification/root-channel.md",
+            || Box::new(BriefSessions::default()),
+        ),
+    ),
+];

@@ -1,0 +1,256 @@
+//! Variants of message timing, of `serverSeq` numbering and of how text is split into deltas.
+//!
+//! Knows: envelopes, numbers. Never knows: channels.
+
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::wire::json::{Value, json};
+
+use super::catalogue::{RPC, VariantRow, row};
+use super::{LegalVariant, MessageLink, each_envelope_list, walk};
+
+/// Members whose value is a sequence number.
+const NUMBERS: [&str; 2] = ["serverSeq", "fromSeq"];
+/// The member in which a client reports a sequence number to the host.
+const LAST_SEEN: &str = "lastSeenServerSeq";
+
+/// Maps sequence numbers to others in the same order.
+struct RenumberedSequence {
+    there: fn(u64) -> u64,
+    back: fn(u64) -> u64,
+}
+
+fn renumber(message: &mut Value, there: fn(u64) -> u64) {
+    walk(message, &mut |value| {
+        let Value::Object(members) = value else { return };
+        for name in NUMBERS {
+            if let Some(number) = members.get_mut(name)
+                && let Some(seq) = number.as_u64()
+            {
+                *number = json!(there(seq));
+            }
+        }
+    });
+}
+
+fn number_back(message: &mut Value, back: fn(u64) -> u64) {
+    let last = message.get_mut("params").and_then(|params| params.get_mut(LAST_SEEN));
+    if let Some(number) = last
+        && let Some(seq) = number.as_u64()
+    {
+        *number = json!(back(seq));
+    }
+}
+
+impl LegalVariant for RenumberedSequence {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        number_back(message, self.back);
+        None
+    }
+
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        renumber(&mut message, self.there);
+        out.push(message);
+    }
+}
+
+/// Splits each delta into two.
+struct SplitText;
+
+/// The actions that append text.
+const PIECES: [&str; 2] = ["chat/delta", "chat/reasoning"];
+
+/// Splits an envelope that appends at least two characters into two envelopes.
+fn split(envelope: &Value) -> Option<[Value; 2]> {
+    let action = envelope.get("action")?;
+    let named = action["type"].as_str().is_some_and(|name| PIECES.contains(&name));
+    // A client's own action has to be echoed unchanged.
+    let own = envelope.get("origin").is_none_or(Value::is_null);
+    let content = action["content"].as_str().filter(|_| named && own)?;
+    let (place, _) = content.char_indices().nth(content.chars().count() / 2)?;
+    let (first, second) = content.split_at(place);
+    if first.is_empty() {
+        return None;
+    }
+    let seq = envelope["serverSeq"].as_u64()?;
+    let piece = |text: &str, seq: u64| {
+        let mut piece = envelope.clone();
+        piece["action"]["content"] = json!(text);
+        piece["serverSeq"] = json!(seq);
+        piece
+    };
+    // Sequence numbers are doubled, so the odd number before each is unused.
+    Some([piece(first, seq - 1), piece(second, seq)])
+}
+
+impl LegalVariant for SplitText {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        number_back(message, |seq| seq / 2);
+        None
+    }
+
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        renumber(&mut message, |seq| seq * 2);
+        if let Some(pieces) = message.get("params").and_then(split) {
+            for piece in pieces {
+                let mut one = message.clone();
+                one["params"] = piece;
+                out.push(one);
+            }
+            return;
+        }
+        each_envelope_list(&mut message, &mut |replayed| {
+            let all = std::mem::take(replayed).into_iter();
+            *replayed = all
+                .flat_map(|envelope| match split(&envelope) {
+                    Some(pieces) => Vec::from(pieces),
+                    None => vec![envelope],
+                })
+                .collect();
+        });
+        out.push(message);
+    }
+}
+
+/// Delays messages to clients.
+struct DelayedMessages {
+    /// The delay of a message in milliseconds.
+    millis: fn(&mut Dice, &MessageLink<'_>) -> u64,
+    dice: Dice,
+}
+
+impl LegalVariant for DelayedMessages {
+    fn delay(&mut self, link: &MessageLink<'_>, _: &Value) -> Duration {
+        Duration::from_millis((self.millis)(&mut self.dice, link))
+    }
+}
+
+fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn LegalVariant> {
+    Box::new(DelayedMessages { millis, dice: Dice::seeded(1) })
+}
+
+/// Delays responses so that later messages overtake them.
+struct OvertakenResponses {
+    /// The methods of the requests. Their results are no part of the state of a channel.
+    methods: &'static [&'static str],
+    delay: Duration,
+}
+
+impl LegalVariant for OvertakenResponses {
+    fn overtaken(&self, link: &MessageLink<'_>) -> Option<Duration> {
+        let method = link.answers?;
+        self.methods.contains(&method).then_some(self.delay)
+    }
+}
+
+const SEQUENCE: &str = "docs/specification/state-model.md › Sequence numbers";
+const ORDER: &str = "docs/specification/transport.md › Requirements";
+const TIME: &str = "No time is named; messages on one connection keep their order.";
+const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
+
+/// Numbers, pieces of text, delays and the order of responses.
+pub(super) const ROWS: &[VariantRow] = &[
+    row(
+        "numbers-with-gaps",
+        "Each `serverSeq` is seven more than the one before.",
+        "`serverSeq` increases monotonically; that there are no gaps is not specified.",
+        SEQUENCE,
+        || Box::new(RenumberedSequence { there: |seq| seq * 7, back: |seq| seq / 7 }),
+    ),
+    row(
+        "numbers-from-high",
+        "`serverSeq` begins at 2 to the power of 40.",
+        "`serverSeq` increases monotonically; where it begins is not specified.",
+        SEQUENCE,
+        || {
+            const HIGH: u64 = 1 << 40;
+            let back = |seq: u64| seq.saturating_sub(HIGH);
+            Box::new(RenumberedSequence { there: |seq| seq + HIGH, back })
+        },
+    ),
+    row(
+        "text-in-small-pieces",
+        "Each delta of a text is sent as two.",
+        "How a text is divided into deltas is not specified.",
+        "docs/specification/chat-channel.md › Streaming",
+        || Box::new(SplitText),
+    ),
+    row("jitter", "Each message has a random delay of up to 40 milliseconds.", TIME, ORDER, || {
+        late(|dice, _| dice.roll() % 40)
+    }),
+    row("high-latency", "Each message has a delay of 250 milliseconds.", TIME, ORDER, || {
+        late(|_, _| 250)
+    }),
+    row(
+        "sent-in-bursts",
+        "Messages are collected and sent together, five times a second.",
+        TIME,
+        ORDER,
+        || {
+            late(|_, link| {
+                let millis = link.now.as_millis() % 200;
+                200 - u64::try_from(millis).unwrap_or_default()
+            })
+        },
+    ),
+    row(
+        "a-slow-client",
+        "Every second connection is 300 milliseconds behind the others.",
+        TIME,
+        ORDER,
+        || late(|_, link| if link.conn.0 % 2 == 1 { 300 } else { 0 }),
+    ),
+    row("slow-answers", "Each response has a delay of 800 milliseconds.", TIME, ORDER, || {
+        late(|_, link| if link.answers.is_some() { 800 } else { 0 })
+    }),
+    row(
+        "slow-notifications",
+        "Each notification has a delay of 300 milliseconds.",
+        TIME,
+        ORDER,
+        || late(|_, link| if link.answers.is_none() { 300 } else { 0 }),
+    ),
+    row(
+        "late-pongs",
+        "Responses to `ping` are overtaken by messages of the next 200 milliseconds.",
+        OVERTAKEN,
+        RPC,
+        || {
+            let delay = Duration::from_millis(200);
+            Box::new(OvertakenResponses { methods: &["ping"], delay })
+        },
+    ),
+    row(
+        "late-files",
+        "Responses about resources and completions are overtaken by messages of the next 200 milliseconds.",
+        OVERTAKEN,
+        RPC,
+        || {
+            let methods = &[
+                "resourceRead",
+                "resourceList",
+                "resourceResolve",
+                "resourceWrite",
+                "resourceDelete",
+                "resourceCopy",
+                "resourceMove",
+                "resourceMkdir",
+                "completions",
+                "resolveSessionConfig",
+                "sessionConfigCompletions",
+            ];
+            Box::new(OvertakenResponses { methods, delay: Duration::from_millis(200) })
+        },
+    ),
+    row(
+        "late-lists",
+        "Responses to `listSessions` are overtaken by messages of the next 200 milliseconds.",
+        OVERTAKEN,
+        RPC,
+        || {
+            let delay = Duration::from_millis(200);
+            Box::new(OvertakenResponses { methods: &["listSessions"], delay })
+        },
+    ),
+];

@@ -1,0 +1,340 @@
+//! Variants of the names that a host chooses: URIs, ids, models, agents.
+//!
+//! Knows: where in a message names stand. Never knows: what they name.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
+
+use super::catalogue::{OPTIONAL, VariantRow, offering_less, row, since};
+use super::{LegalVariant, MessageLink, walk};
+
+/// Gives URIs that the host chooses another form.
+struct RenamedUris {
+    /// What they begin with.
+    prefix: &'static str,
+    /// The other form, made of what comes after the prefix.
+    form: fn(&str) -> String,
+    /// URIs chosen by clients, which are not changed.
+    chosen: HashSet<String>,
+    names: NameMap,
+}
+
+/// Names of the host and the names that clients receive instead.
+#[derive(Default)]
+struct NameMap {
+    there: HashMap<String, String>,
+    back: HashMap<String, String>,
+}
+
+/// How many names are remembered. Further ones are not changed.
+const MOST_NAMES: usize = 100_000;
+
+impl NameMap {
+    fn insert(&mut self, name: &str, other: String) {
+        if self.there.len() < MOST_NAMES && !self.there.contains_key(name) {
+            self.back.insert(other.clone(), name.to_owned());
+            self.there.insert(name.to_owned(), other);
+        }
+    }
+}
+
+/// Replaces strings, at any depth; not the names of members.
+fn replace(message: &mut Value, visit: &mut dyn FnMut(&str) -> Option<String>) {
+    walk(message, &mut |value| {
+        if let Value::String(text) = value
+            && let Some(other) = visit(text)
+        {
+            *value = Value::from(other);
+        }
+    });
+}
+
+impl LegalVariant for RenamedUris {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let RenamedUris { prefix, chosen, names, .. } = self;
+        replace(message, &mut |text| {
+            if text.starts_with(*prefix) && !names.there.contains_key(text) {
+                chosen.insert(text.to_owned());
+            }
+            names.back.get(text).cloned()
+        });
+        None
+    }
+
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        let RenamedUris { prefix, form, chosen, names } = self;
+        replace(&mut message, &mut |text| {
+            let rest = text.strip_prefix(*prefix).filter(|rest| !rest.starts_with('/'))?;
+            if chosen.contains(text) {
+                return None;
+            }
+            names.insert(text, form(rest));
+            names.there.get(text).cloned()
+        });
+        out.push(message);
+    }
+}
+
+fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn LegalVariant> {
+    let (chosen, names) = (HashSet::new(), NameMap::default());
+    Box::new(RenamedUris { prefix, form, chosen, names })
+}
+
+/// Gives names that stand in certain members another form, wherever else they stand.
+struct RenamedMembers {
+    /// The members, each by the name of a type or action, and its own.
+    members: &'static [(&'static str, &'static str)],
+    /// What the other form begins and ends with.
+    around: (&'static str, &'static str),
+    /// Names that the host has used.
+    known: HashSet<String>,
+}
+
+impl LegalVariant for RenamedMembers {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        // A client may know a name from an earlier connection.
+        let (begin, end) = self.around;
+        replace(message, &mut |text| {
+            text.strip_prefix(begin)?.strip_suffix(end).map(str::to_owned)
+        });
+        None
+    }
+
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        let RenamedMembers { members, around: (begin, end), known } = self;
+        link.visit_records(&mut message, &mut |type_name, object| {
+            for (_, member) in members.iter().filter(|(of, _)| *of == type_name) {
+                if let Some(name) = object.get(member).and_then(Value::as_str)
+                    && known.len() < MOST_NAMES
+                {
+                    known.insert(name.to_owned());
+                }
+            }
+        });
+        replace(&mut message, &mut |text| {
+            known.contains(text).then(|| format!("{begin}{text}{end}"))
+        });
+        out.push(message);
+    }
+}
+
+fn members(
+    members: &'static [(&'static str, &'static str)],
+    around: (&'static str, &'static str),
+) -> Box<dyn LegalVariant> {
+    Box::new(RenamedMembers { members, around, known: HashSet::new() })
+}
+
+/// Changes each list of agents.
+struct AgentList {
+    change: fn(&mut Vec<Value>),
+    /// The provider of sessions whose creator names none.
+    default: Option<&'static str>,
+}
+
+/// Requests with the provider of a session that does not exist yet.
+const WITH_PROVIDER: [&str; 3] =
+    ["createSession", "resolveSessionConfig", "sessionConfigCompletions"];
+/// The agent of the reference host without capabilities.
+const SIMPLE: &str = "single";
+
+fn keep_simple(agents: &mut Vec<Value>) {
+    if agents.iter().any(|agent| agent["provider"] == SIMPLE) {
+        agents.retain(|agent| agent["provider"] == SIMPLE);
+    }
+}
+
+/// An agent that nobody can use without a token.
+const LOCKED: &str = "locked";
+
+fn locked_resource() -> Value {
+    json!({"resource": "https://locked.example/api", "required": true})
+}
+
+impl LegalVariant for AgentList {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let method = message["method"].as_str()?;
+        if !WITH_PROVIDER.contains(&method) {
+            return None;
+        }
+        let id = message.get("id").cloned();
+        let params = message.get_mut("params").and_then(Value::as_object_mut)?;
+        match params.get("provider").map(Value::as_str) {
+            Some(Some(LOCKED)) => {
+                let data = json!({"resources": [locked_resource()]});
+                let error = json!({"code": -32007, "message": "log in first", "data": data});
+                return Some(json!({"jsonrpc": "2.0", "id": id?, "error": error}));
+            }
+            Some(_) => {}
+            None => {
+                if let Some(provider) = self.default {
+                    params.insert("provider", json!(provider));
+                }
+            }
+        }
+        None
+    }
+
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        link.visit_records(&mut message, &mut |name, object| {
+            if matches!(name, "RootState" | "root/agentsChanged")
+                && let Some(agents) = object.get_mut("agents").and_then(Value::as_array_mut)
+            {
+                (self.change)(agents);
+            }
+        });
+        out.push(message);
+    }
+}
+
+fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn LegalVariant> {
+    Box::new(AgentList { change, default })
+}
+
+fn locked_agent() -> Value {
+    json!({
+        "provider": LOCKED,
+        "displayName": "An agent that needs a login",
+        "description": "",
+        "models": [],
+        "protectedResources": [locked_resource()],
+    })
+}
+
+const URIS: &str = "docs/specification/subscriptions.md › URIs";
+const OWN: &str = "The authority and path of a URI that the host chooses are its own.";
+const OPAQUE: &str = "Ids are opaque strings.";
+const TYPES: &str = "the types of each version";
+const AGENTS: &str = "Which agents a host has, and their order, is not specified.";
+const ROOT_STATE: &str = "docs/specification/root-channel.md › State";
+
+/// URIs, ids, models and agents.
+pub(super) const ROWS: &[VariantRow] = &[
+    since(
+        Version::V0_4,
+        row(
+            "chats-with-authority",
+            "Default chats are named `ahp-chat://default/…`.",
+            OWN,
+            URIS,
+            || uris("ahp-chat:/", |rest| format!("ahp-chat://default/{rest}")),
+        ),
+    ),
+    since(
+        Version::V0_4,
+        row(
+            "chats-named-by-session",
+            "Default chats are named `ahp-chat://<id>/<base64 of the session>`.",
+            OWN,
+            URIS,
+            || uris("ahp-chat:/", |rest| format!("ahp-chat://{rest}/YWhwLXNlc3Npb246L2E_Yj1j")),
+        ),
+    ),
+    since(
+        Version::V0_2,
+        row(
+            "terminals-with-authority",
+            "Terminals that the host opens are named `ahp-terminal://shell/…`.",
+            OWN,
+            URIS,
+            || uris("ahp-terminal:/", |rest| format!("ahp-terminal://shell/{rest}")),
+        ),
+    ),
+    since(
+        Version::V0_4,
+        row(
+            "changesets-with-authority",
+            "Changesets are named `ahp-changeset://git/…?view=1`.",
+            OWN,
+            URIS,
+            || uris("ahp-changeset:/", |rest| format!("ahp-changeset://git/{rest}?view=1")),
+        ),
+    ),
+    row(
+        "ids-of-other-alphabets",
+        "Ids of tool calls, parts and questions have letters outside ASCII, spaces and slashes.",
+        OPAQUE,
+        TYPES,
+        || {
+            members(
+                &[
+                    ("chat/toolCallStart", "toolCallId"),
+                    ("session/toolCallStart", "toolCallId"),
+                    ("ToolCallStreamingState", "toolCallId"),
+                    ("ToolCallPendingConfirmationState", "toolCallId"),
+                    ("ToolCallRunningState", "toolCallId"),
+                    ("ToolCallCompletedState", "toolCallId"),
+                    ("ToolCallCancelledState", "toolCallId"),
+                    ("MarkdownResponsePart", "id"),
+                    ("ReasoningResponsePart", "id"),
+                    ("ChatInputRequest", "id"),
+                ],
+                ("\u{03c9}/", " \u{1f511}#?%2F"),
+            )
+        },
+    ),
+    row(
+        "models-of-a-vendor",
+        "Models have ids such as `vendor/script-1:latest`.",
+        OPAQUE,
+        TYPES,
+        || members(&[("SessionModelInfo", "id")], ("vendor/", ":latest")),
+    ),
+    since(
+        Version::V0_2,
+        row("agents-of-a-vendor", "Agents have other names.", OPAQUE, TYPES, || {
+            const PROVIDERS: &[(&str, &str)] = &[
+                ("AgentInfo", "provider"),
+                ("SessionState", "provider"),
+                ("SessionSummary", "provider"),
+            ];
+            members(PROVIDERS, ("vendor-", ""))
+        }),
+    ),
+    row(
+        "agents-reversed",
+        "The first agent of the reference host is the last.",
+        AGENTS,
+        ROOT_STATE,
+        || agents(|list| list.reverse(), None),
+    ),
+    offering_less(row("one-agent", "The host has one agent.", AGENTS, ROOT_STATE, || {
+        agents(|list| list.truncate(1), None)
+    })),
+    since(
+        Version::V0_2,
+        offering_less(row(
+            "one-simple-agent",
+            "The host has one agent, with one chat for each session and no capabilities.",
+            AGENTS,
+            ROOT_STATE,
+            || agents(keep_simple, Some(SIMPLE)),
+        )),
+    ),
+    row(
+        "a-locked-agent-first",
+        "The first agent needs a token that the client does not have.",
+        "An agent may have `protectedResources`; the order of agents is not specified.",
+        OPTIONAL,
+        || agents(|list| list.insert(0, locked_agent()), None),
+    ),
+    row(
+        "a-locked-agent-last",
+        "The last agent needs a token that the client does not have.",
+        "An agent may have `protectedResources`; the order of agents is not specified.",
+        OPTIONAL,
+        || agents(|list| list.push(locked_agent()), None),
+    ),
+];

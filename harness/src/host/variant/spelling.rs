@@ -1,0 +1,314 @@
+//! Variants of how JSON values and timestamps are written.
+//!
+//! Knows: JSON, timestamps. Never knows: methods, channels.
+
+use crate::wire::json::{Map, Number, Value, json};
+use crate::wire::timestamp;
+use crate::wire::version::Version;
+
+use super::catalogue::{JSON, RPC, UNKNOWN, VariantRow, row, since};
+use super::{LegalVariant, MessageLink, walk};
+
+/// Writes timestamps in another form of ISO 8601.
+struct InstantForm(fn(&str) -> String);
+
+impl LegalVariant for InstantForm {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        walk(&mut message, &mut |value| {
+            let Value::String(text) = value else { return };
+            let instant = text.ends_with('Z') && timestamp::parse(text).is_some();
+            if instant && let Some(plain) = text.strip_suffix('Z') {
+                *value = Value::from((self.0)(plain));
+            }
+        });
+        out.push(message);
+    }
+}
+
+/// Writes integers with a zero fraction, such as `1.0`.
+struct FractionalNumbers {
+    /// Whether only ids of responses are changed, or everything but ids.
+    ids: bool,
+}
+
+/// Up to this number a float represents every integer exactly.
+const EXACT: u64 = 1 << 53;
+
+impl LegalVariant for FractionalNumbers {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        let float = |value: &mut Value| {
+            let exact = value.as_i64().filter(|number| number.unsigned_abs() < EXACT);
+            if let Some(number) = exact.and_then(|number| Number::from_f64(number as f64)) {
+                *value = Value::Number(number);
+            }
+        };
+        for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
+            match name == "id" {
+                true if self.ids && link.answers.is_some() => float(member),
+                false if !self.ids => walk(member, &mut |value| float(value)),
+                _ => {}
+            }
+        }
+        out.push(message);
+    }
+}
+
+/// Reverses the order of the members of each object.
+struct ReversedMembers;
+
+impl LegalVariant for ReversedMembers {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        walk(&mut message, &mut |value| {
+            if let Value::Object(members) = value {
+                let mut all: Vec<_> = std::mem::take(members).into_iter().collect();
+                all.reverse();
+                *members = all.into_iter().collect();
+            }
+        });
+        out.push(message);
+    }
+}
+
+/// Serializes messages in another way.
+struct WrittenText(fn(&Value) -> String);
+
+impl LegalVariant for WrittenText {
+    fn spelled(&self, message: &Value) -> Option<String> {
+        Some((self.0)(message))
+    }
+}
+
+/// Adds a member that no type defines.
+struct ExtensionMembers;
+
+impl LegalVariant for ExtensionMembers {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        link.visit_records(&mut message, &mut |_, members| {
+            members.insert("x-vendor-note", json!({"of": "a variant", "level": 1}));
+        });
+        out.push(message);
+    }
+}
+
+/// Adds `_meta` to objects that only the host makes.
+struct AddedMetadata;
+
+/// Types and actions with an optional `_meta` that clients never send.
+const WITH_METADATA: [&str; 8] = [
+    "InitializeResult",
+    "RootState",
+    "SessionModelInfo",
+    "ChatState",
+    "SessionSummary",
+    "ChangesetFile",
+    "BackgroundShellWork",
+    "BackgroundSubagentWork",
+];
+
+impl LegalVariant for AddedMetadata {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut Vec<Value>,
+    ) {
+        link.visit_records(&mut message, &mut |name, members| {
+            if WITH_METADATA.contains(&name) && !members.contains_key("_meta") {
+                members.insert("_meta", json!({"vendor.example/origin": ["variant", 1]}));
+            }
+        });
+        out.push(message);
+    }
+}
+
+/// How numbers and strings are written.
+#[derive(Clone, Copy)]
+struct LeafForm {
+    number: fn(&Number) -> String,
+    string: fn(&str) -> String,
+}
+
+const USUAL: LeafForm =
+    LeafForm { number: Number::to_string, string: |text| Value::from(text).to_text() };
+
+fn written(value: &Value, form: LeafForm) -> String {
+    match value {
+        Value::Number(number) => (form.number)(number),
+        Value::String(text) => (form.string)(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| written(item, form)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            let mut texts = Vec::new();
+            for (name, member) in members {
+                texts.push(format!("{}:{}", (form.string)(name), written(member, form)));
+            }
+            format!("{{{}}}", texts.join(","))
+        }
+        other => other.to_text(),
+    }
+}
+
+/// A string of JSON in which the characters that `escapes` selects are escaped, and all that have to be.
+fn escaped(text: &str, escapes: fn(char) -> bool) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        if letter == '/' {
+            out.push_str("\\/");
+        } else if escapes(letter) || letter.is_control() || matches!(letter, '"' | '\\') {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The same instant in the time zone two hours east of Greenwich.
+fn two_hours_east(plain: &str) -> String {
+    const TWO_HOURS: i64 = 7_200_000;
+    match timestamp::plus_millis(&format!("{plain}Z"), TWO_HOURS) {
+        Some(later) => format!("{}+02:00", later.trim_end_matches('Z')),
+        None => format!("{plain}Z"),
+    }
+}
+
+fn with_digits(plain: &str, digits: usize) -> String {
+    match plain.split_once('.') {
+        Some((seconds, fraction)) => format!("{seconds}.{fraction:0<digits$}Z"),
+        None => format!("{plain}.{:0<digits$}Z", ""),
+    }
+}
+
+const TIMES: &str = "ISO 8601; the types: createdAt, modifiedAt, startedAt";
+const INSTANT: &str =
+    "Instants are texts in the form of ISO 8601; which of its forms is not specified.";
+const SPACE: &str = "Insignificant white space is allowed around structural characters.";
+const NUMBER: &str = "JSON has one type of number: 1.0 and 1e0 are 1.";
+const ESCAPE: &str = "Any character of a string may be escaped.";
+
+/// Instants, numbers, white space, escapes, the order of members, and extension members.
+pub(super) const ROWS: &[VariantRow] = &[
+    row("instants-with-offset", "Instants end in `+00:00`.", INSTANT, TIMES, || {
+        Box::new(InstantForm(|plain| format!("{plain}+00:00")))
+    }),
+    row(
+        "instants-of-another-zone",
+        "Instants are two hours ahead and end in `+02:00`.",
+        INSTANT,
+        TIMES,
+        || Box::new(InstantForm(two_hours_east)),
+    ),
+    row(
+        "instants-in-microseconds",
+        "Instants have six digits after the second.",
+        INSTANT,
+        TIMES,
+        || Box::new(InstantForm(|plain| with_digits(plain, 6))),
+    ),
+    row(
+        "instants-in-nanoseconds",
+        "Instants have nine digits after the second.",
+        INSTANT,
+        TIMES,
+        || Box::new(InstantForm(|plain| with_digits(plain, 9))),
+    ),
+    row(
+        "shortest-instants",
+        "The fraction of an instant has no trailing zeros.",
+        INSTANT,
+        TIMES,
+        || {
+            Box::new(InstantForm(|plain| match plain.contains('.') {
+                true => format!("{}Z", plain.trim_end_matches('0').trim_end_matches('.')),
+                false => format!("{plain}Z"),
+            }))
+        },
+    ),
+    row("numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
+        Box::new(FractionalNumbers { ids: false })
+    }),
+    row("numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
+        Box::new(WrittenText(|message| {
+            let exponent = |number: &Number| match number.as_u64() {
+                Some(whole) => format!("{whole}e0"),
+                None => number.to_string(),
+            };
+            written(message, LeafForm { number: exponent, ..USUAL })
+        }))
+    }),
+    row(
+        "ids-with-fraction",
+        "The ids of responses are written as `1.0`.",
+        "The id of a response is the same value as in the request; 1.0 is 1.",
+        RPC,
+        || Box::new(FractionalNumbers { ids: true }),
+    ),
+    row(
+        "members-reversed",
+        "The members of each object come in reverse order.",
+        "An object is an unordered collection of members.",
+        JSON,
+        || Box::new(ReversedMembers),
+    ),
+    row("indented", "Messages are indented.", SPACE, JSON, || {
+        Box::new(WrittenText(|message| serde_json::to_string_pretty(message).unwrap_or_default()))
+    }),
+    row(
+        "ends-with-newline",
+        "Each message begins with a space and ends with a line break.",
+        SPACE,
+        JSON,
+        || Box::new(WrittenText(|message| format!(" {}\r\n", message.to_text()))),
+    ),
+    row("escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
+        Box::new(WrittenText(|message| {
+            let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
+            written(message, LeafForm { string, ..USUAL })
+        }))
+    }),
+    row(
+        "every-letter-escaped",
+        "Every letter of a string is escaped, also in names.",
+        ESCAPE,
+        JSON,
+        || {
+            Box::new(WrittenText(|message| {
+                let string = |text: &str| escaped(text, char::is_alphabetic);
+                written(message, LeafForm { string, ..USUAL })
+            }))
+        },
+    ),
+    row(
+        "extension-members",
+        "Objects of the protocol have a member that no type defines.",
+        "Clients ignore members that they do not know.",
+        UNKNOWN,
+        || Box::new(ExtensionMembers),
+    ),
+    since(
+        Version::V0_2,
+        row(
+            "metadata-of-the-host",
+            "Objects that the host makes have a `_meta` with members of the host's own.",
+            "`_meta` is an optional object of any members.",
+            UNKNOWN,
+            || Box::new(AddedMetadata),
+        ),
+    ),
+];

@@ -1,0 +1,173 @@
+//! Variants of list pages, error texts and extension notifications, and of the number of subscriptions.
+//!
+//! Knows: requests, errors, notifications. Never knows: what the host does with a request.
+
+use std::collections::HashMap;
+
+use crate::transcript::ConnId;
+use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
+
+use super::catalogue::{VariantRow, row, since};
+use super::{LegalVariant, MessageLink};
+
+/// Returns fewer entries on a page than the client asked for.
+struct ShortPages;
+
+impl LegalVariant for ShortPages {
+    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let asks = message["method"].as_str() == Some("listSessions");
+        let params = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| asks);
+        // An invalid limit and a limit of zero are passed on, since the host has to check them.
+        if let Some(params) = params
+            && params.get("limit").is_none_or(|limit| limit.as_u64().is_some_and(|limit| limit > 1))
+        {
+            params.insert("limit", json!(1));
+        }
+        None
+    }
+}
+
+/// Changes the error of each error response.
+struct ErrorWords(fn(&mut Value));
+
+impl LegalVariant for ErrorWords {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        message.get_mut("error").into_iter().for_each(self.0);
+        out.push(message);
+    }
+}
+
+/// Changes the `rejectionReason` of each rejection.
+struct RejectionWords(&'static str);
+
+impl LegalVariant for RejectionWords {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+        if let Some(reason) = message.get_mut("params").and_then(|it| it.get_mut("rejectionReason"))
+        {
+            *reason = json!(self.0);
+        }
+        out.push(message);
+    }
+}
+
+/// Sends an extension notification.
+struct OwnNotifications;
+
+impl LegalVariant for OwnNotifications {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+        let subscribed = message.get("result").filter(|_| link.answers == Some("subscribe"));
+        let channel = subscribed.and_then(|result| result.pointer("/snapshot/resource")).cloned();
+        out.push(message);
+        if let Some(channel) = channel {
+            let params = json!({"channel": channel});
+            out.push(json!({"jsonrpc": "2.0", "method": "x-vendor/tick", "params": params}));
+        }
+    }
+}
+
+/// Refuses subscriptions beyond a number for each connection.
+#[derive(Default)]
+struct FewSubscriptions {
+    channels: HashMap<ConnId, Vec<Value>>,
+}
+
+/// How many channels a connection may be subscribed to.
+const MOST_SUBSCRIPTIONS: usize = 48;
+
+impl LegalVariant for FewSubscriptions {
+    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let held = self.channels.entry(link.conn).or_default();
+        let channel = message["params"].get("channel")?.clone();
+        match message["method"].as_str()? {
+            "unsubscribe" => held.retain(|known| *known != channel),
+            "subscribe" if held.contains(&channel) => {}
+            "subscribe" if held.len() >= MOST_SUBSCRIPTIONS => {
+                let error = json!({"code": -32603, "message": "too many subscriptions"});
+                return Some(json!({"jsonrpc": "2.0", "id": message.get("id")?, "error": error}));
+            }
+            "subscribe" => held.push(channel),
+            _ => {}
+        }
+        None
+    }
+}
+
+const DATA: &str = "`data` is optional, and the server defines its value.";
+const TEXT: &str = "`message` is a short description; its text is not specified.";
+const REASON: &str = "`rejectionReason` is a text for people; its words are not specified.";
+const ERRORS: &str = "JSON-RPC 2.0, section 5.1";
+const REJECTIONS: &str =
+    "docs/specification/session-channel.md › Server Validation of Client Actions";
+
+/// Lists, errors, rejections, extension notifications.
+pub(super) const ROWS: &[VariantRow] = &[
+    row(
+        "pages-of-one",
+        "Each page of `listSessions` has one entry.",
+        "A page may have fewer entries than the limit.",
+        "docs/specification/root-channel.md › Listing sessions",
+        || Box::new(ShortPages),
+    ),
+    row("errors-with-data", "Each error has a `data` of the host's own.", DATA, ERRORS, || {
+        Box::new(ErrorWords(|error| {
+            if error.get("data").is_none() {
+                error["data"] = json!({"x-vendor-trace": "none"});
+            }
+        }))
+    }),
+    row("errors-in-another-language", "Error messages are not in English.", TEXT, ERRORS, || {
+        Box::new(ErrorWords(|error| {
+            error["message"] = json!("Das geht so nicht: \u{1f6ab} \u{932f}\u{8aa4}")
+        }))
+    }),
+    row(
+        "long-errors",
+        "Error messages have many lines, with tabs and control characters.",
+        TEXT,
+        ERRORS,
+        || {
+            Box::new(ErrorWords(|error| {
+                error["message"] = json!("at\tmodule\n\u{1b}[31mred\u{1b}[0m\u{7}\r\n".repeat(200))
+            }))
+        },
+    ),
+    row("empty-errors", "Error messages are empty texts.", TEXT, ERRORS, || {
+        Box::new(ErrorWords(|error| error["message"] = json!("")))
+    }),
+    row(
+        "short-rejections",
+        "The reason of each rejection is one short word.",
+        REASON,
+        REJECTIONS,
+        || Box::new(RejectionWords("nein")),
+    ),
+    row(
+        "long-rejections",
+        "The reason of each rejection is a text of several lines.",
+        REASON,
+        REJECTIONS,
+        || {
+            const LINES: &str =
+                "The action was not applied.\n\n* its channel: checked\n* its state: not fit\n";
+            Box::new(RejectionWords(LINES))
+        },
+    ),
+    since(
+        Version::V0_8,
+        row(
+            "own-notifications",
+            "After each subscription the host sends an extension notification.",
+            "Clients ignore notifications that they do not know and whose names begin with `x-`.",
+            "docs/specification/versioning.md › Extension names",
+            || Box::new(OwnNotifications),
+        ),
+    ),
+    row(
+        "few-subscriptions",
+        "A connection may be subscribed to 48 channels; the next subscription is an error.",
+        "How many subscriptions a host allows is not specified, nor the error of one too many.",
+        "docs/specification/subscriptions.md",
+        || Box::new(FewSubscriptions::default()),
+    ),
+];

@@ -1,0 +1,255 @@
+//! The suite against legal variants of the reference host: no rule may be reported broken.
+//!
+//! A variant is treated like a foreign host: the first look detects what it offers, and scenarios that need more are
+//! not played. A wrong accusation is a claim that fails, or a finding of an always-on check, with the weight of a
+//! SHOULD or more.
+//!
+//! Knows: `host`, the simulation. Never knows: how results are shown.
+//!
+//! Start at [`VariantTrial`].
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::mode::Mode;
+use crate::host::auth;
+use crate::host::engine::Config;
+use crate::host::variant::{VariantHost, VariantRow};
+use crate::scenario::parse::Scenario;
+use crate::verdict::{Status, Weight};
+use crate::wire::feature::Feature;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::case::Setup;
+use super::detect::{self, Detected, LookOptions};
+use super::mutants::{LIMIT, SEED, epoch, playable_with};
+use super::play::{Counting, Play, Verdict};
+use super::probes::PROBES;
+use super::sim;
+use super::suite::Suite;
+
+/// What the suite says about the reference host with some variants.
+#[derive(Clone, Debug, Default)]
+pub struct VariantResult {
+    /// The variants.
+    pub variants: Vec<&'static str>,
+    /// Capabilities that the first look finds without the variants and not with them. A variant that does not
+    /// remove a feature must not lose one, or its scenarios would not be played.
+    pub lost: Vec<String>,
+    /// Scenarios that were played.
+    pub played: usize,
+    /// Drawn conversations that were played.
+    pub drawn: usize,
+    /// Scenarios that passed or were noted.
+    pub held: usize,
+    /// Scenarios that could not be tested, each with why.
+    pub untested: Vec<(String, String)>,
+    /// The requirements and checks that were reported broken, by id.
+    pub accused: BTreeMap<String, WrongAccusation>,
+}
+
+/// A requirement or check that was reported broken although the host keeps it.
+#[derive(Clone, Debug)]
+pub struct WrongAccusation {
+    /// What a breach weighs.
+    pub weight: Weight,
+    /// The first scenario.
+    pub scenario: String,
+    /// The message of the first finding.
+    pub message: String,
+    /// How often.
+    pub times: u64,
+}
+
+/// How a scenario is played against a host with variants.
+#[derive(Clone, Copy)]
+pub struct VariantPlayer<'a> {
+    /// The wall clock when a play begins, since 1970.
+    pub epoch: Duration,
+    /// How long a wait may take.
+    pub limit: Duration,
+    /// Plays to the end. Fails if the host cannot be reached.
+    pub play: &'a dyn Fn(Play, VariantHost) -> io::Result<Verdict>,
+}
+
+impl VariantPlayer<'static> {
+    /// In memory, with the settings of the kill matrix.
+    pub fn in_memory() -> VariantPlayer<'static> {
+        let play = &|play: Play, mut host: VariantHost| Ok(sim::play(play, &mut host));
+        VariantPlayer { epoch: epoch(), limit: LIMIT, play }
+    }
+}
+
+/// Plays against the reference host with some variants, like a run on a foreign host: it begins with a first look.
+pub struct VariantTrial<'a> {
+    version: Version,
+    rows: &'a [&'static VariantRow],
+    player: VariantPlayer<'a>,
+    look: FirstLook,
+    result: VariantResult,
+}
+
+impl<'a> VariantTrial<'a> {
+    /// Takes the first look.
+    ///
+    /// # Errors
+    /// The host could not be reached.
+    pub fn begin(
+        version: Version,
+        rows: &'a [&'static VariantRow],
+        player: VariantPlayer<'a>,
+    ) -> io::Result<VariantTrial<'a>> {
+        let look = FirstLook::at(version, rows, player)?;
+        let variants = rows.iter().map(|row| row.name).collect();
+        let result = VariantResult { variants, lost: lost(version, &look), ..Default::default() };
+        Ok(VariantTrial { version, rows, player, look, result })
+    }
+
+    /// Plays the scenarios of a suite that `share` selects by their place.
+    ///
+    /// # Errors
+    /// The host could not be reached.
+    pub fn play_suite(&mut self, suite: &Suite, share: impl Fn(usize) -> bool) -> io::Result<()> {
+        let detected = self.look.detected.clone();
+        let entries = playable_with(suite, self.version, Mode::Host, detected);
+        for (_, entry) in entries.iter().enumerate().filter(|(place, _)| share(*place)) {
+            let verdict = self.look.play(&entry.scenario, self.version, self.rows, self.player)?;
+            self.result.add(&entry.scenario, &verdict);
+        }
+        Ok(())
+    }
+
+    /// Plays a drawn conversation. Only the always-on checks judge it: what the generator expects of single steps
+    /// holds for the reference host without variants.
+    ///
+    /// # Errors
+    /// The host could not be reached.
+    pub fn play_drawn(&mut self, scenario: Scenario) -> io::Result<()> {
+        let scenario = Arc::new(scenario);
+        let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
+        self.result.drawn += 1;
+        self.result.add_checks(&scenario.id, &verdict);
+        Ok(())
+    }
+
+    /// What came of it.
+    pub fn end(self) -> VariantResult {
+        self.result
+    }
+}
+
+/// What the first look found: what scenarios can use of the host.
+struct FirstLook {
+    detected: Vec<Detected>,
+    facts: Vec<(String, String)>,
+    provider: Option<String>,
+}
+
+impl FirstLook {
+    /// Looks at a host with these variants. The run has the token of the reference host.
+    fn at(
+        version: Version,
+        rows: &[&VariantRow],
+        player: VariantPlayer<'_>,
+    ) -> io::Result<FirstLook> {
+        let mut host = VariantHost::new(rows, sim::speaking(Config::default(), version));
+        let (offers, tokens) = ([version.to_string()], [auth::TOKEN.0.to_owned()]);
+        let options = LookOptions { tokens: &tokens, ..LookOptions::offering(&offers) };
+        let found = sim::look(&mut host, options);
+        let channels = Protocol::of(version).is_some_and(|it| it.has(Feature::Channels));
+        let mut look = FirstLook {
+            detected: found.detected.unwrap_or_default(),
+            facts: Vec::new(),
+            provider: found.chosen.filter(|_| channels),
+        };
+        look.detected.iter_mut().for_each(detect::play_all);
+        for probe in PROBES {
+            let Ok(entry) = probe.entry() else { continue };
+            let detected = match entry.scenario.spec.includes(version) {
+                true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
+                false => Detected::new(probe.capability, false, "the version has no words for it"),
+            };
+            look.detected.push(detected);
+        }
+        let given = [(auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned())];
+        let token = detect::token(&look.detected, &given).map(str::to_owned);
+        look.detected.push(detect::tokened(token.as_deref()));
+        look.detected.extend(sim::given());
+        look.facts = detect::facts(&look.detected, token.as_deref());
+        Ok(look)
+    }
+
+    fn play(
+        &self,
+        scenario: &Arc<Scenario>,
+        version: Version,
+        rows: &[&VariantRow],
+        player: VariantPlayer<'_>,
+    ) -> io::Result<Verdict> {
+        let VariantPlayer { epoch, limit, play } = player;
+        let config = sim::speaking(sim::settings(scenario, SEED, epoch), version);
+        let facts = if scenario.needs.is_empty() { Vec::new() } else { self.facts.clone() };
+        let provider = self.provider.clone();
+        let setup = Setup { facts, provider, ..Setup::of(scenario, version, SEED, epoch, limit) };
+        let recorder = Box::new(Counting::default());
+        play(Play::new(setup, false, recorder), VariantHost::new(rows, config))
+    }
+}
+
+/// The capabilities that the first look finds without the variants and not with them.
+fn lost(version: Version, look: &FirstLook) -> Vec<String> {
+    let offered = |name: &str| look.detected.iter().any(|it| it.offered && it.capability == name);
+    let before = FirstLook::at(version, &[], VariantPlayer::in_memory());
+    let before = before.map(|look| look.detected).unwrap_or_default();
+    let before = before.into_iter().filter(|it| it.offered).map(|it| it.capability);
+    before.filter(|name| !offered(name)).collect()
+}
+
+impl VariantResult {
+    fn add(&mut self, scenario: &Scenario, verdict: &Verdict) {
+        self.played += 1;
+        match verdict.status {
+            Status::Pass | Status::Note | Status::Known | Status::Skip => self.held += 1,
+            Status::Untested | Status::Error => {
+                let why = (scenario.id.clone(), verdict.reason.clone());
+                self.untested.push(why);
+            }
+            Status::Fail | Status::Warn => {}
+        }
+        for claim in &verdict.claims {
+            if let Some(failure) = &claim.outcome.failure {
+                self.accuse(&claim.rule, claim.weight, &scenario.id, &failure.message, 1);
+            }
+        }
+        self.add_checks(&scenario.id, verdict);
+    }
+
+    fn add_checks(&mut self, scenario: &str, verdict: &Verdict) {
+        for report in &verdict.checks {
+            for finding in &report.findings {
+                if report.check != "shape.harness" {
+                    let (message, times) = (&finding.message, finding.times);
+                    self.accuse(report.check, finding.weight, scenario, message, times);
+                }
+            }
+        }
+    }
+
+    fn accuse(&mut self, rule: &str, weight: Weight, scenario: &str, message: &str, times: u64) {
+        if weight < Weight::Should {
+            return;
+        }
+        let new = || WrongAccusation {
+            weight,
+            scenario: scenario.to_owned(),
+            message: message.to_owned(),
+            times: 0,
+        };
+        let accusation = self.accused.entry(rule.to_owned()).or_insert_with(new);
+        accusation.weight = accusation.weight.max(weight);
+        accusation.times += times;
+    }
+}
