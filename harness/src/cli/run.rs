@@ -17,7 +17,7 @@ use crate::report::event::{CaseReport, FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Detected, Found, LookOptions};
-use crate::run::mint::iso8601;
+use crate::run::mint::{Minter, iso8601};
 use crate::run::plan::{Abilities, Planned, Selection, Shard, most_first, plan};
 use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
@@ -26,6 +26,7 @@ use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::run::words;
+use crate::scenario::bind::Mint as _;
 use crate::scenario::capability::SCRIPTS;
 use crate::transport::child::Orphans;
 use crate::verdict::Status;
@@ -293,7 +294,7 @@ impl Run {
         let newest = offers.first().copied();
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
-        let probed = self.look(target, newest, &offers).await;
+        let probed = self.look(target, newest, &offers, context.seed).await;
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
         let seed = self.seed.unwrap_or(match target {
@@ -331,15 +332,17 @@ impl Run {
         target: &Target,
         newest: Version,
         offers: &[String],
+        seed: u64,
     ) -> Result<Found, ProbeError> {
-        let resources = self.aim.authenticate.iter().map(|(resource, _)| resource.clone());
-        let tokens: Vec<String> = resources.collect();
         let provider = self.aim.provider.as_deref();
-        let options = LookOptions { offers, provider, tokens: &tokens };
+        let tokens = &self.aim.authenticate;
+        let options = LookOptions { provider, tokens, ..LookOptions::offering(offers) };
         match target {
             _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
             Target::Remote(remote, _) => {
                 let limit = self.limit(target);
+                let trial = Minter::new(seed, "first look", Duration::ZERO).fresh();
+                let options = LookOptions { trial: Some(&trial), ..options };
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             Target::Agents(agents) => agents.look(self.limit(target)).await,

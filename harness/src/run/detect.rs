@@ -1,8 +1,9 @@
 //! The first look at a host: which versions it speaks, which agents it has, what it offers.
 //!
-//! One connection, one handshake, and then the questions that show a capability, all at once. None of them
-//! creates anything. Whatever the host answers, the look ends by itself: the caller gives it up when its
-//! time is over, and what was not answered by then is not known.
+//! One connection, one handshake, and then the questions that show a capability, all at once. Of a host with several
+//! agents, each is asked for a session first, until one creates it; the session is disposed at once. Nothing else is
+//! created. Whatever the host answers, the look ends by itself: the caller gives it up when its time is over, and what
+//! was not answered by then is not known.
 //!
 //! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
 //!
@@ -17,6 +18,7 @@ use crate::scenario::capability::{
     self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares, usable,
 };
 use crate::wire::channel::ROOT;
+use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Decoded, Message, decode};
@@ -31,6 +33,11 @@ const NO_VERSION: &str = "0.0.0";
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The handshake's id; the questions count on from it.
 const HANDSHAKE: u64 = 1;
+/// The id of each request for a session, one after the other.
+const TRIAL: u64 = 1_000;
+const DISPOSAL: u64 = 1_001;
+/// The id of the first token.
+const TOKENS: u64 = 1_002;
 
 /// Whether one thing is offered, and what showed it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -127,14 +134,17 @@ pub struct LookOptions<'a> {
     pub offers: &'a [String],
     /// The provider of sessions; `None` for the first agent that can be used.
     pub provider: Option<&'a str>,
-    /// The protected resources for which the run has tokens.
-    pub tokens: &'a [String],
+    /// The protected resources for which the run has tokens, each with its token.
+    pub tokens: &'a [(String, String)],
+    /// The id of a session with which agents are tried, of a host that has several. `None`: none is created, and
+    /// what the agents declare decides.
+    pub trial: Option<&'a str>,
 }
 
 impl<'a> LookOptions<'a> {
     /// A look that offers these versions, without provider and tokens.
     pub fn offering(offers: &'a [String]) -> LookOptions<'a> {
-        LookOptions { offers, provider: None, tokens: &[] }
+        LookOptions { offers, provider: None, tokens: &[], trial: None }
     }
 }
 
@@ -155,8 +165,13 @@ pub enum Handshake {
 pub struct Detection {
     edge: Edge,
     provider: Option<String>,
-    /// The protected resources for which the run has tokens.
-    tokens: Vec<String>,
+    tokens: Vec<(String, String)>,
+    /// The session with which agents are tried.
+    trial: Option<String>,
+    /// The result of the handshake, until an agent is chosen.
+    result: Value,
+    /// The agents that are still to be tried, after the one that is tried now.
+    candidates: VecDeque<String>,
     handshake: Handshake,
     /// The questions that wait for an answer, by their ids.
     asked: Vec<(u64, &'static Capability)>,
@@ -167,7 +182,7 @@ pub struct Detection {
 impl Detection {
     /// A look with these options.
     pub fn new(options: LookOptions<'_>) -> Detection {
-        let LookOptions { offers, provider, tokens } = options;
+        let LookOptions { offers, provider, tokens, trial } = options;
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
@@ -182,6 +197,9 @@ impl Detection {
             edge,
             provider: provider.map(str::to_owned),
             tokens: tokens.to_vec(),
+            trial: trial.map(|id| format!("ahp-session:/{id}")),
+            result: Value::Null,
+            candidates: VecDeque::new(),
             handshake: Handshake::Open,
             asked: Vec::new(),
             output: VecDeque::from([first]),
@@ -208,6 +226,8 @@ impl Detection {
         };
         if id == HANDSHAKE && self.handshake == Handshake::Open {
             self.shaken(message);
+        } else if id == TRIAL && !self.candidates.is_empty() {
+            self.tried(&message);
         } else if let Some(at) = self.asked.iter().position(|(asked, _)| *asked == id) {
             let (_, capability) = self.asked.remove(at);
             self.answered(capability, &message);
@@ -229,12 +249,24 @@ impl Detection {
 
     /// Whether there is nothing left to wait for.
     pub fn is_over(&self) -> bool {
-        self.handshake != Handshake::Open && self.asked.is_empty() && self.output.is_empty()
+        self.handshake != Handshake::Open
+            && self.candidates.is_empty()
+            && self.asked.is_empty()
+            && self.output.is_empty()
+    }
+
+    /// Gives up waiting for an agent: what is declared decides. The session that may still be created is disposed.
+    pub fn give_up(&mut self) {
+        if !self.candidates.is_empty() {
+            self.dispose();
+            self.choose(None);
+        }
     }
 
     /// What was found; what was asked and not answered counts as offered, so that the scenarios say what is
     /// wrong with it.
     pub fn found(mut self) -> Found {
+        self.give_up();
         if let Some(detected) = &mut self.found.detected {
             detected.extend(self.asked.iter().map(|(_, capability)| {
                 Detected::new(capability.name, true, "was asked for and not answered in time")
@@ -256,15 +288,84 @@ impl Detection {
         self.found.name = name(&result["serverInfo"]);
         self.found.version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
         let agents = agents(result);
-        let provider = |agent: &Value| agent["provider"].as_str().map(str::to_owned);
-        self.found.providers = agents.iter().filter_map(provider).collect();
-        let agent = match &self.provider {
+        self.found.providers = agents.iter().filter_map(provider_of).collect();
+        self.result = result.clone();
+        if self.provider.is_some() || agents.len() < 2 {
+            return self.choose(None);
+        }
+        // Whoever seems usable is tried first.
+        let first = usable(agents, &self.resources()).and_then(provider_of);
+        let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
+        self.candidates = first.iter().chain(others).cloned().collect();
+        let sessions = self.edge.protocol().has(Feature::Channels);
+        match self.trial.is_some() && sessions {
+            true => self.authenticate(),
+            false => return self.choose(None),
+        }
+        self.try_next();
+    }
+
+    /// The protected resources for which the run has tokens.
+    fn resources(&self) -> Vec<String> {
+        self.tokens.iter().map(|(resource, _)| resource.clone()).collect()
+    }
+
+    fn send(&mut self, id: u64, method: &str, params: Value) {
+        let message = Message::request(id, method, params);
+        self.output.push_back(self.edge.lower_message(message).frame());
+    }
+
+    fn authenticate(&mut self) {
+        for (number, (resource, token)) in self.tokens.clone().into_iter().enumerate() {
+            let params = json!({"channel": ROOT, "resource": resource, "token": token});
+            self.send(TOKENS + number as u64, "authenticate", params);
+        }
+    }
+
+    /// Asks the next candidate for a session.
+    fn try_next(&mut self) {
+        let session = self.trial.clone().unwrap_or_default();
+        match self.candidates.front().cloned() {
+            Some(provider) => {
+                let params = json!({"channel": session, "provider": provider});
+                self.send(TRIAL, "createSession", params);
+            }
+            None => self.choose(None),
+        }
+    }
+
+    /// Takes the answer of the candidate that was asked for a session.
+    fn tried(&mut self, answer: &Message) {
+        let provider = self.candidates.pop_front();
+        if answer.error().is_some() {
+            return self.try_next();
+        }
+        self.dispose();
+        self.choose(provider);
+    }
+
+    fn dispose(&mut self) {
+        let session = self.trial.clone().unwrap_or_default();
+        self.send(DISPOSAL, "disposeSession", json!({"channel": session}));
+    }
+
+    /// Looks at the agent that sessions are created with: the one that the caller named, or this one, or the one
+    /// that seems usable.
+    fn choose(&mut self, tried: Option<String>) {
+        self.candidates.clear();
+        let result = std::mem::take(&mut self.result);
+        let (agents, resources) = (agents(&result), self.resources());
+        let agent = match self.provider.as_ref().or(tried.as_ref()) {
             Some(wanted) => agents.iter().find(|agent| agent["provider"] == wanted.as_str()),
-            None => usable(agents, &self.tokens),
+            None => usable(agents, &resources),
         };
         if self.provider.is_none() && agents.len() > 1 {
-            self.found.chosen = agent.and_then(provider);
+            self.found.chosen = agent.and_then(provider_of);
         }
+        self.look_at(&result, agent, &resources);
+    }
+
+    fn look_at(&mut self, result: &Value, agent: Option<&Value>, resources: &[String]) {
         let mut detected = Vec::new();
         // What the version has no word for cannot be declared: nothing is known about it then.
         let protocol = self.edge.protocol();
@@ -283,7 +384,7 @@ impl Detection {
                     format!("`{member}` in the answer to `initialize`"),
                 )),
                 Shown::Thing(members, find) => {
-                    detected.push(of_thing(row, members, find(result, &self.tokens)));
+                    detected.push(of_thing(row, members, find(result, resources)));
                 }
                 // The run knows it, and not the host.
                 Shown::Token | Shown::Given(..) => {}
@@ -301,8 +402,7 @@ impl Detection {
                 Shown::Methods(methods, params) => {
                     let id = HANDSHAKE + 1 + number as u64;
                     self.asked.push((id, row));
-                    let question = Message::request(id, methods[0], params());
-                    self.output.push_back(self.edge.lower_message(question).frame());
+                    self.send(id, methods[0], params());
                 }
             }
         }
@@ -319,6 +419,10 @@ impl Detection {
         let detected = Detected::new(row.name, !missing, how);
         self.found.detected.get_or_insert_default().push(detected);
     }
+}
+
+fn provider_of(agent: &Value) -> Option<String> {
+    agent["provider"].as_str().map(str::to_owned)
 }
 
 fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected {
@@ -463,8 +567,9 @@ mod tests {
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
         let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
         let offers = ["1.0.0".to_owned()];
-        let found = |provider, tokens: &[String]| {
-            let mut look = Detection::new(LookOptions { offers: &offers, provider, tokens });
+        let found = |provider, tokens: &[(String, String)]| {
+            let options = LookOptions { provider, tokens, ..LookOptions::offering(&offers) };
+            let mut look = Detection::new(options);
             look.shaken(Message::success(json!(1), offer.clone()));
             let found = look.found();
             let detected = found.detected.unwrap_or_default();
@@ -473,9 +578,75 @@ mod tests {
         };
         let open = Some("open".to_owned());
         assert_eq!(found(None, &[]), (open, true), "the first agent needs a token");
-        let token = ["https://a.example".to_owned()];
+        let token = [("https://a.example".to_owned(), "t".to_owned())];
         assert_eq!(found(None, &token), (Some("locked".to_owned()), false));
         assert_eq!(found(Some("locked"), &[]), (None, false), "the caller names the agent");
+    }
+
+    #[test]
+    fn an_agent_that_creates_no_session_is_not_chosen() {
+        let agents = json!([
+            {"provider": "locked", "protectedResources": [{"resource": "https://a.example"}]},
+            {"provider": "open", "capabilities": {"multipleChats": {}}},
+            {"provider": "last"},
+        ]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
+        // Which agents refuse; how many sessions are asked for; which agent is chosen.
+        let tries = |refusing: &[&str]| {
+            let (offers, mut asked) = (["1.0.0".to_owned()], Vec::new());
+            let trial = Some("00000000-0000-4000-8000-000000000000");
+            let options = LookOptions { trial, ..LookOptions::offering(&offers) };
+            let mut look = Detection::new(options);
+            while let Some(frame) = look.poll_output() {
+                let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+                let provider = message.params()["provider"].as_str().unwrap_or_default();
+                let method = message.method().unwrap_or_default().to_owned();
+                let mut answer = json!({"jsonrpc": "2.0", "id": (message.id()), "result": {}});
+                match method.as_str() {
+                    "initialize" => answer["result"] = offer.clone(),
+                    "createSession" if refusing.contains(&provider) => {
+                        answer = json!({
+                            "jsonrpc": "2.0", "id": (message.id()),
+                            "error": {"code": -32007, "message": ""},
+                        });
+                    }
+                    _ => {}
+                }
+                if method.ends_with("Session") {
+                    asked.push(format!("{method} {provider}"));
+                }
+                look.handle_frame(&Frame::json(&answer));
+            }
+            assert!(look.is_over());
+            (asked, look.found().chosen)
+        };
+        let (asked, chosen) = tries(&["open"]);
+        assert_eq!(asked, ["createSession open", "createSession locked", "disposeSession "]);
+        assert_eq!(chosen.as_deref(), Some("locked"), "it needs no token after all");
+        let (asked, chosen) = tries(&["open", "locked", "last"]);
+        assert_eq!(asked.len(), 3, "{asked:?}");
+        assert_eq!(chosen.as_deref(), Some("open"), "what is declared decides");
+    }
+
+    #[test]
+    fn an_agent_that_does_not_answer_leaves_no_session() {
+        let agents = json!([{"provider": "a"}, {"provider": "b"}]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let offers = ["1.0.0".to_owned()];
+        let trial = Some("00000000-0000-4000-8000-000000000000");
+        let mut look = Detection::new(LookOptions { trial, ..LookOptions::offering(&offers) });
+        look.shaken(Message::success(
+            json!(1),
+            json!({"protocolVersion": "1.0.0", "snapshots": [root]}),
+        ));
+        while look.poll_output().is_some() {}
+        assert!(!look.is_over());
+        look.give_up();
+        let sent = look.poll_output().expect("a disposal");
+        let Decoded::Message(message) = decode(&sent) else { panic!("{sent:?}") };
+        assert_eq!(message.method(), Some("disposeSession"));
+        assert_eq!(look.found().chosen.as_deref(), Some("a"));
     }
 
     #[test]

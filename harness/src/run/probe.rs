@@ -123,22 +123,33 @@ async fn held(
             return unreachable("no WebSocket handshake in time".to_owned());
         }
     }
-    let conversation = async {
-        while !look.is_over() {
-            while let Some(frame) = look.poll_output() {
-                link.send(&frame);
-            }
-            match next(&mut link).await {
-                LinkEvent::Frame(frame) => look.handle_frame(&frame),
-                LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
-                LinkEvent::Opened | LinkEvent::Refused(_) => {}
-            }
-        }
-        Look::Over
-    };
-    let ended = timeout(limit, conversation).await.unwrap_or(Look::Over);
+    // An agent that does not answer leaves as much time for the questions.
+    let mut ended = timeout(limit, conversation(&mut link, look)).await;
+    if ended.is_err() {
+        look.give_up();
+        ended = timeout(limit, conversation(&mut link, look)).await;
+    }
+    let ended = ended.unwrap_or(Look::Over);
     link.close(limit).await;
     Ok(ended)
+}
+
+/// Exchanges frames until the look is over.
+async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
+    while !look.is_over() {
+        while let Some(frame) = look.poll_output() {
+            link.send(&frame);
+        }
+        if look.is_over() {
+            break;
+        }
+        match next(link).await {
+            LinkEvent::Frame(frame) => look.handle_frame(&frame),
+            LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
+            LinkEvent::Opened | LinkEvent::Refused(_) => {}
+        }
+    }
+    Look::Over
 }
 
 fn refused(head: &[String]) -> String {
