@@ -79,6 +79,7 @@ const MEMBERS: &[&str] = &[
     "reducers",
     "excluded",
     "when",
+    "breach",
 ];
 
 fn requirement(
@@ -96,6 +97,10 @@ fn requirement(
     }
     let excluded = row.named("excluded", reasons)?;
     let when = row.members.contains_key("when").then(|| row.text("when")).transpose()?;
+    let breach = match row.members.contains_key("breach") {
+        true => capital(row.one_of("breach", &["silence", "content"])?),
+        false => "Outcome".to_owned(),
+    };
     let until = row.members.get("until").map(version).transpose()?.map(version_code);
     let reducers = match row.members.get("reducers") {
         None => Vec::new(),
@@ -112,7 +117,7 @@ fn requirement(
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: Severity::{}, party: Party::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
-         when: {when:?} }},",
+         when: {when:?}, breach: Breach::{breach} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),

@@ -52,6 +52,20 @@ pub struct Requirement {
     /// What a host does that the rule is about, where it need not do it: a host that never does is not
     /// held to the rule. A verb phrase, such as "asks a client for something".
     pub when: Option<&'static str>,
+    /// What kind of failure breaks the rule.
+    pub breach: Breach,
+}
+
+/// What kind of failure of a step breaks the rule that the step tests.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Breach {
+    /// What came looks wrong. The rule says how something looks, and not that it is sent.
+    Content,
+    /// The same, or the opposite came: an error for a result, an acceptance for a rejection.
+    Outcome,
+    /// The same, or no answer came to what a client sent. Other rules are not broken by silence, since a host
+    /// that does not answer has not decided anything.
+    Silence,
 }
 
 impl Requirement {
@@ -130,6 +144,11 @@ impl Ledger {
     pub fn weight(version: Version, id: &str) -> Weight {
         let row = Ledger::of(version).find(id).filter(|row| row.holds_in(version));
         row.map_or(Weight::Note, |row| row.weight)
+    }
+
+    /// What kind of failure breaks a rule; that of an author's own requirement is broken by any.
+    pub fn breach(id: &str) -> Breach {
+        Ledger::look_up(id).map_or(Breach::Silence, |row| row.breach)
     }
 
     /// The row of an id in the newest version that has it.

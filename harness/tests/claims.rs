@@ -117,6 +117,28 @@ fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
 }
 
 #[test]
+fn a_message_about_something_else_is_not_what_was_waited_for() {
+    let title = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T } }"#;
+    let expect = |pattern: &str| {
+        format!(
+            "expect: {{ at: A, type: session/titleChanged, where: {{ {pattern} }}, proves: {ESSENTIAL} }}"
+        )
+    };
+    let after = snapshot(RIGHT, MUST);
+    // It came and looks different: what follows can still be tested.
+    let other = [title.to_owned(), expect("action: { title: U }"), after.clone()];
+    check(&other, Status::Fail, &["FAIL", "pass"]);
+    // It is about another client, or was accepted where a rejection is waited for: it did not come.
+    let foreign = expect(r#"origin: { clientId: "${B.id}" }"#);
+    let report =
+        check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
+    let message = report.failure.unwrap().message;
+    assert!(message.contains("none came; the last one has"), "{message}");
+    let accepted = expect("rejectionReason: { $matches: .+ }");
+    check(&[title.to_owned(), accepted, after], Status::Fail, &["FAIL", "untested"]);
+}
+
+#[test]
 fn what_a_failed_step_would_have_found_is_missed_only_by_those_who_use_it() {
     let finds = format!(
         r#"snapshot: {{ of: "${{session}}", state: {{ nowhere: $bind n }}, proves: {NOTE} }}"#

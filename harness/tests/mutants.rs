@@ -2,12 +2,18 @@
 //! does somewhere. Each fault is played until its row is fulfilled; `ahp-harness mutants` plays all of it with
 //! each, and judges what trips besides.
 
+use std::collections::HashSet;
+
+use ahp_harness::agent::acp::fault as acp;
 use ahp_harness::host::fault::{FAULTS, Fault};
+use ahp_harness::ledger::Ledger;
+use ahp_harness::oracle::all_checks;
 use ahp_harness::run::kills::Depth;
+use ahp_harness::run::mutant_rows::broken::BrokenRules;
 use ahp_harness::run::mutants::play_all;
 use ahp_harness::run::suite::Suite;
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::version::Version;
+use ahp_harness::wire::version::{Standard, Version};
 
 fn on_all_cores(work: &(dyn Fn() + Sync)) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -25,6 +31,28 @@ fn every_fault_is_caught(version: Version) {
     let matrix = play_all(&suite, version, &faults, Depth::Caught, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));
+}
+
+#[test]
+fn rows_of_broken_rules_name_what_there_is() {
+    let rules: HashSet<&str> = Ledger::all()
+        .flat_map(Ledger::iter)
+        .map(|row| row.id)
+        .chain(all_checks().map(|row| row.id))
+        .collect();
+    let hosts: HashSet<&str> = FAULTS.iter().map(|row| row.name).collect();
+    let agents: HashSet<&str> = acp::FAULTS.iter().map(|row| row.name).collect();
+    for (standard, faults) in [(Standard::Ahp, hosts), (Standard::Acp, agents)] {
+        assert!(!BrokenRules::all(standard).is_empty(), "the file cannot be read");
+        let mistakes = BrokenRules::mistakes(standard, &faults, &rules);
+        assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    }
+    let all = [Standard::Ahp, Standard::Acp].map(BrokenRules::all);
+    let named: HashSet<&String> =
+        all.iter().flat_map(|it| it.values()).flat_map(|row| row.follows.values()).collect();
+    for reason in BrokenRules::reasons().keys() {
+        assert!(named.contains(reason), "nothing follows by `{reason}`");
+    }
 }
 
 /// The versions whose matrix is held here.

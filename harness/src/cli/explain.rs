@@ -9,7 +9,7 @@ use crate::agent::acp::fault as acp;
 use crate::fault::{Planted, Row};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
-use crate::ledger::Ledger;
+use crate::ledger::{Breach, Ledger};
 use crate::oracle::all_checks;
 use crate::report::summary::word;
 use crate::run::mutant_rows::named;
@@ -111,6 +111,13 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
     }
     if let Some(reason) = row.excluded {
         let _ = writeln!(out, "  not testable: {reason}");
+    }
+    match row.breach {
+        Breach::Outcome => {}
+        Breach::Content => {
+            out.push_str("  broken only by how something looks, not by its absence\n")
+        }
+        Breach::Silence => out.push_str("  broken also where no answer comes\n"),
     }
     if let Some(when) = row.when {
         let _ = writeln!(out, "  applies to a host that {when}");

@@ -307,6 +307,10 @@ fn full<F: Planted>(matrix: &Matrix<F>, out: &mut String) {
         for name in &outcome.collateral {
             let _ = writeln!(out, "     + {name:<52} {}", how(outcome, name));
         }
+        for (rule, first) in outcome.tripped.accused.iter() {
+            let sign = if outcome.wrongly_accused.contains(rule) { '!' } else { '-' };
+            let _ = writeln!(out, "     {sign} {rule:<52} {}: {}", first.scenario, first.message);
+        }
     }
     out.push('\n');
 }
@@ -357,7 +361,7 @@ fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
     if matrix.table.depth == Depth::Whole {
         let _ = writeln!(
             out,
-            "    {pure} of {faults} faults ({} %) trip only what their row names",
+            "    {pure} of {faults} faults ({} %) have no MUST or essential rule reported broken but those that they break",
             pure * 100 / faults.max(1)
         );
     }

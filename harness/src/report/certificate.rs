@@ -234,6 +234,16 @@ impl Outcome {
         }
     }
 
+    /// The same, but no worse than a breach of a rule of this weight.
+    fn at_most(self, weight: Weight) -> Outcome {
+        let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
+        let most = Outcome::broken(weight.broken()).unwrap_or(Outcome::Note);
+        match self {
+            Outcome::Fail | Outcome::Warn if rank(self) < rank(most) => most,
+            _ => self,
+        }
+    }
+
     fn broken(status: Status) -> Option<Outcome> {
         match status {
             Status::Fail => Some(Outcome::Fail),
@@ -541,7 +551,8 @@ impl Row {
                 _ => known.and_then(|known| known.worst),
             };
             if let Some(broken) = worst.and_then(Outcome::broken) {
-                worse(broken);
+                // The rule of a check may weigh more than one of the requirements that it is about.
+                worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
                 self.evidence.extend(findings(check, total, mine));
             } else if apart {

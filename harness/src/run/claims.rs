@@ -11,6 +11,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::ledger::{Breach, Ledger};
 use crate::scenario::names::{self, Occurrence};
 use crate::scenario::parse::Step;
 use crate::scenario::source::Span;
@@ -54,6 +55,31 @@ pub(super) struct StepLog {
     missing: HashSet<String>,
     /// The line on which the response came that a name is bound to.
     responses: Vec<(PeerId, String, u64)>,
+}
+
+impl ClaimOutcome {
+    /// The same claim, one for each of its rules that the failure breaks, and one for those that it does not:
+    /// these are untested. A failure that nobody's rule is about speaks against nobody.
+    pub(super) fn split(mut self) -> Vec<ClaimOutcome> {
+        let Some(failure) = &self.failure else { return vec![self] };
+        let least = match failure.kind {
+            FailureKind::Content => Breach::Content,
+            FailureKind::Outcome | FailureKind::Trouble => Breach::Outcome,
+            FailureKind::Silence => Breach::Silence,
+        };
+        let (broken, other): (Vec<String>, Vec<String>) =
+            self.rules.drain(..).partition(|rule| Ledger::breach(rule) >= least);
+        let untested = ClaimOutcome {
+            rules: other,
+            observations: 0,
+            failure: None,
+            untested: failure.message.clone(),
+            follows: !broken.is_empty(),
+            ..self.clone()
+        };
+        let claims = [ClaimOutcome { rules: broken, ..self }, untested];
+        claims.into_iter().filter(|claim| !claim.rules.is_empty()).collect()
+    }
 }
 
 /// Steps that only look: one that cannot be played is left out, and the others still can be.
@@ -136,7 +162,7 @@ impl Case {
         let blames = failure.kind != FailureKind::Trouble && step.is_claim();
         let goes_on = match failure.kind {
             FailureKind::Content => blames || step.flag("independent"),
-            FailureKind::Outcome => step.flag("independent"),
+            FailureKind::Outcome | FailureKind::Silence => step.flag("independent"),
             FailureKind::Trouble => false,
         };
         self.leave_out_names(&step);

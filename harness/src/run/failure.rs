@@ -36,6 +36,8 @@ pub enum FailureKind {
     Content,
     /// It did not come, or the opposite of it did.
     Outcome,
+    /// What a client sent was not answered.
+    Silence,
     /// The step could not be taken, which says nothing about what it tests.
     Trouble,
 }
@@ -93,12 +95,25 @@ impl Case {
         };
         let name = self.name(peer);
         if let Some((line, miss)) = self.near.take() {
-            return Progress::Failed(self.mismatch(step, &name, "closest message", line, &miss));
+            let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
+            // A message about something else, or an acceptance for a rejection, is not what was waited for.
+            if miss.named {
+                failure.message = format!(
+                    "client `{name}`: expected {missing} {when} with `{}` {}, none came; the last one has {}",
+                    miss.path, miss.expected, miss.found
+                );
+                failure.kind = FailureKind::Outcome;
+            } else if miss.path == "rejectionReason" && miss.found == "nothing" {
+                failure.kind = FailureKind::Outcome;
+            }
+            return Progress::Failed(failure);
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
             // Whether an answer came can only be said once the `ping` behind it was answered.
             Wait::NoAnswer { .. } => FailureKind::Trouble,
+            Wait::Response { want: Want::Closed, .. } => FailureKind::Outcome,
+            Wait::Response { .. } | Wait::Settled { .. } => FailureKind::Silence,
             _ => FailureKind::Outcome,
         };
         let mut failure = self.failure_of(step, kind, message);
@@ -158,7 +173,7 @@ impl Case {
             // A host may close a connection that it no longer wants. That says something about what was
             // just sent on it, and nothing about a message that a client only waits for.
             Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
-            _ => FailureKind::Outcome,
+            _ => FailureKind::Silence,
         };
         let mut failure = self.failure_of(step, kind, message);
         failure.label = "the connection ended here".to_owned();

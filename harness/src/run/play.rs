@@ -315,7 +315,8 @@ impl Play {
             Some(why) => Some(format!("the script could not be played, {why}")),
             None => None,
         };
-        let judged = self.case.claims().into_iter().map(|mut outcome| {
+        let claims = self.case.claims().into_iter().flat_map(ClaimOutcome::split);
+        let judged = claims.map(|mut outcome| {
             if let Some(excuse) = excuse.as_ref().filter(|_| outcome.failure.is_some()) {
                 outcome.failure = None;
                 outcome.untested.clone_from(excuse);

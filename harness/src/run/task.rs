@@ -155,11 +155,26 @@ impl Filter {
         found
     }
 
-    /// What the filter is about, for a message: "`chat/delta`".
+    /// What the filter is about, for a message: "`chat/delta`", "`chat/error` or `chat/turnComplete`".
     pub fn what(&self) -> String {
-        match (&self.action, &self.method) {
-            (Some(name), _) | (None, Some(name)) => format!("`{name}`"),
-            (None, None) => "a message".to_owned(),
+        let types = || self.params.as_ref().map(|it| it.texts_at(&["action", "type"]));
+        let names = match (&self.action, &self.method) {
+            (Some(name), _) | (None, Some(name)) => vec![name.clone()],
+            (None, None) => types().unwrap_or_default(),
+        };
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        match names.split_last() {
+            None => "a message".to_owned(),
+            Some((last, [])) => last.clone(),
+            Some((last, first)) => format!("{} or {last}", first.join(", ")),
+        }
+    }
+
+    /// The same, after "no": "such message" where it has no name.
+    pub fn what_not(&self) -> String {
+        match &*self.what() {
+            "a message" => "such message".to_owned(),
+            what => what.to_owned(),
         }
     }
 }

@@ -257,7 +257,7 @@ impl Case {
                 let state = snapshot.and_then(|snapshot| snapshot.get("state"));
                 if state.is_none() {
                     let wrong = format!("client `{name}`: expected a snapshot, found none");
-                    let mut failure = self.failure_at(step, wrong);
+                    let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
                     failure.lines.push(line);
                     return Progress::Failed(failure);
                 }
@@ -314,7 +314,12 @@ impl Case {
                 Err(miss) => {
                     // Whatever it looks like, it came: later steps may still use it.
                     self.keep(keep, want, value);
-                    return Progress::Failed(self.mismatch(step, &name, what, line, &miss));
+                    let mut failure = self.mismatch(step, &name, what, line, &miss);
+                    // Without a snapshot nothing is known of what should stand in it.
+                    if miss.path == "snapshot" && miss.found == "nothing" {
+                        failure.kind = FailureKind::Silence;
+                    }
+                    return Progress::Failed(failure);
                 }
             }
         }

@@ -46,7 +46,7 @@ impl Case {
                 })
         })?;
         let watch = self.watches.remove(broken);
-        let (what, span, step) = (watch.filter.what(), watch.filter.span, watch.step);
+        let (what, span, step) = (watch.filter.what_not(), watch.filter.span, watch.step);
         let name = self.name(peer);
         let message_text = format!("client `{name}`: expected no {what}, one came");
         let mut failure = self.failure_of(step, FailureKind::Content, message_text);

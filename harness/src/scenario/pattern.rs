@@ -127,6 +127,8 @@ pub struct Mismatch {
     pub expected: String,
     /// What was there.
     pub found: String,
+    /// Whether a name of the scenario was wanted there, such as `${chat}`: what has another one is about something else.
+    pub named: bool,
 }
 
 impl Pattern {
@@ -267,6 +269,22 @@ impl Pattern {
         Pattern::new(second.span, Kind::All(vec![first, second]))
     }
 
+    /// The texts that a member may have, where the pattern lists them.
+    pub fn texts_at(&self, path: &[&str]) -> Vec<String> {
+        match (&*self.kind, path) {
+            (Kind::Map(members), [name, rest @ ..]) => {
+                let member = members.iter().find(|(key, _)| key == name);
+                member.map(|(_, item)| item.texts_at(rest)).unwrap_or_default()
+            }
+            (Kind::In(items), []) => items.iter().flat_map(|item| item.texts_at(path)).collect(),
+            (Kind::Equal(template), []) => {
+                let text = template.without_holes().and_then(Value::as_str);
+                text.map(str::to_owned).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The members that a matching object has to have.
     pub fn keys(&self) -> Vec<&str> {
         match &*self.kind {
@@ -377,7 +395,9 @@ impl<'a> Matcher<'a> {
                 Place::Index(index) => write!(path, "[{index}]"),
             };
         }
-        Err(Box::new(Mismatch { span: pattern.span, path, expected, found }))
+        let named =
+            matches!(&*pattern.kind, Kind::Equal(template) if template.without_holes().is_none());
+        Err(Box::new(Mismatch { span: pattern.span, path, expected, found, named }))
     }
 
     fn within(&mut self, place: Place<'a>, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {

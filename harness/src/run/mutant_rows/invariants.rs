@@ -67,11 +67,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::ShellMarkersSent,
-        &[
-            "terminal.no-shell-markers",
-            "terminals/commands-come-in-pairs",
-            "terminals/what-is-typed-arrives-in-order",
-        ],
+        &["terminal.no-shell-markers", "terminals/what-is-typed-arrives-in-order"],
     ),
     row(Fault::ProgressGoesBack, &["progress.forward"]),
     row(Fault::ProgressNeverEnds, &["progress.ends", "sessions/progress-ends-with-its-total"]),

@@ -19,6 +19,7 @@ mod agent;
 mod auth;
 mod automations;
 mod below;
+pub mod broken;
 mod chats;
 mod content;
 mod customizations;
