@@ -306,7 +306,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "sessions/disposing-ends-everything",
             "sessions/new-sessions-are-announced-once",
             "sessions/of-two-at-once-one-is-created",
-            "sessions/progress-ends-with-its-total",
             "sessions/the-latest-comes-first",
             "sessions/the-list-comes-in-pages",
             "sessions/the-root-channel-is-no-session",

@@ -1,0 +1,340 @@
+//! Holds a value against a pattern, and says at which path it does not match.
+//!
+//! Knows: patterns, bindings. Never knows: steps, messages.
+//!
+//! Start at [`Matcher`].
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::scenario::bind::{Bindings, Mint, Scope, Template, fill_key};
+use crate::wire::json::Value;
+use crate::wire::timestamp;
+
+use super::{Kind, Mismatch, Ordering, Pattern, brief};
+
+/// One attempt to match.
+pub(super) struct Matcher<'a> {
+    scope: Bound<'a>,
+    exact: bool,
+    path: Vec<Place<'a>>,
+}
+
+/// What was bound before, and what the match has bound so far.
+struct Bound<'a> {
+    known: &'a Bindings,
+    fresh: Bindings,
+}
+
+impl Scope for Bound<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.fresh.get(name).or_else(|| self.known.get(name))
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        self.fresh.set(name, value);
+    }
+}
+
+/// A step down into a value. It becomes text only where something does not match.
+enum Place<'a> {
+    Member(Cow<'a, str>),
+    Index(usize),
+}
+
+type Outcome = Result<(), Box<Mismatch>>;
+
+impl<'a> Matcher<'a> {
+    /// An attempt that knows these bindings. With `exact`, objects may not have members that the pattern does not name.
+    pub(super) fn new(known: &'a Bindings, exact: bool) -> Matcher<'a> {
+        Matcher { scope: Bound { known, fresh: Bindings::default() }, exact, path: Vec::new() }
+    }
+
+    /// What the match binds; the first place where the value does not match.
+    pub(super) fn bound(
+        mut self,
+        pattern: &'a Pattern,
+        value: Option<&Value>,
+    ) -> Result<Bindings, Box<Mismatch>> {
+        self.check(pattern, value).map(|()| self.scope.fresh)
+    }
+
+    fn fail(&self, pattern: &Pattern, expected: String, found: Option<&Value>) -> Outcome {
+        let found = found.map_or_else(|| "nothing".to_owned(), brief);
+        let mut path = String::new();
+        for place in &self.path {
+            let _ = match place {
+                Place::Member(name) if path.is_empty() => write!(path, "{name}"),
+                Place::Member(name) => write!(path, ".{name}"),
+                Place::Index(index) => write!(path, "[{index}]"),
+            };
+        }
+        let named =
+            matches!(&*pattern.kind, Kind::Equal(template) if template.without_holes().is_none());
+        Err(Box::new(Mismatch { span: pattern.span, path, expected, found, named }))
+    }
+
+    fn within(&mut self, place: Place<'a>, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
+        self.path.push(place);
+        let outcome = self.check(pattern, value);
+        self.path.pop();
+        outcome
+    }
+
+    /// Tries a pattern without keeping what it bound unless it matched.
+    fn attempt(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> bool {
+        let before = self.scope.fresh.clone();
+        let matched = self.check(pattern, value).is_ok();
+        if !matched {
+            self.scope.fresh = before;
+        }
+        matched
+    }
+
+    fn filled(&mut self, template: &Template) -> Value {
+        template.fill(&mut self.scope, &mut NoMint)
+    }
+
+    fn check(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
+        let present = value.filter(|value| !value.is_null());
+        match &*pattern.kind {
+            Kind::Present if present.is_some() => Ok(()),
+            Kind::Present => self.fail(pattern, "a value".to_owned(), value),
+            Kind::Absent if present.is_none() => Ok(()),
+            Kind::Absent => self.fail(pattern, "nothing".to_owned(), value),
+            Kind::Bind(name) => self.bind(pattern, name, value),
+            Kind::Equal(template) => {
+                let wanted = self.filled(template);
+                if value.is_some_and(|value| equal(&wanted, value)) {
+                    return Ok(());
+                }
+                self.fail(pattern, brief(&wanted), value)
+            }
+            Kind::List(items) => self.list(pattern, items, value),
+            Kind::Map(members) => self.map(pattern, members, value),
+            Kind::Matches(regex, _)
+                if value.and_then(Value::as_str).is_some_and(|t| regex.is_match(t)) =>
+            {
+                Ok(())
+            }
+            Kind::Matches(_, text) => {
+                self.fail(pattern, format!("a text that matches `{text}`"), value)
+            }
+            Kind::In(items) => {
+                if items.iter().any(|item| self.attempt(item, value)) {
+                    return Ok(());
+                }
+                let all: Vec<_> = items.iter().map(Pattern::spelled).collect();
+                self.fail(pattern, format!("one of {}", all.join(", ")), value)
+            }
+            Kind::Contains(items) => self.contains(pattern, items, value),
+            Kind::StartsWith(items) => self.starts_with(pattern, items, value),
+            Kind::All(items) => items.iter().try_for_each(|item| self.check(item, value)),
+            Kind::Not(inner) => {
+                if self.attempt(inner, value) {
+                    return self.fail(pattern, format!("anything but {}", inner.spelled()), value);
+                }
+                Ok(())
+            }
+            Kind::Compare(order, template) => self.compare(pattern, *order, template, value),
+            Kind::Length(inner) => {
+                let length = match value {
+                    Some(Value::Array(items)) => items.len(),
+                    Some(Value::String(text)) => text.chars().count(),
+                    Some(Value::Object(members)) => members.len(),
+                    _ => return self.fail(pattern, "something with a length".to_owned(), value),
+                };
+                self.within(
+                    Place::Member(Cow::Borrowed("length")),
+                    inner,
+                    Some(&Value::from(length)),
+                )
+            }
+            Kind::Type(name) if value.is_some_and(|value| has_type(value, name)) => Ok(()),
+            Kind::Type(name) => self.fail(pattern, format!("a value of type {name}"), value),
+            Kind::Bits(set, clear) => match value.and_then(Value::as_u64) {
+                Some(bits) if bits & set == *set && bits & clear == 0 => Ok(()),
+                _ => {
+                    let wanted = format!("an integer with the bits of {set} and none of {clear}");
+                    self.fail(pattern, wanted, value)
+                }
+            },
+        }
+    }
+
+    fn bind(&mut self, pattern: &Pattern, name: &str, value: Option<&Value>) -> Outcome {
+        let Some(value) = value else {
+            return self.fail(pattern, format!("a value to bind to `{name}`"), None);
+        };
+        match self.scope.get(name) {
+            Some(bound) if !equal(bound, value) => {
+                let wanted = format!("{} (bound to `{name}`)", brief(bound));
+                self.fail(pattern, wanted, Some(value))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.scope.set(name, value.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn list(&mut self, pattern: &Pattern, items: &'a [Pattern], value: Option<&Value>) -> Outcome {
+        let Some(found) = value.and_then(Value::as_array) else {
+            return self.fail(pattern, format!("an array of {}", items.len()), value);
+        };
+        if found.len() != items.len() {
+            return self.fail(pattern, format!("an array of {}", items.len()), value);
+        }
+        for (index, (item, value)) in items.iter().zip(found).enumerate() {
+            self.within(Place::Index(index), item, Some(value))?;
+        }
+        Ok(())
+    }
+
+    fn map(
+        &mut self,
+        pattern: &Pattern,
+        members: &'a [(String, Pattern)],
+        value: Option<&Value>,
+    ) -> Outcome {
+        let Some(object) = value.and_then(Value::as_object) else {
+            return self.fail(pattern, "an object".to_owned(), value);
+        };
+        let mut named = Vec::with_capacity(members.len());
+        for (key, item) in members {
+            let key = fill_key(key, &mut self.scope, &mut NoMint);
+            self.within(Place::Member(key.clone()), item, object.get(&key))?;
+            named.push(key);
+        }
+        if self.exact
+            && let Some(extra) = object.keys().find(|key| named.iter().all(|name| name != *key))
+        {
+            let wanted = format!("no member `{extra}`");
+            return self.fail(pattern, wanted, object.get(extra));
+        }
+        Ok(())
+    }
+
+    fn contains(
+        &mut self,
+        pattern: &Pattern,
+        items: &'a [Pattern],
+        value: Option<&Value>,
+    ) -> Outcome {
+        let Some(found) = value.and_then(Value::as_array) else {
+            return self.fail(pattern, "an array".to_owned(), value);
+        };
+        for item in items {
+            if !found.iter().any(|candidate| self.attempt(item, Some(candidate))) {
+                let wanted = format!("an item like {}", item.spelled());
+                return self.fail(item, wanted, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn starts_with(
+        &mut self,
+        pattern: &Pattern,
+        items: &'a [Pattern],
+        value: Option<&Value>,
+    ) -> Outcome {
+        let prefix = match items {
+            [Pattern { kind, .. }] => match &**kind {
+                Kind::Equal(template) => Some(template),
+                _ => None,
+            },
+            _ => None,
+        };
+        match (value, prefix) {
+            (Some(Value::Array(found)), _) if found.len() >= items.len() => {
+                for (index, (item, value)) in items.iter().zip(found).enumerate() {
+                    self.within(Place::Index(index), item, Some(value))?;
+                }
+                Ok(())
+            }
+            (Some(Value::String(text)), Some(template)) => match self.filled(template) {
+                Value::String(prefix) if text.starts_with(prefix.as_str()) => Ok(()),
+                prefix => {
+                    self.fail(pattern, format!("a text that begins with {}", brief(&prefix)), value)
+                }
+            },
+            _ => self.fail(pattern, format!("an array of at least {}", items.len()), value),
+        }
+    }
+
+    fn compare(
+        &mut self,
+        pattern: &Pattern,
+        order: Ordering,
+        template: &Template,
+        value: Option<&Value>,
+    ) -> Outcome {
+        let limit = self.filled(template);
+        let holds = match (value.and_then(Value::as_f64), limit.as_f64()) {
+            (Some(value), Some(limit)) => match order {
+                Ordering::Above => value > limit,
+                Ordering::AtLeast => value >= limit,
+                Ordering::Below => value < limit,
+                Ordering::AtMost => value <= limit,
+            },
+            _ => false,
+        };
+        if holds {
+            return Ok(());
+        }
+        let word = match order {
+            Ordering::Above => "above",
+            Ordering::AtLeast => "at least",
+            Ordering::Below => "below",
+            Ordering::AtMost => "at most",
+        };
+        self.fail(pattern, format!("a number {word} {}", brief(&limit)), value)
+    }
+}
+
+/// Patterns only use names; nothing is minted while matching.
+struct NoMint;
+
+impl Mint for NoMint {
+    fn fresh(&mut self) -> String {
+        String::new()
+    }
+    fn now(&self) -> String {
+        String::new()
+    }
+}
+
+/// Equality as JSON means it: 1 and 1.0 are one number.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(l), Value::Number(r)) => l == r || l.as_f64() == r.as_f64(),
+        (Value::Array(l), Value::Array(r)) => {
+            l.len() == r.len() && l.iter().zip(r).all(|(l, r)| equal(l, r))
+        }
+        (Value::Object(l), Value::Object(r)) => {
+            l.len() == r.len() && l.iter().all(|(key, l)| r.get(key).is_some_and(|r| equal(l, r)))
+        }
+        // The same instant may be written in several ways.
+        (Value::String(l), Value::String(r)) => {
+            l == r || timestamp::parse(l).is_some_and(|l| timestamp::parse(r) == Some(l))
+        }
+        _ => left == right,
+    }
+}
+
+fn has_type(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        // 1.0 is 1.
+        Value::Number(n) => {
+            let whole = || n.as_f64().is_some_and(|float| float.fract() == 0.0);
+            name == "number" || (name == "integer" && (n.is_i64() || n.is_u64() || whole()))
+        }
+        Value::String(_) => name == "string",
+        Value::Array(_) => name == "array",
+        Value::Object(_) => name == "object",
+    }
+}
