@@ -115,6 +115,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             members: &[
                 ("ToolCallPendingConfirmationState", "options"),
                 ("*/toolCallReady", "options"),
+                ("ToolCall*", "selectedOption"),
             ],
             ..NOTHING
         },
