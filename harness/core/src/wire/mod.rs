@@ -19,6 +19,7 @@ pub mod protocol;
 pub mod records;
 pub mod sample;
 mod shape;
+pub mod spelling;
 pub mod template;
 pub mod timestamp;
 pub mod trim;

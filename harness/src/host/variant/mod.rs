@@ -17,6 +17,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::records::RecordVisitor;
+use crate::wire::spelling::walk;
 use crate::wire::version::Version;
 
 use super::engine::{Config, RefHost};
@@ -86,16 +87,6 @@ impl MessageLink<'_> {
         if let Some(protocol) = self.protocol {
             protocol.visit_records(message, self.answers, visit);
         }
-    }
-}
-
-/// Calls `visit` for a value and everything in it, the outer ones first.
-fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
-    visit(value);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
-        Value::Object(members) => members.values_mut().for_each(|member| walk(member, visit)),
-        _ => {}
     }
 }
 

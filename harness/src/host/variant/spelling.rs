@@ -2,12 +2,15 @@
 //!
 //! Knows: JSON, timestamps. Never knows: methods, channels.
 
-use crate::wire::json::{Map, Number, Value, json};
+use crate::wire::json::{Map, Value, json};
+use crate::wire::spelling::{
+    LeafForm, USUAL, add_fraction, escaped, reverse_members, walk, with_exponent, written,
+};
 use crate::wire::timestamp;
 use crate::wire::version::Version;
 
 use super::catalogue::{JSON, RPC, UNKNOWN, VariantRow, row, since};
-use super::{LegalVariant, MessageLink, walk};
+use super::{LegalVariant, MessageLink};
 
 /// Writes timestamps in another form of ISO 8601.
 struct InstantForm(fn(&str) -> String);
@@ -31,9 +34,6 @@ struct FractionalNumbers {
     ids: bool,
 }
 
-/// Up to this number a float represents every integer exactly.
-const EXACT: u64 = 1 << 53;
-
 impl LegalVariant for FractionalNumbers {
     fn on_host_message(
         &mut self,
@@ -41,16 +41,10 @@ impl LegalVariant for FractionalNumbers {
         mut message: Value,
         out: &mut Vec<Value>,
     ) {
-        let float = |value: &mut Value| {
-            let exact = value.as_i64().filter(|number| number.unsigned_abs() < EXACT);
-            if let Some(number) = exact.and_then(|number| Number::from_f64(number as f64)) {
-                *value = Value::Number(number);
-            }
-        };
         for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             match name == "id" {
-                true if self.ids && link.answers.is_some() => float(member),
-                false if !self.ids => walk(member, &mut |value| float(value)),
+                true if self.ids && link.answers.is_some() => add_fraction(member),
+                false if !self.ids => walk(member, &mut add_fraction),
                 _ => {}
             }
         }
@@ -63,13 +57,7 @@ struct ReversedMembers;
 
 impl LegalVariant for ReversedMembers {
     fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
-        walk(&mut message, &mut |value| {
-            if let Value::Object(members) = value {
-                let mut all: Vec<_> = std::mem::take(members).into_iter().collect();
-                all.reverse();
-                *members = all.into_iter().collect();
-            }
-        });
+        walk(&mut message, &mut reverse_members);
         out.push(message);
     }
 }
@@ -129,54 +117,6 @@ impl LegalVariant for AddedMetadata {
         });
         out.push(message);
     }
-}
-
-/// How numbers and strings are written.
-#[derive(Clone, Copy)]
-struct LeafForm {
-    number: fn(&Number) -> String,
-    string: fn(&str) -> String,
-}
-
-const USUAL: LeafForm =
-    LeafForm { number: Number::to_string, string: |text| Value::from(text).to_text() };
-
-fn written(value: &Value, form: LeafForm) -> String {
-    match value {
-        Value::Number(number) => (form.number)(number),
-        Value::String(text) => (form.string)(text),
-        Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(|item| written(item, form)).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Object(members) => {
-            let mut texts = Vec::new();
-            for (name, member) in members {
-                texts.push(format!("{}:{}", (form.string)(name), written(member, form)));
-            }
-            format!("{{{}}}", texts.join(","))
-        }
-        other => other.to_text(),
-    }
-}
-
-/// A string of JSON in which the characters that `escapes` selects are escaped, and all that have to be.
-fn escaped(text: &str, escapes: fn(char) -> bool) -> String {
-    let mut out = String::from('"');
-    for letter in text.chars() {
-        if letter == '/' {
-            out.push_str("\\/");
-        } else if escapes(letter) || letter.is_control() || matches!(letter, '"' | '\\') {
-            let mut units = [0; 2];
-            for unit in letter.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            out.push(letter);
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// The same instant in the time zone two hours east of Greenwich.
@@ -245,11 +185,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     }),
     row("numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
         Box::new(WrittenText(|message| {
-            let exponent = |number: &Number| match number.as_u64() {
-                Some(whole) => format!("{whole}e0"),
-                None => number.to_string(),
-            };
-            written(message, LeafForm { number: exponent, ..USUAL })
+            written(message, LeafForm { number: with_exponent, ..USUAL })
         }))
     }),
     row(

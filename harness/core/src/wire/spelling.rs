@@ -1,0 +1,97 @@
+//! Other ways to write the same JSON: numbers, escapes, white space, the order of members.
+//!
+//! Knows: JSON. Never knows: methods, who writes what and why.
+//!
+//! Start at [`written`]. Source: RFC 8259.
+
+use super::json::{Number, Value};
+
+/// Calls `visit` for a value and everything in it, the outer ones first.
+pub fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    visit(value);
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
+        Value::Object(members) => members.values_mut().for_each(|member| walk(member, visit)),
+        _ => {}
+    }
+}
+
+/// Up to this number a float represents every integer exactly.
+const EXACT: u64 = 1 << 53;
+
+/// Turns an integer into the same number with a zero fraction, such as `1.0`.
+pub fn add_fraction(value: &mut Value) {
+    let exact = value.as_i64().filter(|number| number.unsigned_abs() < EXACT);
+    if let Some(number) = exact.and_then(|number| Number::from_f64(number as f64)) {
+        *value = Value::Number(number);
+    }
+}
+
+/// Reverses the order of the members of an object.
+pub fn reverse_members(value: &mut Value) {
+    if let Value::Object(members) = value {
+        let mut all: Vec<_> = std::mem::take(members).into_iter().collect();
+        all.reverse();
+        *members = all.into_iter().collect();
+    }
+}
+
+/// A whole number that a float represents exactly with an exponent, such as `1e0`; other numbers as they are.
+pub fn with_exponent(number: &Number) -> String {
+    match number.as_u64().filter(|whole| *whole < EXACT) {
+        Some(whole) => format!("{whole}e0"),
+        None => number.to_string(),
+    }
+}
+
+/// How numbers and strings are written.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafForm {
+    /// A number.
+    pub number: fn(&Number) -> String,
+    /// A string or the name of a member, with its quotation marks.
+    pub string: fn(&str) -> String,
+}
+
+/// As everybody writes them.
+pub const USUAL: LeafForm =
+    LeafForm { number: Number::to_string, string: |text| Value::from(text).to_text() };
+
+/// The text of a value in which numbers and strings have this form.
+pub fn written(value: &Value, form: LeafForm) -> String {
+    match value {
+        Value::Number(number) => (form.number)(number),
+        Value::String(text) => (form.string)(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| written(item, form)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            let mut texts = Vec::new();
+            for (name, member) in members {
+                texts.push(format!("{}:{}", (form.string)(name), written(member, form)));
+            }
+            format!("{{{}}}", texts.join(","))
+        }
+        other => other.to_text(),
+    }
+}
+
+/// A string of JSON in which the characters that `escapes` selects are escaped, and all that have to be.
+pub fn escaped(text: &str, escapes: fn(char) -> bool) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        if letter == '/' {
+            out.push_str("\\/");
+        } else if escapes(letter) || letter.is_control() || matches!(letter, '"' | '\\') {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    out.push('"');
+    out
+}
