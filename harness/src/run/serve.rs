@@ -38,6 +38,8 @@ const SLOWEST: u32 = 4;
 const MAX_NOTED: usize = 10;
 /// How long an agent is waited for that is told to stop at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// What an agent may do at any time after a turn: no text says how soon.
+const TIDIES: &str = "terminal/release";
 /// The part of a wait that is enough once no turn goes on.
 const LINGERS: u32 = 10;
 
@@ -201,8 +203,12 @@ impl Case {
 
     /// Whether a wait is for something that an agent says in a turn, and its turns are over.
     pub(super) fn turns_over(&self, wait: &Wait) -> bool {
-        let (Wait::Message { peer: id, .. } | Wait::Permission { peer: id, .. }) = wait else {
-            return false;
+        let id = match wait {
+            Wait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
+                return false;
+            }
+            Wait::Message { peer, .. } | Wait::Permission { peer, .. } => peer,
+            _ => return false,
         };
         self.peers.get(*id).filter(|_| self.is_acp()).is_some_and(|peer| {
             let mut prompts = peer.served.prompts.keys();

@@ -78,6 +78,11 @@ impl Fold {
         call.waits = None;
         if !among(&asked.allowing) {
             call.denied = Some(line);
+            // What it is reported as is left open, and so is whether.
+            if let (false, Some(turn)) = (call.counted, &mut session.turn) {
+                call.counted = true;
+                turn.reported += 1;
+            }
             if witnessed {
                 out.seen(Rule::Denied);
             }

@@ -11,7 +11,7 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Call, Conn, Session, Stage, Terminal};
+use super::state::{Asked, Call, Conn, Session, Stage, Terminal, Turn};
 use super::{Fold, Sink};
 
 /// How a call is named.
@@ -55,7 +55,9 @@ impl Fold {
     fn call(&mut self, session: &str, id: &str, update: &Value, named: Named, out: &mut Sink) {
         let line = self.now.line;
         let Some(session) = self.conn().and_then(|conn| conn.session(session)) else { return };
-        let known = session.calls.get(id).map(|call| call.line);
+        // A report may follow the request for permission: it is of the same call.
+        let known = session.calls.get(id).filter(|call| call.told || named != Named::First);
+        let known = known.map(|call| call.line);
         match (named, known) {
             (Named::First, Some(first)) => {
                 let message = format!("expected a new id for a call, found `{id}` again");
@@ -164,7 +166,9 @@ impl Fold {
                 let message = format!(
                     "expected the terminal `{id}` to be released, found it open at the end"
                 );
-                out.broken(Rule::Released, message, &[terminal.line]);
+                let sure = self.now.at >= ended + self.deadline;
+                let weight = if sure { Weight::Must } else { Weight::Note };
+                out.weaker(Rule::Released, weight, message, &[terminal.line]);
             }
         }
     }
@@ -185,29 +189,35 @@ impl Session {
             let message = format!("expected `{id}` to be in progress before it is completed");
             out.weaker(Rule::InProgress, Weight::Note, message, &[line]);
         }
-        let leaf = given(update, "rawInput").map(longest).unwrap_or_default();
+        let turn = self.number();
+        let asked = self.calls.get(id).filter(|call| !call.told && call.turn == turn);
+        let (waits, denied) = asked.map(|call| (call.waits, call.denied)).unwrap_or_default();
+        let counted = asked.is_some_and(|call| call.counted);
+        let leaf = given(update, "rawInput").map(longest);
+        let leaf = leaf.or_else(|| asked.map(|call| call.leaf.clone())).unwrap_or_default();
         let call = Call {
-            turn: self.number(),
+            turn,
             line,
             stage,
             ran: stage == Stage::InProgress,
             name: text(update, "name").map(str::to_owned),
             leaf,
-            waits: None,
-            denied: None,
+            waits,
+            denied,
             over: None,
             told: false,
+            counted,
         };
         self.begin(id, call);
     }
 
     /// A call is reported by whatever is no mere request for permission.
     fn told(&mut self, id: &str, named: Named) {
-        if let (Some(call), Some(turn)) = (self.calls.get_mut(id), &mut self.turn)
-            && named != Named::Permission
-            && !call.told
-        {
-            call.told = true;
+        let call = self.calls.get_mut(id).filter(|_| named != Named::Permission);
+        let Some(call) = call else { return };
+        call.told = true;
+        if let (false, Some(turn)) = (call.counted, &mut self.turn) {
+            call.counted = true;
             turn.reported += 1;
         }
     }
@@ -255,7 +265,10 @@ impl Session {
                 format!("expected `{id}` to stay {}, found it {}", call.stage.word(), stage.word());
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
-        if stage == Stage::Completed && call.stage != Stage::Completed {
+        // What was denied or cancelled before it ran never runs; what it is reported as then is left open.
+        let stopped = call.denied.is_some() || self.turn.as_ref().is_some_and(Turn::is_cancelled);
+        let judged = call.ran || !stopped;
+        if judged && stage == Stage::Completed && call.stage != Stage::Completed {
             out.seen(Rule::InProgress);
             if !call.ran {
                 let message = format!(

@@ -51,7 +51,8 @@ catalogue! {
         "A diff has a path and a new text; its old text is a text, null or absent. Source: Diff.";
     Reported "acp.calls.reported" Should "TC-01" ["acp.tc-01"]
         "Each tool that the model asks for is reported as a call. Source: tool calls, creating."
-        open "Known where the model is ours or the tool is: in one turn at least as many calls are reported as were made.";
+        open "Known where the model is ours or the tool is: in one turn at least as many calls are reported as were made. \
+              What a call is reported as that was not allowed is left open: that permission was asked is enough.";
     UniqueCalls "acp.calls.unique-ids" Note "TC-03" ["acp.tc-03"]
         "The id of a call is used once in a session. Source: ToolCall.toolCallId, implied.";
     NameKept "acp.calls.name-kept" Should "TC-06" ["acp.tc-06"]
@@ -61,7 +62,8 @@ catalogue! {
         open "One that is the first to name its call has to bring a title, which client libraries need.";
     InProgress "acp.calls.in-progress" Should "TC-08" ["acp.tc-08"]
         "A call that runs is reported as in progress before it is completed. Source: prompt turn, tool invocation."
-        open "One that is reported as completed from the first is only noted.";
+        open "One that is reported as completed from the first is only noted. What was not allowed, or was cancelled before it ran, \
+              may be reported as completed at once.";
     NotBeforeApproval "acp.calls.pending-until-approved" Note "TC-09" ["acp.tc-09"]
         "A call that waits for approval is pending, not in progress. Source: ToolCallStatus, implied.";
     Transitions "acp.calls.transitions" Note "TC-11" ["acp.tc-11"]
@@ -80,7 +82,8 @@ catalogue! {
         "A terminal is shown in a call before it is released, not first afterwards. Source: ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
         "Every terminal that the agent had made is released. Source: terminals."
-        open "Judged when the conversation ends, of terminals whose turn has been over for a second.";
+        open "Judged when the conversation ends, of terminals whose turn has been over for a second; only noted before it has \
+              been over for a whole deadline, since no text says how soon.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A request for permission names its session and its call, and the session is there. Source: \
          RequestPermissionRequest.";
@@ -110,7 +113,8 @@ catalogue! {
     Cancelled "acp.turns.cancelled" Must "CN-01" ["acp.cn-01"]
         "A prompt that was cancelled is answered with `cancelled`. Source: prompt turn, cancellation."
         open "Where the answer may have been on its way already, only noted: nothing of the agent's was waiting for \
-              the client when it was cancelled, and the answer came within 250 ms, or a quarter of what the handshake took.";
+              the client when it was cancelled, and the answer came within 250 ms and what the quickest other answer took, \
+              or a quarter of what the handshake took.";
     NoAbortErrors "acp.turns.no-abort-errors" Must "CN-02" ["acp.cn-02"]
         "A prompt that was cancelled is not answered with an error. Source: prompt turn, cancellation."
         open "As for `acp.turns.cancelled`; an answer to `$/cancel_request` may be -32800.";
@@ -124,7 +128,8 @@ catalogue! {
         "A prompt that nobody cancelled does not end with `cancelled`. Source: StopReason, implied.";
     StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
         "After a cancel no model is asked and no tool called any more. Source: prompt turn, cancellation."
-        open "Known where the model or the tool is ours; half a second is given, or a quarter of what the handshake took.";
+        open "Known where the model or the tool is ours; half a second is given and what the quickest answer \
+              took, or a quarter of what the handshake took.";
     FsGated "acp.gates.fs" Must "CP-01" ["acp.cp-01"]
         "Files are asked of the client only where it offers that, reading and writing each for itself. Source: file \
          system.";

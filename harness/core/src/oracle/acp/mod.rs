@@ -258,9 +258,10 @@ impl Fold {
 /// The methods that every agent has.
 const IMPLEMENTED: [&str; 3] = ["initialize", "session/new", "session/prompt"];
 
-/// An id as a key.
+/// An id as a key; `1.0` is the same id as `1`.
 fn key(id: Option<&Value>) -> String {
-    id.map(Value::to_text).unwrap_or_default()
+    let whole = id.and_then(Value::as_i64).map(|number| number.to_string());
+    whole.or_else(|| id.map(Value::to_text)).unwrap_or_default()
 }
 
 impl Fold {

@@ -56,6 +56,8 @@ pub(super) struct Conn {
     pub(super) other: bool,
     /// How long the handshake took: what a start takes tells how much else the machine has to do.
     pub(super) took: Duration,
+    /// How long the quickest answer took, to whatever was asked but prompts.
+    pub(super) quickest: Option<Duration>,
     pub(super) offers: Offers,
     /// The client's open requests.
     pub(super) ours: LiteMap<String, Asked>,
@@ -148,6 +150,13 @@ pub(super) struct Turn {
     pub(super) witness: u64,
 }
 
+impl Turn {
+    /// Whether the client has cancelled it.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some() || self.withdrawn
+    }
+}
+
 /// The client cancelled a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cancel {
@@ -157,6 +166,8 @@ pub(super) struct Cancel {
     pub(super) waiting: bool,
     /// How long the handshake of this agent took.
     pub(super) took: Duration,
+    /// How long the quickest answer of this agent took: so long may the cancel and an answer be on their way.
+    pub(super) quickest: Duration,
 }
 
 /// How far a call has come.
@@ -222,6 +233,8 @@ pub(super) struct Call {
     pub(super) over: Option<u64>,
     /// It was reported, and not only asked about.
     pub(super) told: bool,
+    /// It counts as reported in its turn.
+    pub(super) counted: bool,
 }
 
 impl Conn {

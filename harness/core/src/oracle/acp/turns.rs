@@ -19,7 +19,7 @@ const ON_ITS_WAY: Duration = Duration::from_millis(250);
 /// How long work may go on after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
 /// The part of its handshake that an agent may take for either, where that is longer: it is one of a machine that has much
-/// else to do.
+/// else to do. What its quickest answer took is added to both, since a cancel and an answer take their way too.
 const PART: u32 = 4;
 /// Calls of a model that are told apart.
 const MAX_WANTED: usize = 1_000;
@@ -42,11 +42,17 @@ impl Fold {
         let now = self.now;
         let name = text(params, "sessionId").unwrap_or_default();
         let Some(conn) = self.conn() else { return };
-        let took = conn.took;
+        let (took, quickest) = (conn.took, conn.quickest.unwrap_or_default());
         let waiting = conn.theirs.values().any(|asked| asked.session == name && !asked.withdrawn);
         let turn = conn.sessions.get_mut(name).and_then(|session| session.turn.as_mut());
         if let Some(turn) = turn {
-            turn.cancel.get_or_insert(Cancel { line: now.line, at: now.at, waiting, took });
+            turn.cancel.get_or_insert(Cancel {
+                line: now.line,
+                at: now.at,
+                waiting,
+                took,
+                quickest,
+            });
         }
     }
 
@@ -168,7 +174,7 @@ impl Fold {
 
 /// Something of ours was asked to work after a cancel.
 pub(super) fn works_on(cancel: Cancel, at: Duration, line: u64, what: &str, out: &mut Sink) {
-    if at > cancel.at + STOPPING.max(cancel.took / PART) {
+    if at > cancel.at + (STOPPING + cancel.quickest).max(cancel.took / PART) {
         out.seen(Rule::StopsWork);
         let message = format!("expected work to stop after a cancel, found that {what}");
         out.broken(Rule::StopsWork, message, &[cancel.line, line]);
@@ -189,7 +195,8 @@ fn cancelled(
     if turn.witness > 0 {
         out.seen(Rule::StopsWork);
     }
-    let sure = cancel.waiting || at > cancel.at + ON_ITS_WAY.max(cancel.took / PART);
+    let sure =
+        cancel.waiting || at > cancel.at + (ON_ITS_WAY + cancel.quickest).max(cancel.took / PART);
     let weight = if sure { Weight::Must } else { Weight::Note };
     if let Some(error) = message.error() {
         let asked_for = turn.withdrawn && error["code"] == -32800;

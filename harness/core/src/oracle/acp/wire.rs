@@ -57,11 +57,15 @@ impl Fold {
 
     /// Says which request an answer is to.
     pub(super) fn answered(&mut self, message: &Message, out: &mut Sink) -> Option<Asked> {
-        let line = self.now.line;
+        let (line, at) = (self.now.line, self.now.at);
         out.seen(Rule::AnsweredOnce);
         let id = key(message.id());
         let conn = self.conn()?;
         if let Some(asked) = conn.ours.remove(&id) {
+            if asked.method != "session/prompt" {
+                let took = at.saturating_sub(asked.at);
+                conn.quickest = Some(conn.quickest.map_or(took, |known| known.min(took)));
+            }
             conn.remember(id, line);
             return Some(asked);
         }
