@@ -1,9 +1,19 @@
-//! No rule is reported broken on a host that makes another legal choice: a fixed part of what
-//! `ahp-harness variants` plays.
+//! No rule is reported broken on a host or an agent that makes another legal choice: a fixed part of what
+//! `ahp-harness variants` and `ahp-harness variants --acp` play.
 
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ahp_harness::agent::acp::Config;
+use ahp_harness::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
+use ahp_harness::host::subject::Subject;
 use ahp_harness::host::variant::{VARIANTS, VariantRow};
-use ahp_harness::run::suite::Suite;
+use ahp_harness::run::play::Recorder;
+use ahp_harness::run::suite::{Entry, Suite};
 use ahp_harness::run::variants::{VariantPlayer, VariantResult, VariantTrial};
+use ahp_harness::run::{agent_variants, agents, sim};
+use ahp_harness::transcript::Event;
 use ahp_harness::wire::version::Version;
 
 /// Each variant plays one part of so many.
@@ -93,5 +103,113 @@ fn what_was_accused_once_is_not_accused_again() {
     }
     for (variant, scenario) in UNTESTED {
         play_one(variant, Version::V1_0, scenario);
+    }
+}
+
+/// Each variant of an agent plays one part of so many.
+const AGENT_PARTS: usize = 5;
+
+#[test]
+fn each_variant_of_an_agent_keeps_every_rule() {
+    let suite = Suite::carried();
+    for (number, row) in AGENT_VARIANTS.iter().enumerate() {
+        let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
+        let result = agent_variants::play(&suite, &[row], share);
+        assert!(result.held + result.untested.len() > 0, "{}: nothing was played", row.name);
+        // What an agent shows without the variant, and not with it, is no longer tested.
+        assert!(
+            row.offers_less || result.untested.is_empty(),
+            "{}: {:?}",
+            row.name,
+            result.untested
+        );
+        nobody_is_accused(&result);
+    }
+}
+
+#[test]
+fn several_variants_of_an_agent_keep_every_rule_together() {
+    let suite = Suite::carried();
+    let all: Vec<&AgentVariantRow> = AGENT_VARIANTS.iter().collect();
+    // Neighbours, which are about the same, and rows that stand far from each other.
+    let neighbours = all.chunks(6).map(<[_]>::to_vec);
+    let groups = all.len().div_ceil(8);
+    let strangers =
+        (0..groups).map(|first| all.iter().skip(first).step_by(groups).copied().collect());
+    for (number, rows) in neighbours.chain(strangers).enumerate() {
+        let rows: Vec<_> = rows;
+        let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
+        nobody_is_accused(&agent_variants::play(&suite, &rows, share));
+    }
+}
+
+/// Keeps what passes.
+struct Kept(Arc<Mutex<String>>, u64);
+
+impl Recorder for Kept {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let mut text = self.0.lock().expect("one thread");
+        let _ = writeln!(text, "{at:?} {client} {event:?}");
+        self.1 += 1;
+        self.1
+    }
+}
+
+/// What passes in a scenario.
+fn kept(entry: &Entry, rows: &[&'static AgentVariantRow]) -> String {
+    let text = Arc::new(Mutex::new(String::new()));
+    let recorder = Box::new(Kept(Arc::clone(&text), 0));
+    let side = sim::side(Some(Version::ACP_1));
+    let mut agent = Subject::varied(Config::default(), rows);
+    agents::play_recorded(entry, &mut agent, side, recorder);
+    std::mem::take(&mut *text.lock().expect("one thread"))
+}
+
+#[test]
+fn each_variant_of_an_agent_shows_itself() {
+    let entries = agents::playable(&Suite::carried());
+    let usual: Vec<_> = entries.iter().map(|entry| kept(entry, &[])).collect();
+    for row in AGENT_VARIANTS.iter() {
+        let shows = entries.iter().zip(&usual).any(|(entry, usual)| kept(entry, &[row]) != *usual);
+        assert!(shows, "{}: no scenario passes in another way", row.name);
+    }
+}
+
+/// What was wrong when a variant of an agent was first played.
+#[test]
+fn what_an_agent_was_accused_of_once_it_is_not_accused_of_again() {
+    const FOUND: &[(&[&str], &str)] = &[
+        (&["acp-numbers-with-exponent"], "acp/turn/prompt-is-answered"),
+        (&["acp-ids-with-fraction"], "acp/turn/prompt-is-answered"),
+        (&["rejected-calls-complete"], "acp/permission/reject-once-stops"),
+        (&["calls-completed-by-a-cancel"], "acp/cancel/while-asked"),
+        (&["released-long-after-the-turn"], "acp/cancel/while-a-terminal-runs"),
+        (
+            &["cancelled-requests-are-cancels", "acp-sent-in-bursts", "acp-slow-answers"],
+            "acp/kinds/search",
+        ),
+    ];
+    /// What was accused, and now cannot be tested on such an agent.
+    const UNTESTED: &[(&str, &str)] = &[
+        ("asks-twice", "acp/permission/two-at-a-time"),
+        ("asks-twice", "acp/reports/pending-then-in-progress-then-completed"),
+    ];
+    let play_with = |names: &[&str], scenario: &str| {
+        let mut suite = Suite::carried();
+        suite.entries.retain(|entry| entry.scenario.id == scenario);
+        assert_eq!(suite.entries.len(), 1, "{scenario}");
+        let rows: Vec<_> =
+            names.iter().map(|name| AgentVariantRow::named(name).expect(name)).collect();
+        let result = agent_variants::play(&suite, &rows, |_| true);
+        nobody_is_accused(&result);
+        result
+    };
+    for (names, scenario) in FOUND {
+        let result = play_with(names, scenario);
+        assert!(result.untested.is_empty(), "{names:?}: {:?}", result.untested);
+    }
+    for (name, scenario) in UNTESTED {
+        let result = play_with(&[name], scenario);
+        assert!(!result.untested.is_empty(), "{name}: {scenario} can be tested");
     }
 }

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
 
 use crate::agent::acp::fault::{FAULTS, Fault, Faults};
+use crate::agent::acp::variant::VariantAgent;
 use crate::agent::model::Flavor;
 use crate::agent::{acp, mcp};
 use crate::scenario::source::did_you_mean;
@@ -21,6 +22,7 @@ use crate::transport::http::{self, Stand};
 
 use crate::wire::json::json;
 
+use super::agent_variants;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 
@@ -90,16 +92,22 @@ struct Acp {
     /// Plant this fault (repeatable); `list faults` names them
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Vec<Fault>,
+    /// Behave like this legal variant (repeatable); `list variants` names them
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
 }
 
 impl Acp {
     fn main(self, context: &Context) -> Outcome {
         let name = format!("{}-", std::process::id());
-        let config = acp::Config { name, auth: self.auth, faults: Faults::of(&self.fault) };
+        let faults = Faults::of(&self.fault);
+        let config = acp::Config { name, auth: self.auth, faults, ..acp::Config::default() };
+        let variants = agent_variants::named(&self.variant)?;
+        let agent = |config| VariantAgent::new(&variants, config);
         if let Some(address) = self.listen {
-            return runtime()?.block_on(listen(context, address, config, self.pretend));
+            return runtime()?.block_on(listen(context, address, config, self.pretend, agent));
         }
-        let agent = acp::Agent::new(config);
+        let agent = agent(config);
         let log = self.log.as_deref().map(appended).transpose()?;
         let options = transport::acp::Options { log, run: self.run, pretend: self.pretend };
         runtime()?.block_on(transport::acp::serve(agent, options));
@@ -113,6 +121,7 @@ async fn listen(
     address: SocketAddr,
     config: acp::Config,
     pretend: bool,
+    make: impl Fn(acp::Config) -> VariantAgent,
 ) -> Outcome {
     let fault = |error: std::io::Error| Stop::fault(format!("`{address}`: {error}"));
     if !address.ip().is_loopback() {
@@ -124,7 +133,7 @@ async fn listen(
     let agent = || {
         let number = serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("{}{number}-", config.name);
-        acp::Agent::new(acp::Config { name, ..config.clone() })
+        make(acp::Config { name, ..config.clone() })
     };
     let options = || transport::acp::Options { pretend, ..transport::acp::Options::default() };
     tokio::select! {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::agent::acp::fault as acp;
+use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
 use crate::fault::{Planted, Row};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
@@ -46,6 +47,7 @@ impl Explain {
             check(name),
             scenario(name, &suite),
             variant(name),
+            agent_variant(name),
             fault(name, host::FAULTS, Standard::Ahp, "serve"),
             fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
@@ -58,6 +60,7 @@ impl Explain {
             let names = names.chain(all_checks().map(|row| row.id));
             let names = names.chain(host::FAULTS.iter().map(|row| row.name));
             let names = names.chain(VARIANTS.iter().map(|row| row.name));
+            let names = names.chain(AGENT_VARIANTS.iter().map(|row| row.name));
             let names = names.chain(acp::FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
             let hint = closest(name, names);
@@ -76,6 +79,15 @@ fn variant(name: &str) -> Option<String> {
         "legal variant {name} (since {})\n  {}\n  permitted: {}\n  source: {}\n  played by `ahp-harness \
          serve --variant {name}`\n",
         row.since, row.does, row.permitted, row.source
+    ))
+}
+
+fn agent_variant(name: &str) -> Option<String> {
+    let row = AgentVariantRow::named(name)?;
+    Some(format!(
+        "legal variant {name} (of an agent)\n  {}\n  permitted: {}\n  source: {}\n  played by `ahp-harness agent \
+         acp --variant {name}`\n",
+        row.does, row.permitted, row.source
     ))
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::agent::acp::fault as acp;
+use crate::agent::acp::variant::AGENT_VARIANTS;
 use crate::host::fault::FAULTS;
 use crate::host::variant::VARIANTS;
 use crate::ledger::Ledger;
@@ -70,8 +71,10 @@ impl List {
                 }
             }
             What::Variants => {
-                for row in VARIANTS.iter() {
-                    let _ = writeln!(out, "{:<32} {}", row.name, row.does);
+                let hosts = VARIANTS.iter().map(|row| (row.name, row.does));
+                let agents = AGENT_VARIANTS.iter().map(|row| (row.name, row.does));
+                for (name, does) in hosts.chain(agents) {
+                    let _ = writeln!(out, "{name:<36} {does}");
                 }
             }
             What::Faults => {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod agent;
+mod agent_variants;
 mod agents;
 mod aim;
 mod certify;
@@ -105,7 +106,7 @@ enum Command {
     Coverage(coverage::Coverage),
     /// Play the suite against every planted fault, to prove that it can fail
     Mutants(mutants::Mutants),
-    /// Play the suite against every legal variant, to prove that it reports no legal host
+    /// Play the suite against every legal variant, to prove that it reports no legal host or agent
     Variants(variants::Variants),
     /// Draw conversations, play them against a host, and make what they find small
     Fuzz(Box<fuzz::Fuzz>),

@@ -23,6 +23,7 @@ use crate::verdict::Weight;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
+use super::agent_variants::AgentTrials;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
@@ -35,9 +36,10 @@ const MOST: u64 = 8;
 /// How many untested scenarios are named for each set.
 const SHOWN: usize = 3;
 
-/// Plays the suite against the reference host with one legal variant at a time. No rule may be reported broken.
+/// Plays the suite against the reference host, or with `--acp` against the reference agent, with one legal variant at a
+/// time. No rule may be reported broken.
 ///
-/// A variant is a choice that the specification leaves to a host. `ahp-harness list variants` names them, and
+/// A variant is a choice that the specification leaves to a host or an agent. `ahp-harness list variants` names them, and
 /// `ahp-harness explain NAME` shows the text that permits one. The command fails if a rule with the weight of a
 /// SHOULD or more is reported broken under a variant.
 #[derive(Args, Debug)]
@@ -65,6 +67,9 @@ pub struct Variants {
     /// Play over sockets, each scenario on a loopback port of its own
     #[arg(long)]
     loopback: bool,
+    /// Play the suite for agents against legal variants of the reference agent instead
+    #[arg(long, conflicts_with_all = ["spec", "fuzz", "loopback"])]
+    acp: bool,
 }
 
 fn parts(text: &str) -> Result<usize, String> {
@@ -91,6 +96,11 @@ impl Variants {
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             return Err(Stop::usage("mistakes in scenario files; nothing was played"));
+        }
+        if self.acp {
+            let (variants, parts) = (self.variant.as_slice(), (self.part, self.random_part));
+            return AgentTrials { suite: &suite, variants, random: self.random, parts }
+                .main(context);
         }
         let newest = Protocol::known().first().copied();
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
@@ -131,15 +141,7 @@ impl Variants {
         let mut sets: Vec<_> = all.iter().map(|row| set(vec![*row], self.part)).collect();
         let mut dice = Dice::seeded(seed);
         for _ in 0..self.random {
-            let size = 2 + dice.roll() % (MOST - 1);
-            let mut rows: Vec<&'static VariantRow> = Vec::new();
-            for _ in 0..size {
-                if let Some(row) = dice.pick(&all)
-                    && rows.iter().all(|other| other.name != row.name)
-                {
-                    rows.push(row);
-                }
-            }
+            let rows = combination(&mut dice, &all, |row, other| row.name == other.name);
             sets.push(set(rows, self.random_part));
         }
         Ok(sets)
@@ -196,6 +198,24 @@ impl Variants {
     }
 }
 
+/// A random combination of rows, each at most once.
+pub(super) fn combination<R>(
+    dice: &mut Dice,
+    all: &[&'static R],
+    same: fn(&R, &R) -> bool,
+) -> Vec<&'static R> {
+    let size = 2 + dice.roll() % (MOST - 1);
+    let mut rows: Vec<&'static R> = Vec::new();
+    for _ in 0..size {
+        if let Some(row) = dice.pick(all)
+            && !rows.iter().any(|other| same(row, other))
+        {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 /// The variants of these names.
 ///
 /// # Errors
@@ -226,7 +246,7 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     work(VariantPlayer { epoch, limit: SOCKET_LIMIT, play: &play });
 }
 
-fn told(result: &VariantResult, version: Version, out: &mut String) {
+pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
     let _ = writeln!(
         out,
         "{version} {:<32} {} played, {} held, {} untested, {} accused",
@@ -259,7 +279,7 @@ fn word_of(weight: Weight) -> &'static str {
 }
 
 /// The precision matrix: which rule was reported broken under which variants.
-fn matrix(results: &[VariantResult], out: &mut String) {
+pub(super) fn matrix(results: &[VariantResult], out: &mut String) {
     let mut rules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results {
         for rule in result.accused.keys() {

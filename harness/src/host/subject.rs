@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::agent::acp::{Agent, Config, Effect, Output as Said, Ran};
+use crate::agent::acp::variant::{AgentVariantRow, VariantAgent};
+use crate::agent::acp::{Config, Effect, Output as Said, Ran};
 use crate::agent::mcp;
 use crate::peer::errand::Errand;
 use crate::transcript::ConnId;
@@ -22,10 +23,12 @@ use crate::wire::json::Value;
 use super::{Host, Output};
 
 /// The reference agent, one process a connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Subject {
     config: Config,
-    agents: LiteMap<ConnId, Agent>,
+    /// The legal variants of every agent.
+    variants: Vec<&'static AgentVariantRow>,
+    agents: LiteMap<ConnId, VariantAgent>,
     files: HashMap<String, String>,
     outputs: VecDeque<Output>,
 }
@@ -33,7 +36,12 @@ pub struct Subject {
 impl Subject {
     /// An agent that has not been started.
     pub fn new(config: Config) -> Subject {
-        Subject { config, ..Subject::default() }
+        Subject::varied(config, &[])
+    }
+
+    /// The same with legal variants.
+    pub fn varied(config: Config, variants: &[&'static AgentVariantRow]) -> Subject {
+        Subject { config, variants: variants.to_vec(), ..Subject::default() }
     }
 
     /// Takes what an agent wants done.
@@ -108,7 +116,8 @@ impl Subject {
 
 impl Host for Subject {
     fn handle_open(&mut self, _now: Duration, conn: ConnId) {
-        self.agents.insert(conn, Agent::new(self.config.clone()));
+        let agent = VariantAgent::new(&self.variants, self.config.clone());
+        self.agents.insert(conn, agent);
     }
 
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
@@ -133,7 +142,7 @@ impl Host for Subject {
     }
 
     fn next_timeout(&self) -> Option<Duration> {
-        self.agents.values().filter_map(Agent::next_timeout).min()
+        self.agents.values().filter_map(VariantAgent::next_timeout).min()
     }
 
     fn release(&mut self, now: Duration, hold: &str) {

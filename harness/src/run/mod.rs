@@ -14,6 +14,7 @@
 
 pub mod act;
 mod agent_steps;
+pub mod agent_variants;
 pub mod agents;
 mod approve;
 pub mod barrier;

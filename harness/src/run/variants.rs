@@ -214,7 +214,8 @@ fn lost(version: Version, look: &FirstLook) -> Vec<String> {
 }
 
 impl VariantResult {
-    fn add(&mut self, scenario: &Scenario, verdict: &Verdict) {
+    /// Takes in what a scenario came to.
+    pub(super) fn add(&mut self, scenario: &Scenario, verdict: &Verdict) {
         self.played += 1;
         match verdict.status {
             Status::Pass | Status::Note | Status::Known | Status::Skip => self.held += 1,

@@ -20,7 +20,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::accept_async_with_config;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::agent::acp::{Agent, Effect, Output, Ran};
+use crate::agent::acp::variant::VariantAgent;
+use crate::agent::acp::{Effect, Output, Ran};
 use crate::agent::mcp;
 use crate::transcript::{Below, Event, Seen, line};
 use crate::wire::frame::Frame;
@@ -60,7 +61,7 @@ pub struct Options {
 }
 
 /// Serves the client on standard input and output until that ends.
-pub async fn serve(agent: Agent, options: Options) {
+pub async fn serve(agent: VariantAgent, options: Options) {
     let say = |text: String| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
@@ -71,7 +72,7 @@ pub async fn serve(agent: Agent, options: Options) {
 /// Serves everybody who connects, an agent of its own each and a message a frame, until the task is dropped.
 pub async fn listen(
     listener: TcpListener,
-    agent: impl Fn() -> Agent,
+    agent: impl Fn() -> VariantAgent,
     options: impl Fn() -> Options,
 ) {
     let mut clients = JoinSet::new();
@@ -89,7 +90,7 @@ pub async fn listen(
     }
 }
 
-async fn connection(stream: TcpStream, agent: Agent, options: Options) {
+async fn connection(stream: TcpStream, agent: VariantAgent, options: Options) {
     let _ = stream.set_nodelay(true);
     let Ok(socket) = accept_async_with_config(stream, Some(config())).await else { return };
     let (mut sink, mut stream) = socket.split();
@@ -126,7 +127,7 @@ async fn connection(stream: TcpStream, agent: Agent, options: Options) {
 
 /// Hears lines and says lines until nobody speaks, or listens, any more.
 async fn converse(
-    mut agent: Agent,
+    mut agent: VariantAgent,
     options: Options,
     mut lines: mpsc::Receiver<String>,
     say: impl Fn(String) -> bool,

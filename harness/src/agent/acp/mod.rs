@@ -30,6 +30,7 @@ pub mod route;
 #[cfg(test)]
 mod tests;
 mod turn;
+pub mod variant;
 
 pub use effect::{Effect, Ran};
 
@@ -55,6 +56,8 @@ pub struct Config {
     pub name: String,
     /// Whether a client has to authenticate before it may have a session.
     pub auth: bool,
+    /// Whether it asks before every call, also where the script does not say so.
+    pub always_asks: bool,
     /// What it does wrong.
     pub faults: Faults,
 }

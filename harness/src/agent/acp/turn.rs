@@ -245,7 +245,8 @@ impl Agent {
             }
             Op::Call(step) => {
                 let call = self.tell(session, turn, step);
-                let ask = turn.calls.get(call).is_some_and(|call| call.step.confirm);
+                let always = self.config.always_asks;
+                let ask = turn.calls.get(call).is_some_and(|call| always || call.step.confirm);
                 let ops = [Op::Permit(call), Op::Run(call), Op::End(call)];
                 if let Some(track) = turn.tracks.get_mut(index) {
                     track.queue(ops.into_iter().skip(usize::from(!ask)));

@@ -1,0 +1,340 @@
+//! Variants of how permission is asked for.
+//!
+//! Knows: requests for permission and their options. Never knows: what a tool does.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::agent::acp::Config;
+use crate::wire::json::{Value, json};
+
+use super::catalogue::{AgentVariantRow, CANCEL, OPTION, PERMISSION, offering_less, row};
+use super::{AgentLink, AgentVariant, Flow, Told, key, session_of, success, told_call};
+
+fn asks(message: &Value) -> bool {
+    message["method"] == "session/request_permission"
+}
+
+/// Changes the options of each request.
+struct ChangedOptions(fn(&mut Vec<Value>));
+
+impl AgentVariant for ChangedOptions {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if asks(&message) {
+            let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
+            options.into_iter().for_each(self.0);
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Offers each option twice.
+struct OptionsTwice;
+
+/// What the id of the second one ends with.
+const SECOND: &str = "-here";
+
+impl AgentVariant for OptionsTwice {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(id) = message.pointer_mut("/result/outcome/optionId")
+            && let Some(first) = id.as_str().and_then(|id| id.strip_suffix(SECOND))
+        {
+            *id = json!(first.to_owned());
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
+        if let Some(options) = options {
+            let mut more = options.clone();
+            for option in &mut more {
+                let id = option["optionId"].as_str().unwrap_or_default();
+                option["optionId"] = json!(format!("{id}{SECOND}"));
+                option["name"] = json!("The same, for this folder");
+            }
+            options.extend(more);
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Gives options other ids, another one in each request.
+#[derive(Default)]
+struct OtherOptionIds {
+    count: u64,
+    own: HashMap<String, Value>,
+}
+
+impl AgentVariant for OtherOptionIds {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(id) = message.pointer_mut("/result/outcome/optionId")
+            && let Some(own) = id.as_str().and_then(|id| self.own.get(id))
+        {
+            *id = own.clone();
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if asks(&message) {
+            let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
+            for option in options.into_iter().flatten() {
+                self.count += 1;
+                let id = format!("{} \u{2713} {}", self.count, "x".repeat(200));
+                let own = std::mem::replace(&mut option["optionId"], json!(id.as_str()));
+                self.own.insert(id, own);
+            }
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Never asks: every request is answered as if the user had allowed it once.
+struct NeverAsks;
+
+impl AgentVariant for NeverAsks {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if !asks(&message) {
+            return flow.to_client.push(message);
+        }
+        let mut options = message["params"]["options"].as_array().into_iter().flatten();
+        let allows =
+            |option: &&Value| option["kind"].as_str().is_some_and(|it| it.starts_with("allow"));
+        let outcome = match options.find(allows) {
+            Some(option) => {
+                json!({"outcome": "selected", "optionId": (option["optionId"].clone())})
+            }
+            None => json!({"outcome": "cancelled"}),
+        };
+        flow.to_agent.push(success(&message["id"], json!({"outcome": outcome})));
+    }
+}
+
+/// Asks before every call.
+struct AlwaysAsks;
+
+impl AgentVariant for AlwaysAsks {
+    fn set_up(&self, config: &mut Config) {
+        config.always_asks = true;
+    }
+}
+
+/// Asks again when a call was allowed once.
+#[derive(Default)]
+struct AsksTwice {
+    /// Open requests: each with the request of the agent that it stands for, if it is the second.
+    open: HashMap<String, (Value, Option<Value>)>,
+    count: u64,
+}
+
+impl AgentVariant for AsksTwice {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let response = message.get("method").is_none();
+        let id = message.get("id").filter(|_| response).map(key);
+        match id.and_then(|id| self.open.remove(&id)) {
+            Some((_, Some(own))) => {
+                message["id"] = own;
+                flow.to_agent.push(message);
+            }
+            Some((request, None)) if allowed_once(&request, &message) => {
+                self.count += 1;
+                let (id, own) = (json!(format!("again-{}", self.count)), request["id"].clone());
+                let mut second = request;
+                second["id"] = id.clone();
+                self.open.insert(key(&id), (second.clone(), Some(own)));
+                flow.to_client.push(second);
+            }
+            _ => flow.to_agent.push(message),
+        }
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if asks(&message) {
+            self.open.insert(key(&message["id"]), (message.clone(), None));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+fn allowed_once(request: &Value, response: &Value) -> bool {
+    let chosen = response.pointer("/result/outcome/optionId");
+    let mut options = request["params"]["options"].as_array().into_iter().flatten();
+    let once = |option: &Value| option["kind"] == "allow_once" && option.get("optionId") == chosen;
+    options.any(once)
+}
+
+/// Reports a call right behind the request for its permission, instead of before it.
+#[derive(Default)]
+struct AskedFirst {
+    held: Option<Value>,
+}
+
+impl AgentVariant for AskedFirst {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let call = told_call(&mut message).map(|call| (call.told, call.key()));
+        let mut held = self.held.take();
+        let own = held.as_mut().and_then(told_call).map(|call| call.key());
+        match call {
+            Some((Told::Permission, id)) if own.as_ref() == Some(&id) => {
+                flow.to_client.push(message);
+                flow.to_client.extend(held);
+            }
+            Some((Told::First, _)) => {
+                flow.to_client.extend(held);
+                self.held = Some(message);
+            }
+            _ => {
+                flow.to_client.extend(held);
+                flow.to_client.push(message);
+            }
+        }
+    }
+}
+
+/// Withdraws open requests for permission when the turn is cancelled.
+#[derive(Default)]
+struct WithdrawnQuestions {
+    open: Vec<(Value, String)>,
+    told: HashSet<String>,
+}
+
+impl AgentVariant for WithdrawnQuestions {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if message["method"] == "session/cancel" {
+            let session = session_of(&message);
+            for (id, _) in self.open.iter().filter(|(_, of)| of == session) {
+                if self.told.insert(key(id)) {
+                    let params = json!({"requestId": (id.clone())});
+                    let method = "$/cancel_request";
+                    flow.to_client
+                        .push(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                }
+            }
+        } else if message.get("method").is_none() {
+            self.open.retain(|(id, _)| Some(id) != message.get("id"));
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if asks(&message) {
+            self.open.push((message["id"].clone(), session_of(&message).to_owned()));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Changes the call in each request.
+struct ChangedQuestions(fn(&mut super::ToldCall<'_>));
+
+impl AgentVariant for ChangedQuestions {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let call = told_call(&mut message).filter(|call| call.told == Told::Permission);
+        call.into_iter().for_each(|mut call| (self.0)(&mut call));
+        flow.to_client.push(message);
+    }
+}
+
+fn keep(options: &mut Vec<Value>, end: &str) {
+    options.retain(|option| option["kind"].as_str().is_some_and(|kind| kind.ends_with(end)));
+}
+
+const ANY_OPTIONS: &str =
+    "`options` is a list of any length; that there is one of each kind is not specified.";
+const MAY_ASK: &str =
+    "The agent may ask for permission before it runs a tool; nothing obliges it to.";
+
+/// Whether, when and how permission is asked for.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    offering_less(row("never-asks", "Permission is never asked for.", MAY_ASK, PERMISSION, || {
+        Box::new(NeverAsks)
+    })),
+    row("always-asks", "Permission is asked for before every call.", MAY_ASK, PERMISSION, || {
+        Box::new(AlwaysAsks)
+    }),
+    offering_less(row(
+        "asks-twice",
+        "A call that was allowed once is asked about once more before it runs.",
+        MAY_ASK,
+        PERMISSION,
+        || Box::new(AsksTwice::default()),
+    )),
+    row(
+        "asks-first",
+        "A call is reported right behind the request for its permission.",
+        "Version 1 does not say that a call has to be reported before permission is asked for it.",
+        PERMISSION,
+        || Box::new(AskedFirst::default()),
+    ),
+    row(
+        "withdraws-its-questions",
+        "When a turn is cancelled its open requests for permission are withdrawn by `$/cancel_request`.",
+        "Either side may cancel its requests; the client answers them all the same.",
+        CANCEL,
+        || Box::new(WithdrawnQuestions::default()),
+    ),
+    row(
+        "bare-questions",
+        "The call in a request for permission has its id and nothing else.",
+        "The call is a ToolCallUpdate, of which only `toolCallId` is required.",
+        "schema v1 › RequestPermissionRequest",
+        || Box::new(ChangedQuestions(|call| call.members.retain(|name, _| name == "toolCallId"))),
+    ),
+    row(
+        "questions-without-status",
+        "The call in a request for permission has no status.",
+        "`status` of a ToolCallUpdate is optional.",
+        "schema v1 › RequestPermissionRequest",
+        || {
+            Box::new(ChangedQuestions(|call| {
+                call.members.remove("status");
+            }))
+        },
+    ),
+    row("options-reversed", "The options come in reverse order.", ANY_OPTIONS, OPTION, || {
+        Box::new(ChangedOptions(|options| options.reverse()))
+    }),
+    row(
+        "other-option-ids",
+        "Each option of each request has a long id of its own.",
+        "`optionId` is a string; an option is chosen by its id.",
+        OPTION,
+        || Box::new(OtherOptionIds::default()),
+    ),
+    offering_less(row(
+        "options-for-once",
+        "One can allow once and reject once, and nothing else.",
+        ANY_OPTIONS,
+        OPTION,
+        || Box::new(ChangedOptions(|options| keep(options, "_once"))),
+    )),
+    offering_less(row(
+        "options-for-good",
+        "One can allow always and reject always, and nothing else.",
+        ANY_OPTIONS,
+        OPTION,
+        || Box::new(ChangedOptions(|options| keep(options, "_always"))),
+    )),
+    offering_less(row("options-that-allow", "Nothing rejects.", ANY_OPTIONS, OPTION, || {
+        Box::new(ChangedOptions(|options| {
+            options.retain(|it| it["kind"].as_str().is_some_and(|kind| kind.starts_with("allow")));
+        }))
+    })),
+    offering_less(row("no-options", "The list of options is empty.", ANY_OPTIONS, OPTION, || {
+        Box::new(ChangedOptions(Vec::clear))
+    })),
+    row(
+        "more-options-of-a-kind",
+        "Each kind of option is offered twice, with different ids and names.",
+        "Several options may be of the same kind.",
+        OPTION,
+        || Box::new(OptionsTwice),
+    ),
+    row(
+        "options-without-words",
+        "The names of all options are empty.",
+        "`name` is a string; its words are not specified.",
+        OPTION,
+        || Box::new(ChangedOptions(|all| all.iter_mut().for_each(|it| it["name"] = json!("")))),
+    ),
+];

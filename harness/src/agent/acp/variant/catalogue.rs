@@ -1,0 +1,103 @@
+//! The catalogue of the legal variants of agents. Each row stands beside the struct that implements it.
+//!
+//! Knows: names, sources. Never knows: how a variant works.
+//!
+//! Start at [`AGENT_VARIANTS`].
+
+use std::sync::LazyLock;
+
+use super::{
+    AgentVariant, asking, calls, delivery, endings, ids, initialize, reports, spelling, traffic,
+};
+
+/// One legal variant of an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentVariantRow {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What the agent does.
+    pub does: &'static str,
+    /// Why it may, in the words of the text, or what the text leaves out.
+    pub permitted: &'static str,
+    /// Where that stands.
+    pub source: &'static str,
+    /// Whether the agent shows less than without the variant, so that some scenarios find nothing to test.
+    pub offers_less: bool,
+    /// Whether it stands farther from the agent than those that are not.
+    pub(super) outermost: bool,
+    pub(super) make: fn() -> Box<dyn AgentVariant>,
+}
+
+pub(super) const JSON: &str = "RFC 8259, sections 2, 4, 6 and 7";
+pub(super) const RPC: &str = "JSON-RPC 2.0, sections 4 and 5";
+pub(super) const CALL: &str = "schema v1 › ToolCall, ToolCallUpdate";
+pub(super) const STATUS: &str = "schema v1 › ToolCallStatus";
+pub(super) const CALLS: &str = "agentclientprotocol.com, protocol v1 › tool calls";
+pub(super) const PERMISSION: &str =
+    "agentclientprotocol.com, protocol v1 › tool calls, requesting permission";
+pub(super) const OPTION: &str = "schema v1 › PermissionOption";
+pub(super) const TURN: &str = "agentclientprotocol.com, protocol v1 › prompt turn";
+pub(super) const CANCEL: &str = "agentclientprotocol.com, protocol v1 › prompt turn, cancellation";
+pub(super) const TERMINALS: &str = "agentclientprotocol.com, protocol v1 › terminals";
+pub(super) const EXTENSIONS: &str = "agentclientprotocol.com, protocol v1 › extensibility";
+pub(super) const INITIALIZE: &str = "schema v1 › InitializeResponse, AgentCapabilities";
+pub(super) const UPDATE: &str = "schema v1 › SessionUpdate";
+
+/// A row.
+pub(super) const fn row(
+    name: &'static str,
+    does: &'static str,
+    permitted: &'static str,
+    source: &'static str,
+    make: fn() -> Box<dyn AgentVariant>,
+) -> AgentVariantRow {
+    AgentVariantRow { name, does, permitted, source, offers_less: false, outermost: false, make }
+}
+
+/// The same row, for an agent that shows less than without the variant.
+pub(super) const fn offering_less(row: AgentVariantRow) -> AgentVariantRow {
+    AgentVariantRow { offers_less: true, ..row }
+}
+
+/// The same row, for a variant that renames sessions.
+pub(super) const fn outermost(row: AgentVariantRow) -> AgentVariantRow {
+    AgentVariantRow { outermost: true, ..row }
+}
+
+/// Every variant, by topic.
+pub static AGENT_VARIANTS: LazyLock<Vec<AgentVariantRow>> = LazyLock::new(|| {
+    let topics = [
+        spelling::ROWS,
+        delivery::ROWS,
+        ids::ROWS,
+        initialize::ROWS,
+        traffic::ROWS,
+        calls::ROWS,
+        reports::ROWS,
+        asking::ROWS,
+        endings::ROWS,
+    ];
+    topics.concat()
+});
+
+impl AgentVariantRow {
+    /// The row of this name.
+    pub fn named(name: &str) -> Option<&'static AgentVariantRow> {
+        AGENT_VARIANTS.iter().find(|row| row.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_unique_and_give_their_source() {
+        for (place, row) in AGENT_VARIANTS.iter().enumerate() {
+            let others = &AGENT_VARIANTS[..place];
+            assert!(others.iter().all(|other| other.name != row.name), "{}", row.name);
+            assert!(row.does.ends_with('.') && row.permitted.ends_with('.'), "{}", row.name);
+            assert!(!row.source.is_empty(), "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Variants of when messages are sent, and of how the agent uses terminals.
+//!
+//! Knows: times, terminals. Never knows: what a call does.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::wire::json::{Value, json};
+
+use super::catalogue::{AgentVariantRow, PERMISSION, RPC, TERMINALS, row};
+use super::{AgentLink, AgentVariant, Flow, OpenPrompts, key, session_of, success};
+
+/// Delays messages by this many milliseconds.
+struct DelayedMessages {
+    millis: fn(&mut Dice, &AgentLink<'_>, &Value) -> u64,
+    dice: Dice,
+}
+
+impl AgentVariant for DelayedMessages {
+    fn delay(&mut self, link: &AgentLink<'_>, message: &Value) -> Duration {
+        Duration::from_millis((self.millis)(&mut self.dice, link, message))
+    }
+}
+
+fn late(millis: fn(&mut Dice, &AgentLink<'_>, &Value) -> u64) -> Box<dyn AgentVariant> {
+    Box::new(DelayedMessages { millis, dice: Dice::seeded(1) })
+}
+
+/// Hears what the client says only this many milliseconds later.
+struct HearsLate(u64);
+
+impl AgentVariant for HearsLate {
+    fn hears_after(&self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+/// Releases the terminals of a turn at its end: the agent is told at once that it is done.
+#[derive(Default)]
+struct ReleasedAtTheEnd {
+    prompts: OpenPrompts,
+    held: Vec<Value>,
+    /// Requests whose answers the agent has had.
+    answered: HashSet<String>,
+}
+
+impl AgentVariant for ReleasedAtTheEnd {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        let response = message.get("method").is_none();
+        if !(response && self.answered.remove(&key(&message["id"]))) {
+            flow.to_agent.push(message);
+        }
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if message["method"] == "terminal/release" && self.prompts.is_open(session_of(&message)) {
+            self.answered.insert(key(&message["id"]));
+            flow.to_agent.push(success(&message["id"], json!({})));
+            self.held.push(message);
+            return;
+        }
+        if let Some(session) = self.prompts.ended(link, &message) {
+            let own = |held: &Value| session_of(held) == session;
+            let (now, later) = std::mem::take(&mut self.held).into_iter().partition(own);
+            self.held = later;
+            flow.to_client.extend::<Vec<Value>>(now);
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Releases the terminals of a turn after its end, as many milliseconds later.
+struct ReleasedAfterTheTurn {
+    inner: ReleasedAtTheEnd,
+    millis: u64,
+}
+
+impl ReleasedAfterTheTurn {
+    fn by(millis: u64) -> Box<dyn AgentVariant> {
+        Box::new(ReleasedAfterTheTurn { inner: ReleasedAtTheEnd::default(), millis })
+    }
+}
+
+impl AgentVariant for ReleasedAfterTheTurn {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.inner.on_client_message(link, message, flow);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let before = flow.to_client.len();
+        self.inner.on_agent_message(link, message, flow);
+        // The answer goes in front of what was released.
+        if link.answers == Some("session/prompt")
+            && let Some(answer) = flow.to_client.pop()
+        {
+            flow.to_client.insert(before, answer);
+        }
+    }
+
+    fn delay(&mut self, _: &AgentLink<'_>, message: &Value) -> Duration {
+        Duration::from_millis(if is(message, "terminal/release") { self.millis } else { 0 })
+    }
+}
+
+/// Sends another request about a terminal before it is released.
+struct AskedBefore {
+    method: &'static str,
+    open: HashMap<String, Value>,
+    count: u64,
+}
+
+impl AskedBefore {
+    fn with(method: &'static str) -> Box<dyn AgentVariant> {
+        Box::new(AskedBefore { method, open: HashMap::new(), count: 0 })
+    }
+}
+
+impl AgentVariant for AskedBefore {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let response = message.get("method").is_none();
+        match message.get("id").filter(|_| response).and_then(|id| self.open.remove(&key(id))) {
+            Some(release) => flow.to_client.push(release),
+            None => flow.to_agent.push(message),
+        }
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if message["method"] != "terminal/release" {
+            flow.to_client.push(message);
+            return;
+        }
+        self.count += 1;
+        let id = format!("{}-{}", self.method, self.count);
+        let params = message["params"].clone();
+        self.open.insert(key(&json!(id.as_str())), message);
+        let method = self.method;
+        flow.to_client
+            .push(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+}
+
+fn is(message: &Value, method: &str) -> bool {
+    message["method"] == method
+}
+
+const TIME: &str = "No time is named; the messages keep their order.";
+const RELEASE: &str = "Every terminal has to be released; how soon is not specified.";
+
+/// Delays, and what is asked about terminals.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    row(
+        "acp-jitter",
+        "Each message has a random delay of up to 40 milliseconds.",
+        TIME,
+        RPC,
+        || late(|dice, _, _| dice.roll() % 40),
+    ),
+    row("acp-high-latency", "Each message has a delay of 250 milliseconds.", TIME, RPC, || {
+        late(|_, _, _| 250)
+    }),
+    row(
+        "acp-sent-in-bursts",
+        "Messages are collected and sent together, five times a second.",
+        TIME,
+        RPC,
+        || {
+            late(|_, link, _| {
+                let millis = link.now.as_millis() % 200;
+                200 - u64::try_from(millis).unwrap_or_default()
+            })
+        },
+    ),
+    row("acp-slow-answers", "Each response has a delay of 800 milliseconds.", TIME, RPC, || {
+        late(|_, link, _| if link.answers.is_some() { 800 } else { 0 })
+    }),
+    row("slow-start", "The answer to `initialize` has a delay of 3 seconds.", TIME, RPC, || {
+        late(|_, link, _| if link.answers == Some("initialize") { 3_000 } else { 0 })
+    }),
+    row("slow-updates", "Each notification has a delay of 100 milliseconds.", TIME, RPC, || {
+        late(|_, _, message| if message.get("id").is_none() { 100 } else { 0 })
+    }),
+    row("very-slow-answers", "Each response has a delay of 5 seconds.", TIME, RPC, || {
+        late(|_, link, _| if link.answers.is_some() { 5_000 } else { 0 })
+    }),
+    row(
+        "hears-late",
+        "The agent hears what the client says 200 milliseconds later.",
+        TIME,
+        RPC,
+        || Box::new(HearsLate(200)),
+    ),
+    row(
+        "hears-very-late",
+        "The agent hears what the client says a second later.",
+        TIME,
+        RPC,
+        || Box::new(HearsLate(1_000)),
+    ),
+    row(
+        "late-questions",
+        "Permission is asked for 700 milliseconds after the call was reported.",
+        TIME,
+        PERMISSION,
+        || late(|_, _, message| if is(message, "session/request_permission") { 700 } else { 0 }),
+    ),
+    row(
+        "released-after-the-turn",
+        "Terminals are released 300 milliseconds after the prompt was answered.",
+        RELEASE,
+        TERMINALS,
+        || ReleasedAfterTheTurn::by(300),
+    ),
+    row(
+        "released-long-after-the-turn",
+        "Terminals are released 3 seconds after the prompt was answered.",
+        RELEASE,
+        TERMINALS,
+        || ReleasedAfterTheTurn::by(3_000),
+    ),
+    row(
+        "released-at-the-end",
+        "The terminals of a turn are released together, just before the prompt is answered.",
+        RELEASE,
+        TERMINALS,
+        || Box::new(ReleasedAtTheEnd::default()),
+    ),
+    row(
+        "killed-before-release",
+        "Each terminal is killed before it is released, also one whose command has ended.",
+        "`terminal/kill` may be sent before `terminal/release`, which is needed all the same.",
+        TERMINALS,
+        || AskedBefore::with("terminal/kill"),
+    ),
+    row(
+        "output-read-again",
+        "The output of each terminal is read once more before it is released.",
+        "How often `terminal/output` is sent is not specified.",
+        TERMINALS,
+        || AskedBefore::with("terminal/output"),
+    ),
+];

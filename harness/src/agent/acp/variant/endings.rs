@@ -1,0 +1,565 @@
+//! Variants of how turns and calls end: stop reasons, cancels, rejections, errors.
+//!
+//! Knows: answers to prompts, cancels. Never knows: what a tool does.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+use super::catalogue::{AgentVariantRow, CALLS, CANCEL, TURN, offering_less, row};
+use super::{
+    AgentLink, AgentVariant, Flow, OpenPrompts, Told, ToldCall, chunk, key, session_of, told_call,
+    updating,
+};
+
+/// Ends turns that were not cancelled with another stop reason.
+struct OtherReason(&'static str);
+
+impl AgentVariant for OtherReason {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let prompt = link.answers == Some("session/prompt");
+        if prompt && message["result"]["stopReason"] == "end_turn" {
+            message["result"]["stopReason"] = json!(self.0);
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Says something after the cancel and before the answer.
+struct LastWords {
+    prompts: OpenPrompts,
+    make: fn(&str) -> Vec<Value>,
+}
+
+impl LastWords {
+    fn of(make: fn(&str) -> Vec<Value>) -> Box<dyn AgentVariant> {
+        Box::new(LastWords { prompts: OpenPrompts::default(), make })
+    }
+}
+
+impl AgentVariant for LastWords {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        let session = session_of(&message);
+        if message["method"] == "session/cancel" && self.prompts.is_open(session) {
+            flow.to_client.extend((self.make)(session));
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.ended(link, &message);
+        flow.to_client.push(message);
+    }
+}
+
+/// Takes its time to answer a prompt that was cancelled.
+struct SlowToStop;
+
+impl AgentVariant for SlowToStop {
+    fn delay(&mut self, _: &AgentLink<'_>, message: &Value) -> Duration {
+        let cancelled = message["result"]["stopReason"] == "cancelled";
+        Duration::from_secs(if cancelled { 2 } else { 0 })
+    }
+}
+
+/// Leaves the calls of a cancelled turn as they are.
+#[derive(Default)]
+struct LeftOpen {
+    prompts: OpenPrompts,
+    cancelled: HashSet<String>,
+}
+
+impl AgentVariant for LeftOpen {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        let session = session_of(&message);
+        if message["method"] == "session/cancel" && self.prompts.is_open(session) {
+            self.cancelled.insert(session.to_owned());
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(session) = self.prompts.ended(link, &message) {
+            self.cancelled.remove(&session);
+        }
+        let over = told_call(&mut message).is_some_and(|call| {
+            call.told == Told::Update && self.cancelled.contains(&call.session)
+        });
+        if !over {
+            flow.to_client.push(message);
+        }
+    }
+}
+
+/// Reports the calls of a cancelled turn as completed.
+#[derive(Default)]
+struct CompletedByCancel {
+    open: LeftOpen,
+}
+
+impl AgentVariant for CompletedByCancel {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.open.on_client_message(link, message, flow);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(session) = self.open.prompts.ended(link, &message) {
+            self.open.cancelled.remove(&session);
+        }
+        if let Some(call) = told_call(&mut message).filter(ToldCall::is_end)
+            && self.open.cancelled.contains(&call.session)
+        {
+            call.members.insert("status", json!("completed"));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Tells the end of calls right behind the answer to their prompt.
+#[derive(Default)]
+struct EndsAfterTheTurn {
+    prompts: OpenPrompts,
+    held: Vec<(String, Value)>,
+    cancelled: HashSet<String>,
+}
+
+impl EndsAfterTheTurn {
+    fn give(&mut self, session: &str, flow: &mut Flow) {
+        let all = std::mem::take(&mut self.held).into_iter();
+        let (own, others): (Vec<_>, _) = all.partition(|(of, _)| of == session);
+        self.held = others;
+        flow.to_client.extend(own.into_iter().map(|(_, message)| message));
+    }
+}
+
+impl AgentVariant for EndsAfterTheTurn {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        if message["method"] == "session/cancel" {
+            let session = session_of(&message).to_owned();
+            self.give(&session, flow);
+            self.cancelled.insert(session);
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let ended = self.prompts.ended(link, &message);
+        let held = told_call(&mut message)
+            .filter(|call| call.told == Told::Update && call.is_end())
+            .map(|call| call.session)
+            .filter(|session| !self.cancelled.contains(session));
+        match held.filter(|session| self.prompts.is_open(session)) {
+            Some(session) => self.held.push((session, message)),
+            None => flow.to_client.push(message),
+        }
+        if let Some(session) = ended {
+            self.cancelled.remove(&session);
+            self.give(&session, flow);
+        }
+    }
+}
+
+/// Reports a call when it was allowed, and not at all when it was not.
+#[derive(Default)]
+struct ReportedWhenAllowed {
+    /// Reports that wait for the answer about their call.
+    held: HashMap<(String, String), Value>,
+    /// Open requests, each with its call and the options that allow.
+    open: HashMap<String, ((String, String), Vec<Value>)>,
+    last: Option<((String, String), Value)>,
+    denied: HashSet<(String, String)>,
+}
+
+impl AgentVariant for ReportedWhenAllowed {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let response = message.get("method").is_none();
+        let id = message.get("id").filter(|_| response).map(key);
+        if let Some((call, allowing)) = id.and_then(|id| self.open.remove(&id)) {
+            let report = self.held.remove(&call);
+            match message.pointer("/result/outcome/optionId") {
+                Some(id) if allowing.contains(id) => flow.to_client.extend(report),
+                _ => drop(report.map(|_| self.denied.insert(call))),
+            }
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let call = told_call(&mut message).map(|call| (call.told, call.key()));
+        let last = self.last.take();
+        match (call, last) {
+            (Some((Told::Permission, id)), Some((held, report))) if id == held => {
+                self.open.insert(key(&message["id"]), (id.clone(), allowing(&message)));
+                self.held.insert(id, report);
+            }
+            (Some((Told::First, id)), last) => {
+                flow.to_client.extend(last.map(|(_, report)| report));
+                self.last = Some((id, message));
+                return;
+            }
+            (Some((Told::Update, id)), _)
+                if self.denied.contains(&id) || self.held.contains_key(&id) =>
+            {
+                return;
+            }
+            (_, last) => flow.to_client.extend(last.map(|(_, report)| report)),
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// The ids of the options of a request that allow.
+fn allowing(request: &Value) -> Vec<Value> {
+    let options = request["params"]["options"].as_array().into_iter().flatten();
+    let allows = |it: &&Value| it["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
+    options.filter(allows).map(|option| option["optionId"].clone()).collect()
+}
+
+/// What a rejected call is reported as.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Rejected {
+    Completed,
+    Untold,
+    /// As failed; the turn ends with `cancelled` if the answer was `cancelled`.
+    EndsCancelled,
+    /// As failed; the turn ends with `refusal`.
+    EndsRefused,
+}
+
+/// Reports rejected calls in another way.
+struct RejectedCalls {
+    way: Rejected,
+    prompts: OpenPrompts,
+    /// Open requests: the session, the call, and the ids of the options that allow.
+    open: HashMap<String, (String, String, Vec<Value>)>,
+    calls: HashSet<(String, String)>,
+    sessions: HashSet<String>,
+}
+
+impl RejectedCalls {
+    fn told(way: Rejected) -> Box<dyn AgentVariant> {
+        Box::new(RejectedCalls {
+            way,
+            prompts: OpenPrompts::default(),
+            open: HashMap::new(),
+            calls: HashSet::new(),
+            sessions: HashSet::new(),
+        })
+    }
+}
+
+impl AgentVariant for RejectedCalls {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        let response = message.get("method").is_none();
+        let id = message.get("id").filter(|_| response).map(key);
+        if let Some((session, call, allowing)) = id.and_then(|id| self.open.remove(&id)) {
+            let outcome = &message["result"]["outcome"];
+            let chosen = outcome.get("optionId").filter(|_| outcome["outcome"] == "selected");
+            if !chosen.is_some_and(|id| allowing.contains(id)) {
+                if self.way == Rejected::EndsRefused || outcome["outcome"] == "cancelled" {
+                    self.sessions.insert(session.clone());
+                }
+                self.calls.insert((session, call));
+            }
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(session) = self.prompts.ended(link, &message) {
+            let ended =
+                self.sessions.remove(&session) && message["result"]["stopReason"] == "end_turn";
+            match self.way {
+                Rejected::EndsCancelled if ended => {
+                    message["result"]["stopReason"] = json!("cancelled")
+                }
+                Rejected::EndsRefused if ended => {
+                    message["result"]["stopReason"] = json!("refusal")
+                }
+                _ => {}
+            }
+        }
+        let id = &message["id"].clone();
+        if let Some(call) = told_call(&mut message) {
+            let known = call.key();
+            if call.told == Told::Permission {
+                let (session, call) = known;
+                let allowing = allowing(&message);
+                self.open.insert(key(id), (session, call, allowing));
+            } else if call.is_end() && self.calls.contains(&known) {
+                match self.way {
+                    Rejected::Completed => {
+                        call.members.insert("status", json!("completed"));
+                    }
+                    Rejected::Untold => return,
+                    Rejected::EndsCancelled | Rejected::EndsRefused => {}
+                }
+            }
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Takes `$/cancel_request` for a prompt as a cancel of its turn.
+struct CancelledRequests {
+    /// Whether the prompt is answered with the error -32800 then.
+    error: bool,
+    prompts: OpenPrompts,
+    cancelled: HashSet<String>,
+}
+
+impl CancelledRequests {
+    fn answered(error: bool) -> Box<dyn AgentVariant> {
+        let (prompts, cancelled) = (OpenPrompts::default(), HashSet::new());
+        Box::new(CancelledRequests { error, prompts, cancelled })
+    }
+}
+
+impl AgentVariant for CancelledRequests {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        let id = key(&message["params"]["requestId"]);
+        let session = self.prompts.sessions.get(&id);
+        match session.filter(|_| message["method"] == "$/cancel_request") {
+            Some(session) => {
+                let params = json!({"sessionId": (session.as_str())});
+                let method = "session/cancel";
+                flow.to_agent.push(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                self.cancelled.insert(id);
+            }
+            None => flow.to_agent.push(message),
+        }
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let ended = self.prompts.ended(link, &message).is_some();
+        if ended && self.cancelled.remove(&key(&message["id"])) && self.error {
+            let error = json!({"code": -32800, "message": "the request was cancelled"});
+            let id = message["id"].clone();
+            return flow.to_client.push(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Changes the error of each error response; the code only of those about a session that is not there.
+struct ChangedErrors(fn(&mut Value));
+
+impl AgentVariant for ChangedErrors {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        message.get_mut("error").into_iter().for_each(self.0);
+        flow.to_client.push(message);
+    }
+}
+
+fn instead_of_params(error: &mut Value, code: i64) {
+    if error["code"] == -32602 {
+        error["code"] = json!(code);
+    }
+}
+
+/// A call that comes to nothing.
+fn last_call(session: &str) -> Vec<Value> {
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "last", "title": "Too late"});
+    let end =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "last", "status": "failed"});
+    vec![updating(session, call), updating(session, end)]
+}
+
+const REASON: &str =
+    "Each of the five stop reasons may end a turn; `cancelled` only one that was cancelled.";
+const OPEN_END: &str =
+    "What a rejected call is reported as, and how its turn ends, is not specified.";
+const CROSSING: &str = "Updates may follow `session/cancel` until the prompt is answered.";
+const REQUESTS: &str =
+    "A request that `$/cancel_request` names is answered by its result or by -32800.";
+const CODES: &str = "Which code an error has is not specified, but for what JSON-RPC defines.";
+const ERRORS: &str = "JSON-RPC 2.0, section 5.1; schema v1 › Error";
+
+/// Stop reasons, cancels, rejections, errors.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    offering_less(row(
+        "ends-with-max-tokens",
+        "Turns whose work is done end with `max_tokens`.",
+        REASON,
+        TURN,
+        || Box::new(OtherReason("max_tokens")),
+    )),
+    offering_less(row(
+        "ends-with-max-turn-requests",
+        "Turns whose work is done end with `max_turn_requests`.",
+        REASON,
+        TURN,
+        || Box::new(OtherReason("max_turn_requests")),
+    )),
+    offering_less(row(
+        "ends-with-refusal",
+        "Turns whose work is done end with `refusal`.",
+        REASON,
+        TURN,
+        || Box::new(OtherReason("refusal")),
+    )),
+    row(
+        "last-words",
+        "A text and a thought come between a cancel and the answer to its prompt.",
+        CROSSING,
+        CANCEL,
+        || {
+            LastWords::of(|session| {
+                vec![
+                    chunk(session, "agent_message_chunk", "As I was say"),
+                    chunk(session, "agent_thought_chunk", "Oh."),
+                ]
+            })
+        },
+    ),
+    row(
+        "last-calls",
+        "A call is reported and fails between a cancel and the answer to its prompt.",
+        CROSSING,
+        CANCEL,
+        || LastWords::of(last_call),
+    ),
+    row(
+        "slow-to-stop",
+        "A prompt that was cancelled is answered 2 seconds later.",
+        "The prompt is answered when all operations have stopped; no time is named.",
+        CANCEL,
+        || Box::new(SlowToStop),
+    ),
+    row(
+        "calls-left-open-by-a-cancel",
+        "The calls of a cancelled turn are not reported any more.",
+        "Version 1 has no status for calls of a cancelled turn, and does not say that they have to be updated.",
+        CANCEL,
+        || Box::new(LeftOpen::default()),
+    ),
+    row(
+        "calls-completed-by-a-cancel",
+        "The calls of a cancelled turn are reported as completed.",
+        "Version 1 has no status for calls of a cancelled turn; which one they have is not specified.",
+        CANCEL,
+        || Box::new(CompletedByCancel::default()),
+    ),
+    row(
+        "ends-after-the-turn",
+        "The ends of calls are told right behind the answer to a prompt that was not cancelled.",
+        "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
+        TURN,
+        || Box::new(EndsAfterTheTurn::default()),
+    ),
+    row(
+        "reported-when-allowed",
+        "A call that permission is asked for is reported when it was allowed, and not at all when it was not.",
+        OPEN_END,
+        CALLS,
+        || Box::new(ReportedWhenAllowed::default()),
+    ),
+    row(
+        "cancelled-requests-are-errors",
+        "`$/cancel_request` for a prompt cancels it; it is answered with -32800.",
+        REQUESTS,
+        CANCEL,
+        || CancelledRequests::answered(true),
+    ),
+    row(
+        "cancelled-requests-are-cancels",
+        "`$/cancel_request` for a prompt cancels it; it is answered with `cancelled`.",
+        REQUESTS,
+        CANCEL,
+        || CancelledRequests::answered(false),
+    ),
+    row(
+        "rejected-calls-complete",
+        "Calls that were not allowed are reported as completed.",
+        OPEN_END,
+        CALLS,
+        || RejectedCalls::told(Rejected::Completed),
+    ),
+    row(
+        "rejected-calls-stay-open",
+        "The end of calls that were not allowed is not reported.",
+        OPEN_END,
+        CALLS,
+        || RejectedCalls::told(Rejected::Untold),
+    ),
+    row(
+        "rejected-turns-are-refused",
+        "A turn with a call that was not allowed ends with `refusal`.",
+        OPEN_END,
+        CALLS,
+        || RejectedCalls::told(Rejected::EndsRefused),
+    ),
+    row(
+        "dismissed-turns-are-cancelled",
+        "A turn ends with `cancelled` if a request for permission was answered with `cancelled`.",
+        OPEN_END,
+        CALLS,
+        || RejectedCalls::told(Rejected::EndsCancelled),
+    ),
+    row(
+        "unknown-sessions-are-not-found",
+        "Params that cannot be served are refused with -32002.",
+        CODES,
+        ERRORS,
+        || Box::new(ChangedErrors(|error| instead_of_params(error, -32002))),
+    ),
+    row(
+        "unknown-sessions-are-internal-errors",
+        "Params that cannot be served are refused with -32603.",
+        CODES,
+        ERRORS,
+        || Box::new(ChangedErrors(|error| instead_of_params(error, -32603))),
+    ),
+    row(
+        "codes-of-its-own",
+        "Params that cannot be served are refused with the code 4004.",
+        CODES,
+        ERRORS,
+        || Box::new(ChangedErrors(|error| instead_of_params(error, 4004))),
+    ),
+    row(
+        "acp-errors-with-data",
+        "Each error has a `data` of the agent's own.",
+        "`data` is optional, and the agent defines its value.",
+        ERRORS,
+        || {
+            Box::new(ChangedErrors(|error| {
+                if error.get("data").is_none() {
+                    error["data"] = json!({"vendor.example/trace": ["none"]});
+                }
+            }))
+        },
+    ),
+    row(
+        "errors-with-null-data",
+        "Each error has a `data` that is null.",
+        "`data` is any JSON value.",
+        ERRORS,
+        || Box::new(ChangedErrors(|error| error["data"] = Value::Null)),
+    ),
+    row(
+        "acp-empty-errors",
+        "Error messages are empty texts.",
+        "`message` is a short description; its text is not specified.",
+        ERRORS,
+        || Box::new(ChangedErrors(|error| error["message"] = json!(""))),
+    ),
+    row(
+        "acp-errors-in-another-language",
+        "Error messages are long and not in English.",
+        "`message` is a short description; its text is not specified.",
+        ERRORS,
+        || {
+            Box::new(ChangedErrors(|error| {
+                error["message"] =
+                    json!("Das geht so nicht: \u{1f6ab} \u{932f}\u{8aa4}\n".repeat(50));
+            }))
+        },
+    ),
+];

@@ -1,0 +1,420 @@
+//! Legal variants: behaviour that the Agent Client Protocol permits and that the reference agent does not show.
+//!
+//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal agent. Each variant is
+//! a struct that rewrites the messages between client and agent, so that several can be combined. `catalogue` lists them
+//! with the text that permits each.
+//!
+//! Knows: the reference agent, messages. Never knows: rules, scenarios.
+//!
+//! Start at [`AgentVariant`] and [`VariantAgent`].
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::wire::json::{Map, Value, json};
+
+use super::{Agent, Config, Output, Ran};
+
+mod asking;
+mod calls;
+mod catalogue;
+mod delivery;
+mod endings;
+mod ids;
+mod initialize;
+mod reports;
+mod spelling;
+mod traffic;
+
+pub use catalogue::{AGENT_VARIANTS, AgentVariantRow};
+
+/// One legal choice of an agent.
+pub trait AgentVariant: Send {
+    /// Changes the configuration of the reference agent.
+    fn set_up(&self, _config: &mut Config) {}
+    /// Takes a message of the client: pushes what the agent hears instead, and what the client is sent at once.
+    fn on_client_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        flow.to_agent.push(message);
+    }
+    /// Takes a message of the agent: pushes what the client is sent instead, and what the agent hears at once.
+    fn on_agent_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        flow.to_client.push(message);
+    }
+    /// The text of a message, in one line; `None` for the usual one.
+    fn spelled(&self, _message: &Value) -> Option<String> {
+        None
+    }
+    /// How much later the agent hears what the client says.
+    fn hears_after(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// The delay of a message to the client. The order of messages does not change.
+    fn delay(&mut self, _link: &AgentLink<'_>, _message: &Value) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What comes of a message.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// Messages that go on to the client.
+    pub to_client: Vec<Value>,
+    /// Messages that go on to the agent.
+    pub to_agent: Vec<Value>,
+}
+
+/// What is known when a message passes.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentLink<'a> {
+    /// The method of the client's request that a message of the agent answers.
+    pub answers: Option<&'a str>,
+    /// What the client offers, as its `initialize` said.
+    pub offers: &'a Value,
+    /// The time of the agent.
+    pub now: Duration,
+}
+
+impl AgentLink<'_> {
+    /// Whether the client offers something.
+    fn offered(&self, pointer: &str) -> bool {
+        let found = self.offers.pointer(pointer);
+        found.is_some_and(|value| !value.is_null() && value.as_bool() != Some(false))
+    }
+}
+
+/// The reference agent behind a chain of variants. Without variants every line passes as it is.
+pub struct VariantAgent {
+    inner: Agent,
+    /// The first one is next to the agent.
+    variants: Vec<Box<dyn AgentVariant>>,
+    /// Methods of the client's open requests, by id.
+    asked: HashMap<String, String>,
+    offers: Value,
+    /// Messages of the client with the time at which the agent hears each.
+    coming: VecDeque<(Duration, Value)>,
+    /// How much later the agent hears what the client says.
+    hears_after: Duration,
+    /// Outputs with the time at which each is due.
+    waiting: VecDeque<(Duration, Output)>,
+    /// When the last line is due.
+    last: Duration,
+    now: Duration,
+}
+
+/// Requests whose methods are remembered.
+const MAX_ASKED: usize = 100_000;
+
+/// Something on its way, with the number of variants between it and the agent.
+enum Passing {
+    ToAgent(usize, Value),
+    ToClient(usize, Value),
+    /// What is no message passes all variants.
+    Plain(Output),
+}
+
+impl VariantAgent {
+    /// A reference agent with these variants. Those that rename sessions stand farthest from the agent, so that all
+    /// others see the same names in both directions.
+    pub fn new(rows: &[&AgentVariantRow], mut config: Config) -> VariantAgent {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|row| row.outermost);
+        let variants: Vec<_> = rows.into_iter().map(|row| (row.make)()).collect();
+        variants.iter().for_each(|variant| variant.set_up(&mut config));
+        let hears_after = variants.iter().map(|variant| variant.hears_after()).max();
+        VariantAgent {
+            inner: Agent::new(config),
+            coming: VecDeque::new(),
+            hears_after: hears_after.unwrap_or_default(),
+            variants,
+            asked: HashMap::new(),
+            offers: Value::Null,
+            waiting: VecDeque::new(),
+            last: Duration::ZERO,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// A line came from the client.
+    pub fn handle_line(&mut self, now: Duration, line: &str) {
+        self.pass(now);
+        match Value::read(line).ok().filter(Value::is_object) {
+            Some(message) if !self.variants.is_empty() => {
+                self.coming.push_back((self.now + self.hears_after, message));
+                self.hear();
+            }
+            _ => self.inner.handle_line(now, line),
+        }
+        self.drain();
+    }
+
+    /// What was begun with [`Output::Run`] has ended.
+    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: Ran) {
+        self.pass(now);
+        self.inner.handle_ran(now, token, ran);
+        self.drain();
+    }
+
+    /// Lets one turn go on that holds at a name, as [`Agent::release`].
+    pub fn release(&mut self, now: Duration, case: &str, name: &str) {
+        self.pass(now);
+        self.inner.release(now, case, name);
+        self.drain();
+    }
+
+    /// It is `now`.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        self.pass(now);
+        self.hear();
+        self.inner.handle_timeout(now);
+        self.drain();
+    }
+
+    /// When [`VariantAgent::handle_timeout`] is wanted next, if ever.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let waiting = self.waiting.iter().map(|(due, _)| *due).min();
+        let waiting = waiting.into_iter().chain(self.coming.front().map(|(due, _)| *due));
+        waiting.chain(self.inner.next_timeout()).min()
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        if self.variants.is_empty() {
+            return self.inner.poll_output();
+        }
+        let due = self.waiting.iter().position(|(due, _)| *due <= self.now)?;
+        self.waiting.remove(due).map(|(_, output)| output)
+    }
+
+    fn pass(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+
+    /// Takes in what the client has said so far.
+    fn hear(&mut self) {
+        while self.coming.front().is_some_and(|(due, _)| *due <= self.now) {
+            let Some((_, message)) = self.coming.pop_front() else { return };
+            self.heard(&message);
+            self.carry(vec![Passing::ToAgent(self.variants.len(), message)]);
+        }
+    }
+
+    /// Takes note of a message of the client.
+    fn heard(&mut self, message: &Value) {
+        let method = message["method"].as_str();
+        if method == Some("initialize") {
+            self.offers = message["params"]["clientCapabilities"].clone();
+        }
+        if let Some((id, method)) = message.get("id").zip(method)
+            && self.asked.len() < MAX_ASKED
+        {
+            self.asked.insert(key(id), method.to_owned());
+        }
+    }
+
+    /// Takes what the agent has to say through the variants.
+    fn drain(&mut self) {
+        if !self.variants.is_empty() {
+            let said = self.said();
+            self.carry(said);
+        }
+    }
+
+    /// What the agent has to say, the last thing first.
+    fn said(&mut self) -> Vec<Passing> {
+        let outputs = std::iter::from_fn(|| self.inner.poll_output());
+        let mut said: Vec<_> = outputs.map(passing).collect();
+        said.reverse();
+        said
+    }
+
+    /// Carries everything to where it goes. The last item of the list is the next one.
+    fn carry(&mut self, mut list: Vec<Passing>) {
+        while let Some(item) = list.pop() {
+            match item {
+                Passing::ToAgent(0, message) => {
+                    self.inner.handle_line(self.now, &message.to_text());
+                    list.extend(self.said());
+                }
+                Passing::ToAgent(place, message) => {
+                    let flow = self.through(place - 1, message, true);
+                    list.extend(
+                        flow.to_agent.into_iter().rev().map(|it| Passing::ToAgent(place - 1, it)),
+                    );
+                    list.extend(
+                        flow.to_client.into_iter().rev().map(|it| Passing::ToClient(place, it)),
+                    );
+                }
+                Passing::ToClient(place, message) if place == self.variants.len() => {
+                    self.send(&message);
+                }
+                Passing::ToClient(place, message) => {
+                    let flow = self.through(place, message, false);
+                    list.extend(
+                        flow.to_agent.into_iter().rev().map(|it| Passing::ToAgent(place, it)),
+                    );
+                    list.extend(
+                        flow.to_client.into_iter().rev().map(|it| Passing::ToClient(place + 1, it)),
+                    );
+                }
+                // A process ends after its last line.
+                Passing::Plain(Output::Exit) => {
+                    self.waiting.push_back((self.last.max(self.now), Output::Exit));
+                }
+                Passing::Plain(output) => self.waiting.push_back((self.now, output)),
+            }
+        }
+    }
+
+    /// What the variant at a place makes of a message.
+    fn through(&mut self, place: usize, message: Value, to_agent: bool) -> Flow {
+        let mut flow = Flow::default();
+        let answers = answered(&self.asked, &message);
+        let link = AgentLink { answers, offers: &self.offers, now: self.now };
+        if let Some(variant) = self.variants.get_mut(place) {
+            match to_agent {
+                true => variant.on_client_message(&link, message, &mut flow),
+                false => variant.on_agent_message(&link, message, &mut flow),
+            }
+        }
+        flow
+    }
+
+    fn send(&mut self, message: &Value) {
+        let answers = answered(&self.asked, message);
+        let link = AgentLink { answers, offers: &self.offers, now: self.now };
+        let delays = self.variants.iter_mut().map(|variant| variant.delay(&link, message));
+        let delay = delays.max().unwrap_or_default();
+        let spelled = self.variants.iter().rev().find_map(|variant| variant.spelled(message));
+        if answers.is_some() {
+            self.asked.remove(&key(&message["id"]));
+        }
+        self.last = (self.now + delay).max(self.last);
+        let line = spelled.unwrap_or_else(|| message.to_text());
+        self.waiting.push_back((self.last, Output::Line(line)));
+    }
+}
+
+fn passing(output: Output) -> Passing {
+    let message = match &output {
+        Output::Line(line) => Value::read(line).ok().filter(Value::is_object),
+        _ => None,
+    };
+    message.map_or(Passing::Plain(output), |message| Passing::ToClient(0, message))
+}
+
+/// The method of the request that a message of the agent answers.
+fn answered<'a>(asked: &'a HashMap<String, String>, message: &Value) -> Option<&'a str> {
+    let response = message.get("method").is_none();
+    let id = message.get("id").filter(|_| response)?;
+    asked.get(&key(id)).map(String::as_str)
+}
+
+/// An id as a key; `1.0` is the same id as `1`.
+fn key(id: &Value) -> String {
+    id.as_i64().map_or_else(|| id.to_text(), |number| number.to_string())
+}
+
+/// A `session/update`.
+fn updating(session: &str, update: Value) -> Value {
+    let params = json!({"sessionId": session, "update": update});
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
+}
+
+/// A response with a result.
+fn success(id: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": (id.clone()), "result": result})
+}
+
+fn session_of(message: &Value) -> &str {
+    message["params"]["sessionId"].as_str().unwrap_or_default()
+}
+
+/// What a message says of a tool call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Told {
+    /// The first report, `tool_call`.
+    First,
+    /// A `tool_call_update`.
+    Update,
+    /// The call in a request for permission.
+    Permission,
+}
+
+/// What a message says of a tool call: how, in which session, and the members.
+struct ToldCall<'a> {
+    told: Told,
+    session: String,
+    members: &'a mut Map,
+}
+
+impl ToldCall<'_> {
+    /// The session and the id of the call.
+    fn key(&self) -> (String, String) {
+        (self.session.clone(), self.text("toolCallId").to_owned())
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.members.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether it tells the end of the call.
+    fn is_end(&self) -> bool {
+        matches!(self.text("status"), "completed" | "failed")
+    }
+}
+
+/// What a message of the agent says of a tool call.
+fn told_call(message: &mut Value) -> Option<ToldCall<'_>> {
+    let session = session_of(message).to_owned();
+    let method = message["method"].as_str().unwrap_or_default();
+    let asks = method == "session/request_permission";
+    let update = message["params"]["update"]["sessionUpdate"].as_str().unwrap_or_default();
+    let told = match update {
+        _ if asks => Told::Permission,
+        "tool_call" => Told::First,
+        "tool_call_update" => Told::Update,
+        _ => return None,
+    };
+    let member = if asks { "toolCall" } else { "update" };
+    let members = message.get_mut("params")?.get_mut(member)?.as_object_mut()?;
+    Some(ToldCall { told, session, members })
+}
+
+/// The text of a chunk of this kind.
+fn chunk_of(message: &mut Value, kind: &str) -> Option<String> {
+    let update = &message["params"]["update"];
+    let text = update["content"]["text"].as_str().filter(|_| update["sessionUpdate"] == kind)?;
+    Some(text.to_owned())
+}
+
+/// A chunk of a text.
+fn chunk(session: &str, kind: &str, text: &str) -> Value {
+    let content = json!({"type": "text", "text": text});
+    updating(session, json!({"sessionUpdate": kind, "content": content}))
+}
+
+/// The sessions of the client's open prompts.
+#[derive(Debug, Default)]
+struct OpenPrompts {
+    sessions: HashMap<String, String>,
+}
+
+impl OpenPrompts {
+    /// Takes note of a message of the client; the session, if it is a prompt.
+    fn heard(&mut self, message: &Value) -> Option<String> {
+        let id = message.get("id").filter(|_| message["method"] == "session/prompt")?;
+        let session = session_of(message).to_owned();
+        self.sessions.insert(key(id), session.clone());
+        Some(session)
+    }
+
+    /// The session whose prompt a message of the agent answers; from then on the prompt is no longer open.
+    fn ended(&mut self, link: &AgentLink<'_>, message: &Value) -> Option<String> {
+        link.answers.filter(|method| *method == "session/prompt")?;
+        self.sessions.remove(&key(message.get("id")?))
+    }
+
+    fn is_open(&self, session: &str) -> bool {
+        self.sessions.values().any(|open| open == session)
+    }
+}

@@ -1,0 +1,248 @@
+//! Variants of when a call is reported, and in how many updates.
+//!
+//! Knows: statuses of calls. Never knows: what a call does, who allowed it.
+
+use std::collections::HashMap;
+
+use crate::wire::json::{Map, Value, json};
+
+use super::catalogue::{AgentVariantRow, CALLS, STATUS, offering_less, row};
+use super::{AgentLink, AgentVariant, Flow, OpenPrompts, Told, told_call, updating};
+
+/// Holds the first report of a call back until the next message, and makes one report of both if that says that the
+/// call is in progress.
+#[derive(Default)]
+struct InProgressAtOnce {
+    held: Option<((String, String), Value)>,
+}
+
+impl AgentVariant for InProgressAtOnce {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let call = told_call(&mut message);
+        let (told, id) = call.as_ref().map(|call| (call.told, call.key())).unzip();
+        let runs = call.is_some_and(|call| call.text("status") == "in_progress");
+        if let Some((held, mut first)) = self.held.take() {
+            if told == Some(Told::Update) && runs && id.as_ref() == Some(&held) {
+                merge(&mut first, &message);
+                return flow.to_client.push(first);
+            }
+            flow.to_client.push(first);
+        }
+        match id.filter(|_| told == Some(Told::First) && !runs) {
+            Some(id) => self.held = Some((id, message)),
+            None => flow.to_client.push(message),
+        }
+    }
+}
+
+/// Puts the members of an update into the report of its call.
+fn merge(report: &mut Value, update: &Value) {
+    let members = update["params"]["update"].as_object();
+    for (name, value) in members.into_iter().flatten() {
+        if name != "sessionUpdate" && name != "_meta" && !value.is_null() {
+            report["params"]["update"][name.as_str()] = value.clone();
+        }
+    }
+}
+
+/// Reports each call once, when it is over.
+#[derive(Default)]
+struct ReportedWhenOver {
+    prompts: OpenPrompts,
+    /// Calls that are not over, in the order in which they began.
+    open: Vec<((String, String), Value)>,
+}
+
+impl ReportedWhenOver {
+    /// Sends a report. The terminal of a call that is over has been released, and is not shown any more.
+    fn report(mut report: Value, flow: &mut Flow) {
+        let items = report.pointer_mut("/params/update/content").and_then(Value::as_array_mut);
+        items.into_iter().for_each(|items| items.retain(|item| item["type"] != "terminal"));
+        flow.to_client.push(report);
+    }
+}
+
+impl AgentVariant for ReportedWhenOver {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        self.prompts.heard(&message);
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(session) = self.prompts.ended(link, &message) {
+            let all = std::mem::take(&mut self.open).into_iter();
+            let (own, others): (Vec<_>, _) = all.partition(|((of, _), _)| *of == session);
+            self.open = others;
+            own.into_iter().for_each(|(_, report)| Self::report(report, flow));
+        }
+        let call = told_call(&mut message).filter(|call| call.told != Told::Permission);
+        let Some((id, first, over)) =
+            call.map(|call| (call.key(), call.told == Told::First, call.is_end()))
+        else {
+            return flow.to_client.push(message);
+        };
+        let place = self.open.iter().position(|(open, _)| *open == id);
+        let mut report = match place {
+            Some(place) => self.open.remove(place).1,
+            None if first => message.clone(),
+            None => return Self::report(message, flow),
+        };
+        merge(&mut report, &message);
+        match over {
+            true => Self::report(report, flow),
+            false => self.open.push((id, report)),
+        }
+    }
+}
+
+/// Sends further updates before or after one that tells a status.
+struct MoreUpdatesOfCalls {
+    wanted: fn(&str) -> bool,
+    /// Makes the updates: those in front, and those behind.
+    make: fn(&Map) -> (Vec<Value>, Vec<Value>),
+    /// Members that the update itself loses.
+    loses: &'static [&'static str],
+}
+
+impl AgentVariant for MoreUpdatesOfCalls {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let mut around = (Vec::new(), Vec::new());
+        if let Some(call) = told_call(&mut message)
+            && call.told == Told::Update
+            && (self.wanted)(call.text("status"))
+        {
+            let (before, after) = (self.make)(call.members);
+            call.members.retain(|name, _| !self.loses.iter().any(|lost| name == *lost));
+            let id = call.text("toolCallId");
+            let update = |mut update: Value| {
+                update["sessionUpdate"] = json!("tool_call_update");
+                update["toolCallId"] = json!(id);
+                updating(&call.session, update)
+            };
+            around.0.extend(before.into_iter().map(update));
+            around.1.extend(after.into_iter().map(update));
+        }
+        flow.to_client.extend(around.0);
+        flow.to_client.push(message);
+        flow.to_client.extend(around.1);
+    }
+}
+
+fn ended(status: &str) -> bool {
+    matches!(status, "completed" | "failed")
+}
+
+fn runs(status: &str) -> bool {
+    status == "in_progress"
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "content", "content": {"type": "text", "text": text}})
+}
+
+/// Shows while a call runs what it has so far, each time as a whole.
+fn growing(_: &Map) -> (Vec<Value>, Vec<Value>) {
+    let (one, two) = (text("ahp-"), text("ahp-ahp-"));
+    let after =
+        vec![json!({"content": [one]}), json!({"content": [two]}), json!({"content": [one, two]})];
+    (Vec::new(), after)
+}
+
+/// What the end of a call holds, in front of it.
+fn content_of(members: &Map) -> (Vec<Value>, Vec<Value>) {
+    let content = members.get("content").filter(|content| !content.is_null());
+    (content.into_iter().map(|content| json!({"content": content})).collect(), Vec::new())
+}
+
+/// The same end once more, without what it holds.
+fn again(members: &Map) -> (Vec<Value>, Vec<Value>) {
+    let status = members.get("status").cloned().unwrap_or_default();
+    (Vec::new(), vec![json!({"status": status})])
+}
+
+/// Reports the calls of a turn as one after the other says what it is at: a call that waits is pending once more.
+#[derive(Default)]
+struct PendingAgain {
+    known: HashMap<(String, String), ()>,
+}
+
+impl AgentVariant for PendingAgain {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let mut again = None;
+        if let Some(call) = told_call(&mut message)
+            && call.told == Told::First
+            && matches!(call.text("status"), "" | "pending")
+            && self.known.insert(call.key(), ()).is_none()
+        {
+            let update = json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": (call.text("toolCallId")),
+                "status": "pending",
+            });
+            again = Some(updating(&call.session, update));
+        }
+        flow.to_client.push(message);
+        flow.to_client.extend(again);
+    }
+}
+
+const ANY_STATUS: &str = "The `status` of a `tool_call` is any of the four.";
+const MORE: &str = "The agent may send further updates while a tool runs.";
+
+/// Reports and updates.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    row(
+        "in-progress-at-once",
+        "A call that needs no permission is in progress in its first report.",
+        ANY_STATUS,
+        STATUS,
+        || Box::new(InProgressAtOnce::default()),
+    ),
+    offering_less(row(
+        "reported-when-over",
+        "Each call is reported once, when it is over: as completed or failed.",
+        "The `status` of a `tool_call` is any of the four; when a call has to be reported is not specified.",
+        CALLS,
+        || Box::new(ReportedWhenOver::default()),
+    )),
+    row(
+        "pending-again",
+        "A call is pending in its first report and in an update.",
+        "An update may repeat a status.",
+        STATUS,
+        || Box::new(PendingAgain::default()),
+    ),
+    row(
+        "several-updates-in-progress",
+        "A call that runs is reported three times as in progress.",
+        MORE,
+        CALLS,
+        || {
+            Box::new(MoreUpdatesOfCalls {
+                wanted: runs,
+                make: |_| (Vec::new(), vec![json!({"status": "in_progress"}); 2]),
+                loses: &[],
+            })
+        },
+    ),
+    row(
+        "growing-content",
+        "While a call runs its content is sent again and again, each time as a whole.",
+        "The content of an update replaces what was there; further updates are allowed.",
+        CALLS,
+        || Box::new(MoreUpdatesOfCalls { wanted: runs, make: growing, loses: &[] }),
+    ),
+    row(
+        "content-before-the-end",
+        "What a call holds comes in an update of its own before the one that ends it.",
+        MORE,
+        CALLS,
+        || Box::new(MoreUpdatesOfCalls { wanted: ended, make: content_of, loses: &["content"] }),
+    ),
+    row(
+        "ends-told-twice",
+        "The end of each call is told twice.",
+        "An update may repeat a status.",
+        STATUS,
+        || Box::new(MoreUpdatesOfCalls { wanted: ended, make: again, loses: &[] }),
+    ),
+];

@@ -1,0 +1,205 @@
+//! Variants of how JSON is written, of `_meta`, and of members that are null.
+//!
+//! Knows: JSON, which members may be null. Never knows: what a message means.
+
+use crate::wire::json::{Map, Value, json};
+use crate::wire::protocol::Protocol;
+use crate::wire::spelling::{
+    LeafForm, USUAL, add_fraction, escaped, reverse_members, walk, with_exponent, written,
+};
+
+use super::catalogue::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
+use super::{AgentLink, AgentVariant, Flow, told_call};
+
+/// Writes integers with a zero fraction, such as `1.0`.
+struct FractionalNumbers {
+    /// Whether only ids of responses are changed, or everything but ids.
+    ids: bool,
+}
+
+impl AgentVariant for FractionalNumbers {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
+            match name == "id" {
+                true if self.ids && link.answers.is_some() => add_fraction(member),
+                false if !self.ids => walk(member, &mut add_fraction),
+                _ => {}
+            }
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Reverses the order of the members of each object.
+struct ReversedMembers;
+
+impl AgentVariant for ReversedMembers {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        walk(&mut message, &mut reverse_members);
+        flow.to_client.push(message);
+    }
+}
+
+/// Serializes messages in another way.
+struct WrittenText(fn(&Value) -> String);
+
+impl AgentVariant for WrittenText {
+    fn spelled(&self, message: &Value) -> Option<String> {
+        Some((self.0)(message))
+    }
+}
+
+/// Adds `_meta` to each object of the protocol that has none.
+struct AddedMetadata(fn() -> Value);
+
+impl AgentVariant for AddedMetadata {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(table) = Protocol::acp() {
+            table.visit_records(&mut message, link.answers, &mut |_, members| {
+                if !members.contains_key("_meta") {
+                    members.insert("_meta", (self.0)());
+                }
+            });
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Sends null for members that are optional and may be null.
+struct NullMembers;
+
+/// Members of results and of the params of requests that may be null.
+const NULLABLE: &[(&str, &[&str])] = &[
+    ("initialize", &["agentInfo"]),
+    ("session/new", &["modes", "configOptions"]),
+    ("fs/read_text_file", &["line", "limit"]),
+    ("terminal/create", &["cwd", "outputByteLimit"]),
+];
+/// Members of updates of calls, which then stay as they are.
+const NULLABLE_UPDATES: [&str; 8] =
+    ["kind", "status", "title", "name", "content", "locations", "rawInput", "rawOutput"];
+
+fn add_nulls(members: &mut Map, names: &[&'static str]) {
+    for name in names {
+        if !members.contains_key(name) {
+            members.insert(*name, Value::Null);
+        }
+    }
+}
+
+impl AgentVariant for NullMembers {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let method = message["method"].as_str().or(link.answers).unwrap_or_default().to_owned();
+        for (_, names) in NULLABLE.iter().filter(|(known, _)| *known == method) {
+            for part in ["params", "result"] {
+                let members = message.get_mut(part).and_then(Value::as_object_mut);
+                members.into_iter().for_each(|members| add_nulls(members, names));
+            }
+        }
+        if let Some(call) = told_call(&mut message) {
+            match call.told {
+                super::Told::First => add_nulls(call.members, &["name"]),
+                _ => add_nulls(call.members, &NULLABLE_UPDATES),
+            }
+            let places = call.members.get_mut("locations").and_then(Value::as_array_mut);
+            for place in places.into_iter().flatten().filter_map(Value::as_object_mut) {
+                add_nulls(place, &["line"]);
+            }
+        }
+        let update = message.pointer_mut("/params/update").and_then(Value::as_object_mut);
+        let chunk = |update: &&mut Map| {
+            let kind = update.get("sessionUpdate").and_then(Value::as_str);
+            kind.is_some_and(|kind| kind.ends_with("message_chunk"))
+        };
+        update.filter(chunk).into_iter().for_each(|update| add_nulls(update, &["messageId"]));
+        flow.to_client.push(message);
+    }
+}
+
+/// White space around every structural character, none of which ends the line.
+fn spaced(message: &Value) -> String {
+    let pretty = serde_json::to_string_pretty(message).unwrap_or_default();
+    format!(" \t{} ", pretty.replace('\n', "\t"))
+}
+
+const SPACE: &str = "Insignificant white space is allowed around structural characters; only a line feed ends a message.";
+const NUMBER: &str =
+    "JSON has one type of number: 1.0 and 1e0 are 1, and JSON Schema counts both as integers.";
+const ESCAPE: &str = "Any character of a string may be escaped.";
+const META: &str =
+    "Every type of the protocol has an optional `_meta`: an object of any members, or null.";
+
+/// Numbers, white space, escapes, the order of members, `_meta`, null.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    row("acp-numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
+        Box::new(FractionalNumbers { ids: false })
+    }),
+    row("acp-numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
+        Box::new(WrittenText(|message| {
+            written(message, LeafForm { number: with_exponent, ..USUAL })
+        }))
+    }),
+    row(
+        "acp-ids-with-fraction",
+        "The ids of responses are written as `1.0`.",
+        "The id of a response is the same value as in the request; 1.0 is 1.",
+        RPC,
+        || Box::new(FractionalNumbers { ids: true }),
+    ),
+    row(
+        "acp-members-reversed",
+        "The members of each object come in reverse order.",
+        "An object is an unordered collection of members.",
+        JSON,
+        || Box::new(ReversedMembers),
+    ),
+    row("acp-spaced", "Messages have white space around all values.", SPACE, JSON, || {
+        Box::new(WrittenText(spaced))
+    }),
+    row(
+        "acp-carriage-returns",
+        "Each line ends with a carriage return and a line feed.",
+        SPACE,
+        JSON,
+        || Box::new(WrittenText(|message| format!("{}\r", message.to_text()))),
+    ),
+    row("acp-escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
+        Box::new(WrittenText(|message| {
+            let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
+            written(message, LeafForm { string, ..USUAL })
+        }))
+    }),
+    row(
+        "acp-every-letter-escaped",
+        "Every letter of a string is escaped, also in names.",
+        ESCAPE,
+        JSON,
+        || {
+            Box::new(WrittenText(|message| {
+                let string = |text: &str| escaped(text, char::is_alphabetic);
+                written(message, LeafForm { string, ..USUAL })
+            }))
+        },
+    ),
+    row(
+        "acp-metadata",
+        "Every object of the protocol has a `_meta` with members of the agent's own.",
+        META,
+        EXTENSIONS,
+        || Box::new(AddedMetadata(|| json!({"vendor.example/origin": ["variant", 1]}))),
+    ),
+    row(
+        "acp-metadata-is-null",
+        "Every object has a `_meta` that is null.",
+        META,
+        EXTENSIONS,
+        || Box::new(AddedMetadata(|| Value::Null)),
+    ),
+    row(
+        "acp-null-members",
+        "Optional members that are not there are null where the schema allows that.",
+        "These members are optional and may be null; in an update null means unchanged.",
+        "schema v1 › every type with optional members",
+        || Box::new(NullMembers),
+    ),
+];

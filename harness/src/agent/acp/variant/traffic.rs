@@ -1,0 +1,431 @@
+//! Variants of what else an agent says: text, plans, commands, usage, notices, methods of its own.
+//!
+//! Knows: updates, what the client offers. Never knows: tool calls.
+
+use std::collections::HashSet;
+
+use crate::wire::json::{Value, json};
+
+use super::catalogue::{AgentVariantRow, EXTENSIONS, RPC, TURN, UPDATE, row};
+use super::{
+    AgentLink, AgentVariant, Flow, OpenPrompts, chunk, chunk_of, key, session_of, told_call,
+    updating,
+};
+
+/// When something else is said.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Moment {
+    /// Right behind the answer to `session/new`.
+    AfterSession,
+    /// At the start of a turn.
+    Start,
+    /// Before each update of a turn.
+    BeforeUpdates,
+    /// Just before the prompt is answered.
+    End,
+    /// Right behind an answer that does not say `cancelled`.
+    AfterTurn,
+}
+
+/// Sends updates that the turn does not need.
+struct MoreUpdates {
+    moment: Moment,
+    /// What the client has to offer, as a pointer into its capabilities.
+    needs: Option<&'static str>,
+    make: fn() -> Vec<Value>,
+    prompts: OpenPrompts,
+}
+
+impl MoreUpdates {
+    fn at(moment: Moment, make: fn() -> Vec<Value>) -> Box<dyn AgentVariant> {
+        Box::new(MoreUpdates { moment, needs: None, make, prompts: OpenPrompts::default() })
+    }
+
+    fn needing(needs: &'static str, make: fn() -> Vec<Value>) -> Box<dyn AgentVariant> {
+        let (moment, prompts) = (Moment::BeforeUpdates, OpenPrompts::default());
+        Box::new(MoreUpdates { moment, needs: Some(needs), make, prompts })
+    }
+
+    fn say(&self, link: &AgentLink<'_>, session: &str, flow: &mut Flow) {
+        if self.needs.is_none_or(|needs| link.offered(needs)) {
+            let updates = (self.make)().into_iter();
+            flow.to_client.extend(updates.map(|update| updating(session, update)));
+        }
+    }
+}
+
+impl AgentVariant for MoreUpdates {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        if let Some(session) = self.prompts.heard(&message)
+            && self.moment == Moment::Start
+        {
+            self.say(link, &session, flow);
+        }
+        flow.to_agent.push(message);
+    }
+
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let ended = self.prompts.ended(link, &message);
+        let done = message["result"]["stopReason"].as_str().is_some_and(|it| it != "cancelled");
+        let made = message["result"]["sessionId"].as_str().map(str::to_owned);
+        let made = made.filter(|_| link.answers == Some("session/new"));
+        let (before, after) = match self.moment {
+            Moment::AfterSession => (None, made),
+            Moment::Start => (None, None),
+            Moment::BeforeUpdates => {
+                let update = message["method"] == "session/update";
+                let session = update.then(|| session_of(&message).to_owned());
+                (session.filter(|session| self.prompts.is_open(session)), None)
+            }
+            Moment::End => (ended.filter(|_| message.get("result").is_some()), None),
+            Moment::AfterTurn => (None, ended.filter(|_| done)),
+        };
+        before.into_iter().for_each(|session| self.say(link, &session, flow));
+        flow.to_client.push(message);
+        after.into_iter().for_each(|session| self.say(link, &session, flow));
+    }
+}
+
+/// Sends requests that the agent does not need, and ignores the answers.
+struct MoreRequests {
+    needs: Option<&'static str>,
+    make: fn(&str) -> (&'static str, Value),
+    open: HashSet<String>,
+    count: u64,
+    name: &'static str,
+}
+
+impl MoreRequests {
+    fn named(
+        name: &'static str,
+        needs: Option<&'static str>,
+        make: fn(&str) -> (&'static str, Value),
+    ) -> Box<dyn AgentVariant> {
+        Box::new(MoreRequests { needs, make, open: HashSet::new(), count: 0, name })
+    }
+}
+
+impl AgentVariant for MoreRequests {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let response = message.get("method").is_none();
+        if message.get("id").is_some_and(|id| response && self.open.remove(&key(id))) {
+            return;
+        }
+        let prompt = message["method"] == "session/prompt";
+        if prompt && self.needs.is_none_or(|needs| link.offered(needs)) {
+            self.count += 1;
+            let id = json!(format!("{}-{}", self.name, self.count));
+            self.open.insert(key(&id));
+            let (method, params) = (self.make)(session_of(&message));
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            flow.to_client.push(request);
+        }
+        flow.to_agent.push(message);
+    }
+}
+
+/// Sends a notification of its own before each update.
+struct OwnNotifications(fn(&str) -> Value);
+
+impl AgentVariant for OwnNotifications {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+        let update = message["method"] == "session/update";
+        if update {
+            flow.to_client.push((self.0)(session_of(&message)));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Sends each letter of a text on its own.
+struct SingleLetters;
+
+impl AgentVariant for SingleLetters {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let kind = "agent_message_chunk";
+        match chunk_of(&mut message, kind) {
+            Some(text) => {
+                let session = session_of(&message).to_owned();
+                let mut letters = text.chars();
+                flow.to_client
+                    .extend(letters.by_ref().map(|it| chunk(&session, kind, &it.to_string())));
+            }
+            None => flow.to_client.push(message),
+        }
+    }
+}
+
+/// Collects text until something else is sent, or there is much of it.
+#[derive(Default)]
+struct LargePieces {
+    session: String,
+    text: String,
+}
+
+/// Letters that are collected.
+const LARGE: usize = 400;
+
+impl LargePieces {
+    fn give(&mut self, flow: &mut Flow) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            flow.to_client.push(chunk(&self.session, "agent_message_chunk", &text));
+        }
+    }
+}
+
+impl AgentVariant for LargePieces {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        let Some(text) = chunk_of(&mut message, "agent_message_chunk") else {
+            self.give(flow);
+            return flow.to_client.push(message);
+        };
+        if self.session != session_of(&message) {
+            self.give(flow);
+            session_of(&message).clone_into(&mut self.session);
+        }
+        self.text.push_str(&text);
+        if self.text.len() > LARGE {
+            self.give(flow);
+        }
+    }
+}
+
+/// Changes the chunks of the agent's text.
+struct ChangedChunks(fn(&mut Value));
+
+impl AgentVariant for ChangedChunks {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if chunk_of(&mut message, "agent_message_chunk").is_some() {
+            (self.0)(&mut message["params"]["update"]);
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Says what it does before each report of a call.
+struct SpokenReports;
+
+impl AgentVariant for SpokenReports {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+        if let Some(call) = told_call(&mut message)
+            && call.told == super::Told::First
+        {
+            let text = format!("Now: {}.", call.text("title"));
+            flow.to_client.push(chunk(&call.session, "agent_message_chunk", &text));
+        }
+        flow.to_client.push(message);
+    }
+}
+
+fn plan() -> Vec<Value> {
+    vec![json!({
+        "sessionUpdate": "plan",
+        "entries": [
+            {"content": "Read", "priority": "high", "status": "completed"},
+            {"content": "Write", "priority": "low", "status": "in_progress"},
+        ],
+    })]
+}
+
+fn compaction() -> Vec<Value> {
+    let text = json!({"type": "text", "text": "So far"});
+    vec![
+        json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "in_progress"}),
+        json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": text}),
+        json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "completed"}),
+    ]
+}
+
+fn contents() -> Vec<Value> {
+    let each = |content: Value| json!({"sessionUpdate": "agent_message_chunk", "content": content});
+    vec![
+        each(
+            json!({"type": "resource_link", "uri": "https://vendor.example/a", "name": "a", "size": 1}),
+        ),
+        each(
+            json!({"type": "resource", "resource": {"uri": "vendor:a", "text": "a", "mimeType": "text/plain"}}),
+        ),
+        each(json!({"type": "image", "data": "AAAA", "mimeType": "image/png"})),
+        each(json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"})),
+    ]
+}
+
+const KINDS: &str = "A turn may have updates of every kind of `SessionUpdate`, in any order.";
+const CHUNKS: &str = "How a text is divided into chunks is not specified.";
+const OFFERED: &str = "The client offers it.";
+const OWN: &str = "A name that begins with `_` is free for methods of one's own.";
+
+/// Updates, texts, requests and notifications.
+pub(super) const ROWS: &[AgentVariantRow] = &[
+    row(
+        "commands",
+        "Commands are told right after a session was made.",
+        "`available_commands_update` may follow `session/new`.",
+        UPDATE,
+        || {
+            MoreUpdates::at(Moment::AfterSession, || {
+                let commands = json!([
+                    {"name": "web", "description": "Searches", "input": {"hint": "what for"}},
+                    {"name": "test", "description": "Runs the tests"},
+                ]);
+                vec![
+                    json!({"sessionUpdate": "available_commands_update", "availableCommands": commands}),
+                ]
+            })
+        },
+    ),
+    row("plans", "A plan is told before each update.", KINDS, UPDATE, || {
+        MoreUpdates::at(Moment::BeforeUpdates, plan)
+    }),
+    row(
+        "empty-plans",
+        "A plan without entries is told at the start of each turn.",
+        KINDS,
+        UPDATE,
+        || MoreUpdates::at(Moment::Start, || vec![json!({"sessionUpdate": "plan", "entries": []})]),
+    ),
+    row(
+        "usage",
+        "The usage and its cost are told before each prompt is answered.",
+        KINDS,
+        UPDATE,
+        || {
+            MoreUpdates::at(Moment::End, || {
+                let cost = json!({"amount": 0.045, "currency": "USD"});
+                vec![
+                    json!({"sessionUpdate": "usage_update", "used": 53_000, "size": 200_000, "cost": cost}),
+                ]
+            })
+        },
+    ),
+    row("titles-of-sessions", "The session is given a title in each turn.", KINDS, UPDATE, || {
+        MoreUpdates::at(Moment::Start, || {
+            let at = "2026-11-24T12:00:00Z";
+            vec![
+                json!({"sessionUpdate": "session_info_update", "title": "A title", "updatedAt": at}),
+            ]
+        })
+    }),
+    row(
+        "titles-after-the-turn",
+        "The session is given a title right after a prompt was answered that was not cancelled.",
+        "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
+        TURN,
+        || {
+            MoreUpdates::at(Moment::AfterTurn, || {
+                vec![json!({"sessionUpdate": "session_info_update", "title": "A title"})]
+            })
+        },
+    ),
+    row("thoughts", "A thought is told before each update.", KINDS, UPDATE, || {
+        MoreUpdates::at(Moment::BeforeUpdates, || {
+            let text = json!({"type": "text", "text": "Hm."});
+            vec![json!({"sessionUpdate": "agent_thought_chunk", "content": text})]
+        })
+    }),
+    row(
+        "echoes",
+        "The prompt is said back as chunks of the user's message.",
+        KINDS,
+        UPDATE,
+        || {
+            MoreUpdates::at(Moment::Start, || {
+                let text = json!({"type": "text", "text": "What you said"});
+                vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
+            })
+        },
+    ),
+    row(
+        "contents-of-every-kind",
+        "Each turn begins with a link, a resource, an image and a sound.",
+        "A chunk holds a content block of any kind.",
+        "schema v1 › ContentBlock",
+        || MoreUpdates::at(Moment::Start, contents),
+    ),
+    row("notices", "Notices are told where the client offers that.", OFFERED, UPDATE, || {
+        MoreUpdates::needing("/session/notices", || {
+            vec![json!({"sessionUpdate": "notice", "severity": "info", "title": "Note"})]
+        })
+    }),
+    row(
+        "compactions",
+        "Compactions are told where the client offers that.",
+        OFFERED,
+        UPDATE,
+        || MoreUpdates::needing("/session/compaction", compaction),
+    ),
+    row(
+        "elicits-where-offered",
+        "Each turn elicits something of a client that offers forms.",
+        OFFERED,
+        "schema v1 › CreateElicitationRequest",
+        || {
+            MoreRequests::named("elicits", Some("/elicitation/form"), |session| {
+                let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+                let params = json!({
+                    "sessionId": session, "mode": "form", "message": "Your name?",
+                    "requestedSchema": schema,
+                });
+                ("elicitation/create", params)
+            })
+        },
+    ),
+    row(
+        "own-requests",
+        "Each turn begins with a request of the agent's own.",
+        OWN,
+        EXTENSIONS,
+        || {
+            MoreRequests::named("own", None, |session| {
+                ("_vendor.example/ask", json!({"sessionId": session}))
+            })
+        },
+    ),
+    row(
+        "own-notifications-of-agents",
+        "Before each update there is a notification of the agent's own.",
+        OWN,
+        EXTENSIONS,
+        || {
+            Box::new(OwnNotifications(|session| {
+                let params = json!({"sessionId": session, "progress": 0.5});
+                json!({"jsonrpc": "2.0", "method": "_vendor.example/progress", "params": params})
+            }))
+        },
+    ),
+    row(
+        "own-notifications-without-params",
+        "Before each update there is a notification of the agent's own that has no params.",
+        "The params of a notification may be left out.",
+        RPC,
+        || Box::new(OwnNotifications(|_| json!({"jsonrpc": "2.0", "method": "_alive"}))),
+    ),
+    row("single-letters", "Each letter of a text is a chunk of its own.", CHUNKS, TURN, || {
+        Box::new(SingleLetters)
+    }),
+    row("large-pieces", "Text is sent in pieces of 400 letters.", CHUNKS, TURN, || {
+        Box::new(LargePieces::default())
+    }),
+    row(
+        "message-ids",
+        "Each chunk of a text has a `messageId`.",
+        "`messageId` is optional.",
+        "schema v1 › ContentChunk",
+        || Box::new(ChangedChunks(|update| update["messageId"] = json!("m-1"))),
+    ),
+    row(
+        "annotations",
+        "Each chunk of a text has annotations.",
+        "`annotations` is optional.",
+        "schema v1 › TextContent",
+        || {
+            Box::new(ChangedChunks(|update| {
+                update["content"]["annotations"] = json!({"audience": ["user", "assistant"], "priority": 0.5, "lastModified": null});
+            }))
+        },
+    ),
+    row("spoken-reports", "Before each call the agent says what it will do.", KINDS, TURN, || {
+        Box::new(SpokenReports)
+    }),
+];
