@@ -453,13 +453,13 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         TURN,
         || Box::new(EndsAfterTheTurn::default()),
     ),
-    row(
+    offering_less(row(
         "reported-when-allowed",
         "A call that permission is asked for is reported when it was allowed, and not at all when it was not.",
         OPEN_END,
         CALLS,
         || Box::new(ReportedWhenAllowed::default()),
-    ),
+    )),
     row(
         "cancelled-requests-are-errors",
         "`$/cancel_request` for a prompt cancels it; it is answered with -32800.",
