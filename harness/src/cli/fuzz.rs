@@ -256,11 +256,6 @@ impl Stage {
         self.faults.is_empty() && !matches!(self.target, Target::Remote(..))
     }
 
-    /// Whether somebody else's host may be there.
-    fn is_foreign(&self) -> bool {
-        matches!(self.target, Target::Remote(..))
-    }
-
     fn of(fuzz: &Fuzz, context: &Context, target: Target, version: Version) -> Stage {
         let embedded = matches!(target, Target::Embedded);
         let epoch_ms = Config::default().epoch_ms;
@@ -467,7 +462,7 @@ impl Hunt<'_> {
             }
             found.retain(is_check);
         }
-        if self.stage.is_foreign() {
+        if !self.generator.knows_target() {
             // What the generator expects of a step was drawn on the reference host. A foreign host may offer less and
             // choose otherwise, so that only the always-on checks speak against it.
             found.retain(is_check);

@@ -19,7 +19,7 @@ use crate::wire::version::Version;
 
 use super::barrier::{Barrier, Marks};
 use super::claims::StepLog;
-use super::cleanup::Created;
+use super::cleanup::{AUTOMATION, Created};
 use super::expand;
 use super::failure::{Failure, FailureKind};
 use super::mailbox::Mailbox;
@@ -487,6 +487,9 @@ impl Case {
             }
             Kind::Notification => {
                 self.created.noticed(message);
+                if self.created.is_set(message) {
+                    self.log.accepted("dispatch", AUTOMATION.0);
+                }
                 let (params, own) = (message.params(), &*peer.engine.client_id);
                 if params["origin"]["clientId"] == *own
                     && params.get("rejectionReason").is_none_or(Value::is_null)

@@ -21,7 +21,7 @@ const CREATORS: &[(&str, &str, &str)] = &[
 
 /// An automation is made by an action, and taken away by one. The sessions of its runs stay, and say
 /// whose they are.
-const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
+pub(super) const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
 
 /// The channel of automations.
 const AUTOMATIONS: &str = "ahp-automations://";
@@ -67,13 +67,20 @@ impl Created {
         name.is_some_and(|name| self.0.get(&(AUTOMATION.1, name.to_owned())).is_some())
     }
 
+    /// Whether a notification says that an automation of ours was made or changed: that is how a host accepts
+    /// `automation/createRequested`, which does not come back itself.
+    pub fn is_set(&self, message: &Message) -> bool {
+        let action = &message.params()["action"];
+        action["type"] == "automation/set" && self.is_ours(&action["automation"]["resource"])
+    }
+
     /// A notification of the host came in. Terminals that it opened for a session of ours, such as
     /// for a tool call, are ours to take away too: a host may keep them when the session goes. So are
     /// the sessions that runs of our automations made.
     pub fn noticed(&mut self, message: &Message) {
         let action = &message.params()["action"];
         let automation = &action["automation"];
-        if action["type"] == "automation/set" && self.is_ours(&automation["resource"]) {
+        if self.is_set(message) {
             let runs = automation["runs"].as_array().into_iter().flatten();
             for session in runs.filter_map(|run| run["primarySession"].as_str()) {
                 self.add("disposeSession", session);
@@ -236,6 +243,11 @@ mod tests {
 
         let mut created = Created::default();
         created.asked(made.0, &made.1);
+        let set = |automation: &str| {
+            let (method, params) = ran(automation);
+            created.is_set(&Message::notification(method, params))
+        };
+        assert_eq!((set("a"), set("of somebody else")), (true, false));
         let items = json!([
             {"resource": "s", "origin": {"kind": "automation", "automation": "a"}},
             {"resource": "t", "origin": {"kind": "automation", "automation": "b"}},
