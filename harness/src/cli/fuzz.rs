@@ -453,18 +453,14 @@ impl Hunt<'_> {
         if only_named && !self.generator.knows_target() {
             found.retain(|finding| finding.message != verdict.reason);
         }
+        // A step's expectation was drawn on the reference host. If that host does not meet it, the drawing is wrong;
+        // another host may offer less and choose otherwise. In both cases only the checks find something.
         let is_check = |finding: &Finding| CHECKS.iter().any(|row| row.id == finding.rule);
-        if self.stage.is_honest() {
-            // A check that trips is what a campaign against the honest host is there to find. What is merely
-            // not as it was drawn is a matter of drawing.
-            if let Some(finding) = found.iter().find(|it| !is_check(it)) {
-                self.odd(sequence.seed, finding);
-            }
-            found.retain(is_check);
+        let honest = self.stage.is_honest();
+        if let Some(finding) = found.iter().find(|it| honest && !is_check(it)) {
+            self.odd(sequence.seed, finding);
         }
-        if !self.generator.knows_target() {
-            // What the generator expects of a step was drawn on the reference host. A foreign host may offer less and
-            // choose otherwise, so that only the always-on checks speak against it.
+        if honest || !self.generator.knows_target() {
             found.retain(is_check);
         }
         for finding in found {
