@@ -117,7 +117,7 @@ fn requirement(
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: Severity::{}, party: Party::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
-         when: {when:?}, breach: Breach::{breach} }},",
+         when: {when:?}, breach: BreachKind::{breach} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),

@@ -53,12 +53,12 @@ pub struct Requirement {
     /// held to the rule. A verb phrase, such as "asks a client for something".
     pub when: Option<&'static str>,
     /// What kind of failure breaks the rule.
-    pub breach: Breach,
+    pub breach: BreachKind,
 }
 
 /// What kind of failure of a step breaks the rule that the step tests.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Breach {
+pub enum BreachKind {
     /// What came looks wrong. The rule says how something looks, and not that it is sent.
     Content,
     /// The same, or the opposite came: an error for a result, an acceptance for a rejection.
@@ -147,8 +147,8 @@ impl Ledger {
     }
 
     /// What kind of failure breaks a rule; that of an author's own requirement is broken by any.
-    pub fn breach(id: &str) -> Breach {
-        Ledger::look_up(id).map_or(Breach::Silence, |row| row.breach)
+    pub fn breach(id: &str) -> BreachKind {
+        Ledger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
 
     /// The row of an id in the newest version that has it.

@@ -44,8 +44,19 @@ fn rows_of_broken_rules_name_what_there_is() {
     let agents: HashSet<&str> = acp::FAULTS.iter().map(|row| row.name).collect();
     for (standard, faults) in [(Standard::Ahp, hosts), (Standard::Acp, agents)] {
         assert!(!BrokenRules::all(standard).is_empty(), "the file cannot be read");
-        let mistakes = BrokenRules::mistakes(standard, &faults, &rules);
-        assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+        for (fault, row) in BrokenRules::all(standard) {
+            assert!(faults.contains(fault.as_str()), "no fault is called `{fault}`");
+            for rule in row.breaks.iter().chain(row.follows.keys()) {
+                assert!(rules.contains(rule.as_str()), "{fault}: no rule is called `{rule}`");
+            }
+            for rule in &row.breaks {
+                assert!(!row.follows.contains_key(rule), "{fault}: `{rule}` stands in it twice");
+            }
+            for reason in row.follows.values() {
+                let known = BrokenRules::reasons().contains_key(reason);
+                assert!(known, "{fault}: no reason is called `{reason}`");
+            }
+        }
     }
     let all = [Standard::Ahp, Standard::Acp].map(BrokenRules::all);
     let named: HashSet<&String> =

@@ -144,9 +144,9 @@ fn several_variants_of_an_agent_keep_every_rule_together() {
 }
 
 /// Keeps what passes.
-struct Kept(Arc<Mutex<String>>, u64);
+struct TranscriptText(Arc<Mutex<String>>, u64);
 
-impl Recorder for Kept {
+impl Recorder for TranscriptText {
     fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
         let mut text = self.0.lock().expect("one thread");
         let _ = writeln!(text, "{at:?} {client} {event:?}");
@@ -158,7 +158,7 @@ impl Recorder for Kept {
 /// What passes in a scenario.
 fn kept(entry: &Entry, rows: &[&'static AgentVariantRow]) -> String {
     let text = Arc::new(Mutex::new(String::new()));
-    let recorder = Box::new(Kept(Arc::clone(&text), 0));
+    let recorder = Box::new(TranscriptText(Arc::clone(&text), 0));
     let side = sim::side(Some(Version::ACP_1));
     let mut agent = Subject::varied(Config::default(), rows);
     agents::play_recorded(entry, &mut agent, side, recorder);

@@ -10,7 +10,7 @@ use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
 use crate::fault::{Planted, Row};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
-use crate::ledger::{Breach, Ledger};
+use crate::ledger::{BreachKind, Ledger};
 use crate::oracle::all_checks;
 use crate::report::summary::word;
 use crate::run::mutant_rows::named;
@@ -125,11 +125,11 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
         let _ = writeln!(out, "  not testable: {reason}");
     }
     match row.breach {
-        Breach::Outcome => {}
-        Breach::Content => {
+        BreachKind::Outcome => {}
+        BreachKind::Content => {
             out.push_str("  broken only by how something looks, not by its absence\n")
         }
-        Breach::Silence => out.push_str("  broken also where no answer comes\n"),
+        BreachKind::Silence => out.push_str("  broken also where no answer comes\n"),
     }
     if let Some(when) = row.when {
         let _ = writeln!(out, "  applies to a host that {when}");

@@ -486,8 +486,7 @@ impl Case {
                 }
             }
             Kind::Notification => {
-                self.created.noticed(message);
-                if self.created.is_set(message) {
+                if self.created.noticed(message) {
                     self.log.accepted("dispatch", AUTOMATION.0);
                 }
                 let (params, own) = (message.params(), &*peer.engine.client_id);

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::ledger::{Breach, Ledger};
+use crate::ledger::{BreachKind, Ledger};
 use crate::scenario::names::{self, Occurrence};
 use crate::scenario::parse::Step;
 use crate::scenario::source::Span;
@@ -63,9 +63,9 @@ impl ClaimOutcome {
     pub(super) fn split(mut self) -> Vec<ClaimOutcome> {
         let Some(failure) = &self.failure else { return vec![self] };
         let least = match failure.kind {
-            FailureKind::Content => Breach::Content,
-            FailureKind::Outcome | FailureKind::Trouble => Breach::Outcome,
-            FailureKind::Silence => Breach::Silence,
+            FailureKind::Content => BreachKind::Content,
+            FailureKind::Outcome | FailureKind::Trouble => BreachKind::Outcome,
+            FailureKind::Silence => BreachKind::Silence,
         };
         let (broken, other): (Vec<String>, Vec<String>) =
             self.rules.drain(..).partition(|rule| Ledger::breach(rule) >= least);

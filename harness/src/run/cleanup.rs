@@ -67,27 +67,24 @@ impl Created {
         name.is_some_and(|name| self.0.get(&(AUTOMATION.1, name.to_owned())).is_some())
     }
 
-    /// Whether a notification says that an automation of ours was made or changed: that is how a host accepts
-    /// `automation/createRequested`, which does not come back itself.
-    pub fn is_set(&self, message: &Message) -> bool {
-        let action = &message.params()["action"];
-        action["type"] == "automation/set" && self.is_ours(&action["automation"]["resource"])
-    }
-
     /// A notification of the host came in. Terminals that it opened for a session of ours, such as
     /// for a tool call, are ours to take away too: a host may keep them when the session goes. So are
     /// the sessions that runs of our automations made.
-    pub fn noticed(&mut self, message: &Message) {
+    ///
+    /// Returns whether it says that an automation of ours was made or changed. That is how a host accepts
+    /// `automation/createRequested`, which does not come back itself.
+    pub fn noticed(&mut self, message: &Message) -> bool {
         let action = &message.params()["action"];
         let automation = &action["automation"];
-        if self.is_set(message) {
+        let ours = action["type"] == "automation/set" && self.is_ours(&automation["resource"]);
+        if ours {
             let runs = automation["runs"].as_array().into_iter().flatten();
             for session in runs.filter_map(|run| run["primarySession"].as_str()) {
                 self.add("disposeSession", session);
             }
         }
         if action["type"] != "root/terminalsChanged" {
-            return;
+            return ours;
         }
         for terminal in action["terminals"].as_array().into_iter().flatten() {
             let (resource, session) = (&terminal["resource"], &terminal["claim"]["session"]);
@@ -97,6 +94,7 @@ impl Created {
                 self.add("disposeTerminal", resource);
             }
         }
+        ours
     }
 
     /// A list of sessions came in: those that runs of our automations made are ours, also when
@@ -243,9 +241,9 @@ mod tests {
 
         let mut created = Created::default();
         created.asked(made.0, &made.1);
-        let set = |automation: &str| {
+        let mut set = |automation: &str| {
             let (method, params) = ran(automation);
-            created.is_set(&Message::notification(method, params))
+            created.noticed(&Message::notification(method, params))
         };
         assert_eq!((set("a"), set("of somebody else")), (true, false));
         let items = json!([

@@ -161,12 +161,12 @@ pub struct Tripped {
     /// Checks that were put to the test at all.
     pub exercised: HashSet<&'static str>,
     /// The MUST and essential rules that were reported broken: requirements by claims, checks by their findings.
-    pub accused: LiteMap<String, Accusation>,
+    pub accused: LiteMap<String, FirstAccusation>,
 }
 
 /// How a rule was first reported broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Accusation {
+pub struct FirstAccusation {
     /// The scenario.
     pub scenario: String,
     /// The message.
@@ -237,7 +237,7 @@ impl Tripped {
 
     fn accuse(&mut self, rule: &str, entry: &Entry, message: &str) {
         let scenario = || entry.scenario.id.clone();
-        let new = || Accusation { scenario: scenario(), message: message.to_owned() };
+        let new = || FirstAccusation { scenario: scenario(), message: message.to_owned() };
         self.accused.entry(rule.to_owned()).or_insert_with(new);
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::scenario::pattern::{Pattern, brief};
+use crate::scenario::bind::Bindings;
+use crate::scenario::pattern::{Mismatch, Pattern, brief};
 use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;
 use crate::wire::message::{Kind, Message};
@@ -29,13 +30,25 @@ fn known_members(channel: &str, state: &Value) -> Value {
     };
     let mut known = of(kind);
     // Before 0.4.0 a session is its only chat as well.
-    let both = kind == ChannelKind::Session && state.get("turns").is_some();
-    if let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
-        && both
+    if kind == ChannelKind::Session
+        && state.get("turns").is_some()
+        && let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
     {
         chat.into_iter().for_each(|(name, value)| drop(members.insert(name, value)));
     }
     known
+}
+
+/// Holds a state of a channel against a pattern: its known members, or else the state as it is.
+fn match_state(
+    pattern: &Pattern,
+    channel: &str,
+    state: &Value,
+    bindings: &Bindings,
+    exact: bool,
+) -> Result<Bindings, Box<Mismatch>> {
+    let known = pattern.matches(Some(&known_members(channel, state)), bindings, exact);
+    known.or_else(|_| pattern.matches(Some(state), bindings, exact))
 }
 
 impl Case {
@@ -295,18 +308,14 @@ impl Case {
                 return Progress::Failed(failure);
             }
         };
-        let known = message
-            .result()
-            .and_then(|result| result.get("snapshot"))
-            .zip(value.filter(|_| matches!(want, Want::State(_))))
-            .map(|(snapshot, state)| {
-                known_members(snapshot["resource"].as_str().unwrap_or_default(), state)
-            });
         if let Some(pattern) = pattern {
-            let bound = match &known {
-                Some(known) => pattern
-                    .matches(Some(known), &self.bindings, exact)
-                    .or_else(|_| pattern.matches(value, &self.bindings, exact)),
+            let snapshot = message.result().and_then(|result| result.get("snapshot"));
+            let state = snapshot.zip(value.filter(|_| matches!(want, Want::State(_))));
+            let bound = match state {
+                Some((snapshot, state)) => {
+                    let channel = snapshot["resource"].as_str().unwrap_or_default();
+                    match_state(pattern, channel, state, &self.bindings, exact)
+                }
                 None => pattern.matches(value, &self.bindings, exact),
             };
             match bound {
@@ -597,9 +606,8 @@ impl Case {
             );
             return Progress::Failed(self.failure_at(step, message));
         };
-        let known = known_members(channel.as_str().unwrap_or_default(), &own);
-        let bound = state.matches(Some(&known), &self.bindings, exact);
-        match bound.or_else(|_| state.matches(Some(&own), &self.bindings, exact)) {
+        let channel = channel.as_str().unwrap_or_default();
+        match match_state(state, channel, &own, &self.bindings, exact) {
             Ok(bound) => {
                 self.bind(state, bound);
                 self.observed(step);

@@ -15,7 +15,7 @@ use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
 
 mod matcher;
 
-use matcher::Matcher;
+use matcher::PatternMatcher;
 
 /// What a value has to look like. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -331,7 +331,7 @@ impl Pattern {
         bindings: &Bindings,
         exact: bool,
     ) -> Result<Bindings, Box<Mismatch>> {
-        Matcher::new(bindings, exact).bound(self, value)
+        PatternMatcher::new(bindings, exact).bound(self, value)
     }
 }
 

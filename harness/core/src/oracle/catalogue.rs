@@ -8,7 +8,7 @@
 //! Start at [`CHECKS`].
 
 pub use super::rule::CheckRow;
-pub(super) use super::rule::Ruled;
+pub(super) use super::rule::CheckRule;
 use super::rule::catalogue;
 use crate::verdict::Weight;
 

@@ -8,7 +8,7 @@ use crate::verdict::{CheckReport, Finding, FindingSubject, Weight};
 
 use super::alike::alike;
 use super::context::Context;
-use super::rule::Ruled;
+use super::rule::CheckRule;
 use super::step::Step;
 
 /// Findings kept per check, each of another kind; the others are counted.
@@ -59,7 +59,7 @@ impl Sink {
 
     /// The rule was put to the test once more, and the requirement that it names, if any.
     #[inline]
-    pub(super) fn seen(&mut self, rule: impl Ruled) {
+    pub(super) fn seen(&mut self, rule: impl CheckRule) {
         if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
             report.observations += 1;
         }
@@ -70,7 +70,7 @@ impl Sink {
 
     /// A requirement that is counted separately was put to the test once more, without its check.
     #[inline]
-    pub(super) fn seen_of(&mut self, rule: impl Ruled, requirement: &'static str) {
+    pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
         let report = self.reports.get_mut(rule.place()).filter(|_| self.counts);
         let mut apart = report.into_iter().flat_map(|report| &mut report.apart);
         if let Some((_, seen)) = apart.find(|(known, _)| *known == requirement) {
@@ -79,14 +79,14 @@ impl Sink {
     }
 
     /// The rule was broken, with its full weight.
-    pub(super) fn broken(&mut self, rule: impl Ruled, message: String, lines: &[u64]) {
+    pub(super) fn broken(&mut self, rule: impl CheckRule, message: String, lines: &[u64]) {
         self.weaker(rule, rule.row().weight, message, lines);
     }
 
     /// The rule was broken in a way that weighs less.
     pub(super) fn weaker(
         &mut self,
-        rule: impl Ruled,
+        rule: impl CheckRule,
         weight: Weight,
         message: String,
         lines: &[u64],
@@ -97,7 +97,7 @@ impl Sink {
     /// The rule was broken, with the difference of the states involved.
     pub(super) fn with_diff(
         &mut self,
-        rule: impl Ruled,
+        rule: impl CheckRule,
         weight: Weight,
         message: String,
         lines: &[u64],

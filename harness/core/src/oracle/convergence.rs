@@ -8,7 +8,7 @@ use crate::model::{NoOp, Outcome, apply};
 use crate::verdict::Weight;
 use crate::wire::message::Message;
 
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;

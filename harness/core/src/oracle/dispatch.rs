@@ -18,7 +18,7 @@ use crate::wire::protocol::{Dispatch, Protocol};
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::causality::above;
 use super::channel::ChannelId;
 use super::check::{Check, Sink};

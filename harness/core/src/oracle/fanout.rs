@@ -11,7 +11,7 @@ use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::{Conn, Sub};

@@ -18,7 +18,7 @@ use crate::wire::trim::Of;
 use crate::wire::version::Version;
 
 use super::asking::replaced;
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;

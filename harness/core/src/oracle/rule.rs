@@ -2,7 +2,7 @@
 //!
 //! Knows: weights. Never knows: any one check.
 //!
-//! Start at [`CheckRow`] and [`Ruled`].
+//! Start at [`CheckRow`] and [`CheckRule`].
 
 use crate::verdict::{FindingSubject, Weight};
 
@@ -27,7 +27,7 @@ pub struct CheckRow {
 }
 
 /// A rule that has a row.
-pub(super) trait Ruled: Copy {
+pub(super) trait CheckRule: Copy {
     /// The place of its row among those of its protocol.
     fn place(self) -> usize;
     /// Its row.
@@ -57,7 +57,7 @@ pub(super) struct RuleOf<R> {
     subject: FindingSubject,
 }
 
-impl<R: Ruled> Ruled for RuleOf<R> {
+impl<R: CheckRule> CheckRule for RuleOf<R> {
     #[inline]
     fn place(self) -> usize {
         self.rule.place()
@@ -81,7 +81,7 @@ macro_rules! catalogue {
             $($rule,)+
         }
 
-        impl $crate::oracle::rule::Ruled for Rule {
+        impl $crate::oracle::rule::CheckRule for Rule {
             #[inline]
             fn place(self) -> usize {
                 self as usize

@@ -9,7 +9,7 @@ use crate::verdict::Weight;
 use crate::wire::message::{Decoded, Kind, MAX_NESTING, Message};
 use crate::wire::validate::{Sender, ShapeError};
 
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::Step;

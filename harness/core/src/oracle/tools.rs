@@ -9,7 +9,7 @@ use crate::wire::json::Value;
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
 use crate::verdict::Weight;
 
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;

@@ -20,7 +20,7 @@ use crate::verdict::Weight;
 use crate::wire::json::Value;
 
 use super::below::{Fact, Reading};
-use super::catalogue::{Rule, Ruled as _};
+use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;

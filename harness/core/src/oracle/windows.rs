@@ -13,7 +13,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::Value;
 
-use super::catalogue::{Rule, Ruled};
+use super::catalogue::{CheckRule, Rule};
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::connection::Request;

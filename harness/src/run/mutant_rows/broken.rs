@@ -7,7 +7,7 @@
 //!
 //! Start at [`BrokenRules::of`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -65,30 +65,5 @@ impl BrokenRules {
     /// Whether the row has a rule.
     pub fn has(&self, rule: &str) -> bool {
         self.breaks.iter().any(|id| id == rule) || self.follows.contains_key(rule)
-    }
-
-    /// What is wrong with the file: names that `faults` and `rules` do not have, reasons that nothing names.
-    pub fn mistakes(
-        standard: Standard,
-        faults: &HashSet<&str>,
-        rules: &HashSet<&str>,
-    ) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        for (fault, row) in BrokenRules::all(standard) {
-            if !faults.contains(fault.as_str()) {
-                mistakes.push(format!("no fault is called `{fault}`"));
-            }
-            let named = row.breaks.iter().chain(row.follows.keys());
-            for rule in named.filter(|rule| !rules.contains(rule.as_str())) {
-                mistakes.push(format!("`{fault}`: no requirement or check is called `{rule}`"));
-            }
-            for rule in row.breaks.iter().filter(|rule| row.follows.contains_key(*rule)) {
-                mistakes.push(format!("`{fault}`: `{rule}` stands in it twice"));
-            }
-            for reason in row.follows.values().filter(|it| !FILE.reasons.contains_key(*it)) {
-                mistakes.push(format!("`{fault}`: no reason is called `{reason}`"));
-            }
-        }
-        mistakes
     }
 }

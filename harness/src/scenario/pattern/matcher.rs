@@ -2,7 +2,7 @@
 //!
 //! Knows: patterns, bindings. Never knows: steps, messages.
 //!
-//! Start at [`Matcher`].
+//! Start at [`PatternMatcher`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,19 +14,19 @@ use crate::wire::timestamp;
 use super::{Kind, Mismatch, Ordering, Pattern, brief};
 
 /// One attempt to match.
-pub(super) struct Matcher<'a> {
-    scope: Bound<'a>,
+pub(super) struct PatternMatcher<'a> {
+    scope: MatchBindings<'a>,
     exact: bool,
-    path: Vec<Place<'a>>,
+    path: Vec<MatchPlace<'a>>,
 }
 
 /// What was bound before, and what the match has bound so far.
-struct Bound<'a> {
+struct MatchBindings<'a> {
     known: &'a Bindings,
     fresh: Bindings,
 }
 
-impl Scope for Bound<'_> {
+impl Scope for MatchBindings<'_> {
     fn get(&self, name: &str) -> Option<&Value> {
         self.fresh.get(name).or_else(|| self.known.get(name))
     }
@@ -37,17 +37,21 @@ impl Scope for Bound<'_> {
 }
 
 /// A step down into a value. It becomes text only where something does not match.
-enum Place<'a> {
+enum MatchPlace<'a> {
     Member(Cow<'a, str>),
     Index(usize),
 }
 
 type Outcome = Result<(), Box<Mismatch>>;
 
-impl<'a> Matcher<'a> {
+impl<'a> PatternMatcher<'a> {
     /// An attempt that knows these bindings. With `exact`, objects may not have members that the pattern does not name.
-    pub(super) fn new(known: &'a Bindings, exact: bool) -> Matcher<'a> {
-        Matcher { scope: Bound { known, fresh: Bindings::default() }, exact, path: Vec::new() }
+    pub(super) fn new(known: &'a Bindings, exact: bool) -> PatternMatcher<'a> {
+        PatternMatcher {
+            scope: MatchBindings { known, fresh: Bindings::default() },
+            exact,
+            path: Vec::new(),
+        }
     }
 
     /// What the match binds; the first place where the value does not match.
@@ -64,9 +68,9 @@ impl<'a> Matcher<'a> {
         let mut path = String::new();
         for place in &self.path {
             let _ = match place {
-                Place::Member(name) if path.is_empty() => write!(path, "{name}"),
-                Place::Member(name) => write!(path, ".{name}"),
-                Place::Index(index) => write!(path, "[{index}]"),
+                MatchPlace::Member(name) if path.is_empty() => write!(path, "{name}"),
+                MatchPlace::Member(name) => write!(path, ".{name}"),
+                MatchPlace::Index(index) => write!(path, "[{index}]"),
             };
         }
         let named =
@@ -74,7 +78,12 @@ impl<'a> Matcher<'a> {
         Err(Box::new(Mismatch { span: pattern.span, path, expected, found, named }))
     }
 
-    fn within(&mut self, place: Place<'a>, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
+    fn within(
+        &mut self,
+        place: MatchPlace<'a>,
+        pattern: &'a Pattern,
+        value: Option<&Value>,
+    ) -> Outcome {
         self.path.push(place);
         let outcome = self.check(pattern, value);
         self.path.pop();
@@ -145,7 +154,7 @@ impl<'a> Matcher<'a> {
                     _ => return self.fail(pattern, "something with a length".to_owned(), value),
                 };
                 self.within(
-                    Place::Member(Cow::Borrowed("length")),
+                    MatchPlace::Member(Cow::Borrowed("length")),
                     inner,
                     Some(&Value::from(length)),
                 )
@@ -187,7 +196,7 @@ impl<'a> Matcher<'a> {
             return self.fail(pattern, format!("an array of {}", items.len()), value);
         }
         for (index, (item, value)) in items.iter().zip(found).enumerate() {
-            self.within(Place::Index(index), item, Some(value))?;
+            self.within(MatchPlace::Index(index), item, Some(value))?;
         }
         Ok(())
     }
@@ -204,7 +213,7 @@ impl<'a> Matcher<'a> {
         let mut named = Vec::with_capacity(members.len());
         for (key, item) in members {
             let key = fill_key(key, &mut self.scope, &mut NoMint);
-            self.within(Place::Member(key.clone()), item, object.get(&key))?;
+            self.within(MatchPlace::Member(key.clone()), item, object.get(&key))?;
             named.push(key);
         }
         if self.exact
@@ -250,7 +259,7 @@ impl<'a> Matcher<'a> {
         match (value, prefix) {
             (Some(Value::Array(found)), _) if found.len() >= items.len() => {
                 for (index, (item, value)) in items.iter().zip(found).enumerate() {
-                    self.within(Place::Index(index), item, Some(value))?;
+                    self.within(MatchPlace::Index(index), item, Some(value))?;
                 }
                 Ok(())
             }

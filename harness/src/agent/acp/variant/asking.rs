@@ -8,7 +8,9 @@ use crate::agent::acp::Config;
 use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, CANCEL, OPTION, PERMISSION, offering_less, row};
-use super::{AgentLink, AgentVariant, Flow, Told, key, session_of, success, told_call};
+use super::{
+    AgentLink, AgentVariant, CallReportKind, MessageFlow, key, session_of, success, told_call,
+};
 
 fn asks(message: &Value) -> bool {
     message["method"] == "session/request_permission"
@@ -18,7 +20,7 @@ fn asks(message: &Value) -> bool {
 struct ChangedOptions(fn(&mut Vec<Value>));
 
 impl AgentVariant for ChangedOptions {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
             options.into_iter().for_each(self.0);
@@ -34,7 +36,7 @@ struct OptionsTwice;
 const SECOND: &str = "-here";
 
 impl AgentVariant for OptionsTwice {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if let Some(id) = message.pointer_mut("/result/outcome/optionId")
             && let Some(first) = id.as_str().and_then(|id| id.strip_suffix(SECOND))
         {
@@ -43,7 +45,7 @@ impl AgentVariant for OptionsTwice {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
         if let Some(options) = options {
             let mut more = options.clone();
@@ -66,7 +68,7 @@ struct OtherOptionIds {
 }
 
 impl AgentVariant for OtherOptionIds {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if let Some(id) = message.pointer_mut("/result/outcome/optionId")
             && let Some(own) = id.as_str().and_then(|id| self.own.get(id))
         {
@@ -75,7 +77,7 @@ impl AgentVariant for OtherOptionIds {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
             for option in options.into_iter().flatten() {
@@ -93,7 +95,7 @@ impl AgentVariant for OtherOptionIds {
 struct NeverAsks;
 
 impl AgentVariant for NeverAsks {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if !asks(&message) {
             return flow.to_client.push(message);
         }
@@ -128,7 +130,7 @@ struct AsksTwice {
 }
 
 impl AgentVariant for AsksTwice {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
         match id.and_then(|id| self.open.remove(&id)) {
@@ -148,7 +150,7 @@ impl AgentVariant for AsksTwice {
         }
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             self.open.insert(key(&message["id"]), (message.clone(), None));
         }
@@ -170,16 +172,16 @@ struct AskedFirst {
 }
 
 impl AgentVariant for AskedFirst {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let call = told_call(&mut message).map(|call| (call.told, call.key()));
         let mut held = self.held.take();
         let own = held.as_mut().and_then(told_call).map(|call| call.key());
         match call {
-            Some((Told::Permission, id)) if own.as_ref() == Some(&id) => {
+            Some((CallReportKind::Permission, id)) if own.as_ref() == Some(&id) => {
                 flow.to_client.push(message);
                 flow.to_client.extend(held);
             }
-            Some((Told::First, _)) => {
+            Some((CallReportKind::First, _)) => {
                 flow.to_client.extend(held);
                 self.held = Some(message);
             }
@@ -199,7 +201,7 @@ struct WithdrawnQuestions {
 }
 
 impl AgentVariant for WithdrawnQuestions {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] == "session/cancel" {
             let session = session_of(&message);
             for (id, _) in self.open.iter().filter(|(_, of)| of == session) {
@@ -216,7 +218,7 @@ impl AgentVariant for WithdrawnQuestions {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             self.open.push((message["id"].clone(), session_of(&message).to_owned()));
         }
@@ -228,8 +230,8 @@ impl AgentVariant for WithdrawnQuestions {
 struct ChangedQuestions(fn(&mut super::ToldCall<'_>));
 
 impl AgentVariant for ChangedQuestions {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
-        let call = told_call(&mut message).filter(|call| call.told == Told::Permission);
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+        let call = told_call(&mut message).filter(|call| call.told == CallReportKind::Permission);
         call.into_iter().for_each(|mut call| (self.0)(&mut call));
         flow.to_client.push(message);
     }

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, CALL, CALLS, STATUS, offering_less, row};
-use super::{AgentLink, AgentVariant, Flow, Told, ToldCall, told_call, updating};
+use super::{AgentLink, AgentVariant, CallReportKind, MessageFlow, ToldCall, told_call, updating};
 
 /// Changes what a message says of a call.
 struct ChangedCalls(fn(&mut ToldCall<'_>));
 
 impl AgentVariant for ChangedCalls {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         told_call(&mut message).iter_mut().for_each(self.0);
         flow.to_client.push(message);
     }
@@ -36,15 +36,15 @@ impl LaterMember {
 }
 
 impl AgentVariant for LaterMember {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if let Some(call) = told_call(&mut message) {
             let id = call.key();
             match call.told {
-                Told::First => {
+                CallReportKind::First => {
                     let value = call.members.remove(self.name);
                     value.into_iter().for_each(|value| drop(self.kept.insert(id.clone(), value)));
                 }
-                Told::Update if !call.members.contains_key(self.name) => {
+                CallReportKind::Update if !call.members.contains_key(self.name) => {
                     let value = self.kept.remove(&id);
                     value.into_iter().for_each(|it| drop(call.members.insert(self.name, it)));
                 }
@@ -62,8 +62,10 @@ struct WholeUpdates {
 }
 
 impl AgentVariant for WholeUpdates {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
-        if let Some(call) = told_call(&mut message).filter(|call| call.told != Told::Permission) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+        if let Some(call) =
+            told_call(&mut message).filter(|call| call.told != CallReportKind::Permission)
+        {
             let known = self.known.entry(call.key()).or_default();
             for (name, value) in call.members.iter().filter(|(_, value)| !value.is_null()) {
                 known.insert(name.clone(), value.clone());
@@ -81,14 +83,14 @@ impl AgentVariant for WholeUpdates {
 
 /// Whether it is the first report of a call that has not begun.
 fn is_pending_report(call: &ToldCall<'_>) -> bool {
-    call.told == Told::First && matches!(call.text("status"), "" | "pending")
+    call.told == CallReportKind::First && matches!(call.text("status"), "" | "pending")
 }
 
 /// Tells the first report in pieces, as the model streams the input.
 struct StreamedInput;
 
 impl AgentVariant for StreamedInput {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let later = told_call(&mut message).filter(is_pending_report).map(|call| {
             let mut later = Map::new();
             later.insert("sessionUpdate", json!("tool_call_update"));
@@ -178,7 +180,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         STATUS,
         || {
             Box::new(ChangedCalls(|call| {
-                if call.told == Told::First && call.text("status") == "pending" {
+                if call.told == CallReportKind::First && call.text("status") == "pending" {
                     call.members.remove("status");
                 }
             }))
@@ -221,7 +223,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row("titles-change", "The title of a call changes with its status.", LATER, CALL, || {
         Box::new(ChangedCalls(|call| {
             let status = call.text("status").to_owned();
-            if call.told == Told::Update && !status.is_empty() {
+            if call.told == CallReportKind::Update && !status.is_empty() {
                 call.members.insert("title", json!(format!("It is {status}")));
             }
         }))
@@ -306,7 +308,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         || {
             Box::new(ChangedCalls(|call| {
                 for name in ["content", "locations"] {
-                    if call.told == Told::First && !call.members.contains_key(name) {
+                    if call.told == CallReportKind::First && !call.members.contains_key(name) {
                         call.members.insert(name, json!([]));
                     }
                 }

@@ -9,15 +9,20 @@ use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, CALLS, CANCEL, TURN, offering_less, row};
 use super::{
-    AgentLink, AgentVariant, Flow, OpenPrompts, Told, ToldCall, chunk, key, session_of, told_call,
-    updating,
+    AgentLink, AgentVariant, CallReportKind, MessageFlow, OpenPrompts, ToldCall, chunk, key,
+    session_of, told_call, updating,
 };
 
 /// Ends turns that were not cancelled with another stop reason.
 struct OtherReason(&'static str);
 
 impl AgentVariant for OtherReason {
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let prompt = link.answers == Some("session/prompt");
         if prompt && message["result"]["stopReason"] == "end_turn" {
             message["result"]["stopReason"] = json!(self.0);
@@ -39,7 +44,7 @@ impl LastWords {
 }
 
 impl AgentVariant for LastWords {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let session = session_of(&message);
         if message["method"] == "session/cancel" && self.prompts.is_open(session) {
@@ -48,7 +53,7 @@ impl AgentVariant for LastWords {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.ended(link, &message);
         flow.to_client.push(message);
     }
@@ -72,7 +77,7 @@ struct LeftOpen {
 }
 
 impl AgentVariant for LeftOpen {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let session = session_of(&message);
         if message["method"] == "session/cancel" && self.prompts.is_open(session) {
@@ -81,12 +86,17 @@ impl AgentVariant for LeftOpen {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(session) = self.prompts.ended(link, &message) {
             self.cancelled.remove(&session);
         }
         let over = told_call(&mut message).is_some_and(|call| {
-            call.told == Told::Update && self.cancelled.contains(&call.session)
+            call.told == CallReportKind::Update && self.cancelled.contains(&call.session)
         });
         if !over {
             flow.to_client.push(message);
@@ -101,11 +111,16 @@ struct CompletedByCancel {
 }
 
 impl AgentVariant for CompletedByCancel {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.open.on_client_message(link, message, flow);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(session) = self.open.prompts.ended(link, &message) {
             self.open.cancelled.remove(&session);
         }
@@ -127,7 +142,7 @@ struct EndsAfterTheTurn {
 }
 
 impl EndsAfterTheTurn {
-    fn give(&mut self, session: &str, flow: &mut Flow) {
+    fn give(&mut self, session: &str, flow: &mut MessageFlow) {
         let all = std::mem::take(&mut self.held).into_iter();
         let (own, others): (Vec<_>, _) = all.partition(|(of, _)| of == session);
         self.held = others;
@@ -136,7 +151,7 @@ impl EndsAfterTheTurn {
 }
 
 impl AgentVariant for EndsAfterTheTurn {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         if message["method"] == "session/cancel" {
             let session = session_of(&message).to_owned();
@@ -146,10 +161,15 @@ impl AgentVariant for EndsAfterTheTurn {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let ended = self.prompts.ended(link, &message);
         let held = told_call(&mut message)
-            .filter(|call| call.told == Told::Update && call.is_end())
+            .filter(|call| call.told == CallReportKind::Update && call.is_end())
             .map(|call| call.session)
             .filter(|session| !self.cancelled.contains(session));
         match held.filter(|session| self.prompts.is_open(session)) {
@@ -175,7 +195,7 @@ struct ReportedWhenAllowed {
 }
 
 impl AgentVariant for ReportedWhenAllowed {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
         if let Some((call, allowing)) = id.and_then(|id| self.open.remove(&id)) {
@@ -188,20 +208,20 @@ impl AgentVariant for ReportedWhenAllowed {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let call = told_call(&mut message).map(|call| (call.told, call.key()));
         let last = self.last.take();
         match (call, last) {
-            (Some((Told::Permission, id)), Some((held, report))) if id == held => {
+            (Some((CallReportKind::Permission, id)), Some((held, report))) if id == held => {
                 self.open.insert(key(&message["id"]), (id.clone(), allowing(&message)));
                 self.held.insert(id, report);
             }
-            (Some((Told::First, id)), last) => {
+            (Some((CallReportKind::First, id)), last) => {
                 flow.to_client.extend(last.map(|(_, report)| report));
                 self.last = Some((id, message));
                 return;
             }
-            (Some((Told::Update, id)), _)
+            (Some((CallReportKind::Update, id)), _)
                 if self.denied.contains(&id) || self.held.contains_key(&id) =>
             {
                 return;
@@ -221,7 +241,7 @@ fn allowing(request: &Value) -> Vec<Value> {
 
 /// What a rejected call is reported as.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Rejected {
+enum RejectedReport {
     Completed,
     Untold,
     /// As failed; the turn ends with `cancelled` if the answer was `cancelled`.
@@ -232,7 +252,7 @@ enum Rejected {
 
 /// Reports rejected calls in another way.
 struct RejectedCalls {
-    way: Rejected,
+    way: RejectedReport,
     prompts: OpenPrompts,
     /// Open requests: the session, the call, and the ids of the options that allow.
     open: HashMap<String, (String, String, Vec<Value>)>,
@@ -241,7 +261,7 @@ struct RejectedCalls {
 }
 
 impl RejectedCalls {
-    fn told(way: Rejected) -> Box<dyn AgentVariant> {
+    fn told(way: RejectedReport) -> Box<dyn AgentVariant> {
         Box::new(RejectedCalls {
             way,
             prompts: OpenPrompts::default(),
@@ -253,7 +273,7 @@ impl RejectedCalls {
 }
 
 impl AgentVariant for RejectedCalls {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
@@ -261,7 +281,7 @@ impl AgentVariant for RejectedCalls {
             let outcome = &message["result"]["outcome"];
             let chosen = outcome.get("optionId").filter(|_| outcome["outcome"] == "selected");
             if !chosen.is_some_and(|id| allowing.contains(id)) {
-                if self.way == Rejected::EndsRefused || outcome["outcome"] == "cancelled" {
+                if self.way == RejectedReport::EndsRefused || outcome["outcome"] == "cancelled" {
                     self.sessions.insert(session.clone());
                 }
                 self.calls.insert((session, call));
@@ -270,15 +290,20 @@ impl AgentVariant for RejectedCalls {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(session) = self.prompts.ended(link, &message) {
             let ended =
                 self.sessions.remove(&session) && message["result"]["stopReason"] == "end_turn";
             match self.way {
-                Rejected::EndsCancelled if ended => {
+                RejectedReport::EndsCancelled if ended => {
                     message["result"]["stopReason"] = json!("cancelled")
                 }
-                Rejected::EndsRefused if ended => {
+                RejectedReport::EndsRefused if ended => {
                     message["result"]["stopReason"] = json!("refusal")
                 }
                 _ => {}
@@ -287,17 +312,17 @@ impl AgentVariant for RejectedCalls {
         let id = &message["id"].clone();
         if let Some(call) = told_call(&mut message) {
             let known = call.key();
-            if call.told == Told::Permission {
+            if call.told == CallReportKind::Permission {
                 let (session, call) = known;
                 let allowing = allowing(&message);
                 self.open.insert(key(id), (session, call, allowing));
             } else if call.is_end() && self.calls.contains(&known) {
                 match self.way {
-                    Rejected::Completed => {
+                    RejectedReport::Completed => {
                         call.members.insert("status", json!("completed"));
                     }
-                    Rejected::Untold => return,
-                    Rejected::EndsCancelled | Rejected::EndsRefused => {}
+                    RejectedReport::Untold => return,
+                    RejectedReport::EndsCancelled | RejectedReport::EndsRefused => {}
                 }
             }
         }
@@ -321,7 +346,7 @@ impl CancelledRequests {
 }
 
 impl AgentVariant for CancelledRequests {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let id = key(&message["params"]["requestId"]);
         let session = self.prompts.sessions.get(&id);
@@ -336,7 +361,7 @@ impl AgentVariant for CancelledRequests {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let ended = self.prompts.ended(link, &message).is_some();
         if ended && self.cancelled.remove(&key(&message["id"])) && self.error {
             let error = json!({"code": -32800, "message": "the request was cancelled"});
@@ -351,7 +376,7 @@ impl AgentVariant for CancelledRequests {
 struct ChangedErrors(fn(&mut Value));
 
 impl AgentVariant for ChangedErrors {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         message.get_mut("error").into_iter().for_each(self.0);
         flow.to_client.push(message);
     }
@@ -479,28 +504,28 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "Calls that were not allowed are reported as completed.",
         OPEN_END,
         CALLS,
-        || RejectedCalls::told(Rejected::Completed),
+        || RejectedCalls::told(RejectedReport::Completed),
     ),
     row(
         "rejected-calls-stay-open",
         "The end of calls that were not allowed is not reported.",
         OPEN_END,
         CALLS,
-        || RejectedCalls::told(Rejected::Untold),
+        || RejectedCalls::told(RejectedReport::Untold),
     ),
     row(
         "rejected-turns-are-refused",
         "A turn with a call that was not allowed ends with `refusal`.",
         OPEN_END,
         CALLS,
-        || RejectedCalls::told(Rejected::EndsRefused),
+        || RejectedCalls::told(RejectedReport::EndsRefused),
     ),
     row(
         "dismissed-turns-are-cancelled",
         "A turn ends with `cancelled` if a request for permission was answered with `cancelled`.",
         OPEN_END,
         CALLS,
-        || RejectedCalls::told(Rejected::EndsCancelled),
+        || RejectedCalls::told(RejectedReport::EndsCancelled),
     ),
     row(
         "unknown-sessions-are-not-found",

@@ -5,7 +5,7 @@
 use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, INITIALIZE, row};
-use super::{AgentLink, AgentVariant, Flow, session_of, success, updating};
+use super::{AgentLink, AgentVariant, MessageFlow, session_of, success, updating};
 
 /// Changes the result of a method.
 struct ChangedResult {
@@ -20,7 +20,12 @@ impl ChangedResult {
 }
 
 impl AgentVariant for ChangedResult {
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if link.answers == Some(self.method) {
             let result = message.get_mut("result").and_then(Value::as_object_mut);
             result.into_iter().for_each(self.change);
@@ -39,7 +44,7 @@ struct MoreMethods {
 }
 
 impl AgentVariant for MoreMethods {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let known = self.methods.iter().find(|(method, _)| message["method"] == *method);
         match (known, message.get("id")) {
             (Some((_, result)), Some(id)) => flow.to_client.push(success(id, result())),
@@ -47,7 +52,7 @@ impl AgentVariant for MoreMethods {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.result.on_agent_message(link, message, flow);
     }
 }
@@ -59,14 +64,19 @@ struct SpeaksTwo {
 }
 
 impl AgentVariant for SpeaksTwo {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] == "initialize" {
             self.later = message["params"]["protocolVersion"].as_u64().is_some_and(|it| it > 1);
         }
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if link.answers == Some("initialize") && self.later {
             message["result"]["protocolVersion"] = json!(2);
         }
@@ -106,7 +116,7 @@ fn options(booleans: bool) -> Value {
 struct OfferedOptions;
 
 impl AgentVariant for OfferedOptions {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let booleans = link.offered("/session/configOptions/boolean");
         match (message["method"].as_str(), message.get("id")) {
             (Some("session/set_config_option"), Some(id)) => {
@@ -123,7 +133,12 @@ impl AgentVariant for OfferedOptions {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if link.answers == Some("session/new") && message.get("result").is_some() {
             let booleans = link.offered("/session/configOptions/boolean");
             message["result"]["configOptions"] = options(booleans);
@@ -136,7 +151,7 @@ impl AgentVariant for OfferedOptions {
 struct OfferedModes;
 
 impl AgentVariant for OfferedModes {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         match (message["method"].as_str(), message.get("id")) {
             (Some("session/set_mode"), Some(id)) => flow.to_client.push(success(id, json!({}))),
             (Some("session/prompt"), _) => {
@@ -149,7 +164,12 @@ impl AgentVariant for OfferedModes {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if link.answers == Some("session/new") && message.get("result").is_some() {
             message["result"]["modes"] = modes();
         }

@@ -33,11 +33,11 @@ pub trait AgentVariant: Send {
     /// Changes the configuration of the reference agent.
     fn set_up(&self, _config: &mut Config) {}
     /// Takes a message of the client: pushes what the agent hears instead, and what the client is sent at once.
-    fn on_client_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         flow.to_agent.push(message);
     }
     /// Takes a message of the agent: pushes what the client is sent instead, and what the agent hears at once.
-    fn on_agent_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         flow.to_client.push(message);
     }
     /// The text of a message, in one line; `None` for the usual one.
@@ -56,7 +56,7 @@ pub trait AgentVariant: Send {
 
 /// What comes of a message.
 #[derive(Debug, Default)]
-pub struct Flow {
+pub struct MessageFlow {
     /// Messages that go on to the client.
     pub to_client: Vec<Value>,
     /// Messages that go on to the agent.
@@ -105,7 +105,7 @@ pub struct VariantAgent {
 const MAX_ASKED: usize = 100_000;
 
 /// Something on its way, with the number of variants between it and the agent.
-enum Passing {
+enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
     /// What is no message passes all variants.
@@ -194,7 +194,7 @@ impl VariantAgent {
         while self.coming.front().is_some_and(|(due, _)| *due <= self.now) {
             let Some((_, message)) = self.coming.pop_front() else { return };
             self.heard(&message);
-            self.carry(vec![Passing::ToAgent(self.variants.len(), message)]);
+            self.carry(vec![PassingMessage::ToAgent(self.variants.len(), message)]);
         }
     }
 
@@ -220,7 +220,7 @@ impl VariantAgent {
     }
 
     /// What the agent has to say, the last thing first.
-    fn said(&mut self) -> Vec<Passing> {
+    fn said(&mut self) -> Vec<PassingMessage> {
         let outputs = std::iter::from_fn(|| self.inner.poll_output());
         let mut said: Vec<_> = outputs.map(passing).collect();
         said.reverse();
@@ -228,46 +228,58 @@ impl VariantAgent {
     }
 
     /// Carries everything to where it goes. The last item of the list is the next one.
-    fn carry(&mut self, mut list: Vec<Passing>) {
+    fn carry(&mut self, mut list: Vec<PassingMessage>) {
         while let Some(item) = list.pop() {
             match item {
-                Passing::ToAgent(0, message) => {
+                PassingMessage::ToAgent(0, message) => {
                     self.inner.handle_line(self.now, &message.to_text());
                     list.extend(self.said());
                 }
-                Passing::ToAgent(place, message) => {
+                PassingMessage::ToAgent(place, message) => {
                     let flow = self.through(place - 1, message, true);
                     list.extend(
-                        flow.to_agent.into_iter().rev().map(|it| Passing::ToAgent(place - 1, it)),
+                        flow.to_agent
+                            .into_iter()
+                            .rev()
+                            .map(|it| PassingMessage::ToAgent(place - 1, it)),
                     );
                     list.extend(
-                        flow.to_client.into_iter().rev().map(|it| Passing::ToClient(place, it)),
+                        flow.to_client
+                            .into_iter()
+                            .rev()
+                            .map(|it| PassingMessage::ToClient(place, it)),
                     );
                 }
-                Passing::ToClient(place, message) if place == self.variants.len() => {
+                PassingMessage::ToClient(place, message) if place == self.variants.len() => {
                     self.send(&message);
                 }
-                Passing::ToClient(place, message) => {
+                PassingMessage::ToClient(place, message) => {
                     let flow = self.through(place, message, false);
                     list.extend(
-                        flow.to_agent.into_iter().rev().map(|it| Passing::ToAgent(place, it)),
+                        flow.to_agent
+                            .into_iter()
+                            .rev()
+                            .map(|it| PassingMessage::ToAgent(place, it)),
                     );
                     list.extend(
-                        flow.to_client.into_iter().rev().map(|it| Passing::ToClient(place + 1, it)),
+                        flow.to_client
+                            .into_iter()
+                            .rev()
+                            .map(|it| PassingMessage::ToClient(place + 1, it)),
                     );
                 }
                 // A process ends after its last line.
-                Passing::Plain(Output::Exit) => {
+                PassingMessage::Plain(Output::Exit) => {
                     self.waiting.push_back((self.last.max(self.now), Output::Exit));
                 }
-                Passing::Plain(output) => self.waiting.push_back((self.now, output)),
+                PassingMessage::Plain(output) => self.waiting.push_back((self.now, output)),
             }
         }
     }
 
     /// What the variant at a place makes of a message.
-    fn through(&mut self, place: usize, message: Value, to_agent: bool) -> Flow {
-        let mut flow = Flow::default();
+    fn through(&mut self, place: usize, message: Value, to_agent: bool) -> MessageFlow {
+        let mut flow = MessageFlow::default();
         let answers = answered(&self.asked, &message);
         let link = AgentLink { answers, offers: &self.offers, now: self.now };
         if let Some(variant) = self.variants.get_mut(place) {
@@ -294,12 +306,12 @@ impl VariantAgent {
     }
 }
 
-fn passing(output: Output) -> Passing {
+fn passing(output: Output) -> PassingMessage {
     let message = match &output {
         Output::Line(line) => Value::read(line).ok().filter(Value::is_object),
         _ => None,
     };
-    message.map_or(Passing::Plain(output), |message| Passing::ToClient(0, message))
+    message.map_or(PassingMessage::Plain(output), |message| PassingMessage::ToClient(0, message))
 }
 
 /// The method of the request that a message of the agent answers.
@@ -331,7 +343,7 @@ fn session_of(message: &Value) -> &str {
 
 /// What a message says of a tool call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Told {
+enum CallReportKind {
     /// The first report, `tool_call`.
     First,
     /// A `tool_call_update`.
@@ -342,7 +354,7 @@ enum Told {
 
 /// What a message says of a tool call: how, in which session, and the members.
 struct ToldCall<'a> {
-    told: Told,
+    told: CallReportKind,
     session: String,
     members: &'a mut Map,
 }
@@ -370,9 +382,9 @@ fn told_call(message: &mut Value) -> Option<ToldCall<'_>> {
     let asks = method == "session/request_permission";
     let update = message["params"]["update"]["sessionUpdate"].as_str().unwrap_or_default();
     let told = match update {
-        _ if asks => Told::Permission,
-        "tool_call" => Told::First,
-        "tool_call_update" => Told::Update,
+        _ if asks => CallReportKind::Permission,
+        "tool_call" => CallReportKind::First,
+        "tool_call_update" => CallReportKind::Update,
         _ => return None,
     };
     let member = if asks { "toolCall" } else { "update" };

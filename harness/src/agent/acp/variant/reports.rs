@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, CALLS, STATUS, offering_less, row};
-use super::{AgentLink, AgentVariant, Flow, OpenPrompts, Told, told_call, updating};
+use super::{
+    AgentLink, AgentVariant, CallReportKind, MessageFlow, OpenPrompts, told_call, updating,
+};
 
 /// Holds the first report of a call back until the next message, and makes one report of both if that says that the
 /// call is in progress.
@@ -17,18 +19,18 @@ struct InProgressAtOnce {
 }
 
 impl AgentVariant for InProgressAtOnce {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let call = told_call(&mut message);
         let (told, id) = call.as_ref().map(|call| (call.told, call.key())).unzip();
         let runs = call.is_some_and(|call| call.text("status") == "in_progress");
         if let Some((held, mut first)) = self.held.take() {
-            if told == Some(Told::Update) && runs && id.as_ref() == Some(&held) {
+            if told == Some(CallReportKind::Update) && runs && id.as_ref() == Some(&held) {
                 merge(&mut first, &message);
                 return flow.to_client.push(first);
             }
             flow.to_client.push(first);
         }
-        match id.filter(|_| told == Some(Told::First) && !runs) {
+        match id.filter(|_| told == Some(CallReportKind::First) && !runs) {
             Some(id) => self.held = Some((id, message)),
             None => flow.to_client.push(message),
         }
@@ -55,7 +57,7 @@ struct ReportedWhenOver {
 
 impl ReportedWhenOver {
     /// Sends a report. The terminal of a call that is over has been released, and is not shown any more.
-    fn report(mut report: Value, flow: &mut Flow) {
+    fn report(mut report: Value, flow: &mut MessageFlow) {
         let items = report.pointer_mut("/params/update/content").and_then(Value::as_array_mut);
         items.into_iter().for_each(|items| items.retain(|item| item["type"] != "terminal"));
         flow.to_client.push(report);
@@ -63,21 +65,26 @@ impl ReportedWhenOver {
 }
 
 impl AgentVariant for ReportedWhenOver {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(session) = self.prompts.ended(link, &message) {
             let all = std::mem::take(&mut self.open).into_iter();
             let (own, others): (Vec<_>, _) = all.partition(|((of, _), _)| *of == session);
             self.open = others;
             own.into_iter().for_each(|(_, report)| Self::report(report, flow));
         }
-        let call = told_call(&mut message).filter(|call| call.told != Told::Permission);
+        let call = told_call(&mut message).filter(|call| call.told != CallReportKind::Permission);
         let Some((id, first, over)) =
-            call.map(|call| (call.key(), call.told == Told::First, call.is_end()))
+            call.map(|call| (call.key(), call.told == CallReportKind::First, call.is_end()))
         else {
             return flow.to_client.push(message);
         };
@@ -105,10 +112,10 @@ struct MoreUpdatesOfCalls {
 }
 
 impl AgentVariant for MoreUpdatesOfCalls {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let mut around = (Vec::new(), Vec::new());
         if let Some(call) = told_call(&mut message)
-            && call.told == Told::Update
+            && call.told == CallReportKind::Update
             && (self.wanted)(call.text("status"))
         {
             let (before, after) = (self.make)(call.members);
@@ -167,10 +174,10 @@ struct PendingAgain {
 }
 
 impl AgentVariant for PendingAgain {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let mut again = None;
         if let Some(call) = told_call(&mut message)
-            && call.told == Told::First
+            && call.told == CallReportKind::First
             && matches!(call.text("status"), "" | "pending")
             && self.known.insert(call.key(), ()).is_none()
         {

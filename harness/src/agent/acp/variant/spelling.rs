@@ -9,7 +9,7 @@ use crate::wire::spelling::{
 };
 
 use super::catalogue::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
-use super::{AgentLink, AgentVariant, Flow, told_call};
+use super::{AgentLink, AgentVariant, MessageFlow, told_call};
 
 /// Writes integers with a zero fraction, such as `1.0`.
 struct FractionalNumbers {
@@ -18,7 +18,12 @@ struct FractionalNumbers {
 }
 
 impl AgentVariant for FractionalNumbers {
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             match name == "id" {
                 true if self.ids && link.answers.is_some() => add_fraction(member),
@@ -34,7 +39,7 @@ impl AgentVariant for FractionalNumbers {
 struct ReversedMembers;
 
 impl AgentVariant for ReversedMembers {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         walk(&mut message, &mut reverse_members);
         flow.to_client.push(message);
     }
@@ -53,7 +58,12 @@ impl AgentVariant for WrittenText {
 struct AddedMetadata(fn() -> Value);
 
 impl AgentVariant for AddedMetadata {
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(table) = Protocol::acp() {
             table.visit_records(&mut message, link.answers, &mut |_, members| {
                 if !members.contains_key("_meta") {
@@ -88,7 +98,12 @@ fn add_nulls(members: &mut Map, names: &[&'static str]) {
 }
 
 impl AgentVariant for NullMembers {
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(
+        &mut self,
+        link: &AgentLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let method = message["method"].as_str().or(link.answers).unwrap_or_default().to_owned();
         for (_, names) in NULLABLE.iter().filter(|(known, _)| *known == method) {
             for part in ["params", "result"] {
@@ -98,7 +113,7 @@ impl AgentVariant for NullMembers {
         }
         if let Some(call) = told_call(&mut message) {
             match call.told {
-                super::Told::First => add_nulls(call.members, &["name"]),
+                super::CallReportKind::First => add_nulls(call.members, &["name"]),
                 _ => add_nulls(call.members, &NULLABLE_UPDATES),
             }
             let places = call.members.get_mut("locations").and_then(Value::as_array_mut);

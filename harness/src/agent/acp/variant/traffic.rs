@@ -8,13 +8,13 @@ use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, EXTENSIONS, RPC, TURN, UPDATE, row};
 use super::{
-    AgentLink, AgentVariant, Flow, OpenPrompts, chunk, chunk_of, key, session_of, told_call,
+    AgentLink, AgentVariant, MessageFlow, OpenPrompts, chunk, chunk_of, key, session_of, told_call,
     updating,
 };
 
 /// When something else is said.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Moment {
+enum UpdateMoment {
     /// Right behind the answer to `session/new`.
     AfterSession,
     /// At the start of a turn.
@@ -29,7 +29,7 @@ enum Moment {
 
 /// Sends updates that the turn does not need.
 struct MoreUpdates {
-    moment: Moment,
+    moment: UpdateMoment,
     /// What the client has to offer, as a pointer into its capabilities.
     needs: Option<&'static str>,
     make: fn() -> Vec<Value>,
@@ -37,16 +37,16 @@ struct MoreUpdates {
 }
 
 impl MoreUpdates {
-    fn at(moment: Moment, make: fn() -> Vec<Value>) -> Box<dyn AgentVariant> {
+    fn at(moment: UpdateMoment, make: fn() -> Vec<Value>) -> Box<dyn AgentVariant> {
         Box::new(MoreUpdates { moment, needs: None, make, prompts: OpenPrompts::default() })
     }
 
     fn needing(needs: &'static str, make: fn() -> Vec<Value>) -> Box<dyn AgentVariant> {
-        let (moment, prompts) = (Moment::BeforeUpdates, OpenPrompts::default());
+        let (moment, prompts) = (UpdateMoment::BeforeUpdates, OpenPrompts::default());
         Box::new(MoreUpdates { moment, needs: Some(needs), make, prompts })
     }
 
-    fn say(&self, link: &AgentLink<'_>, session: &str, flow: &mut Flow) {
+    fn say(&self, link: &AgentLink<'_>, session: &str, flow: &mut MessageFlow) {
         if self.needs.is_none_or(|needs| link.offered(needs)) {
             let updates = (self.make)().into_iter();
             flow.to_client.extend(updates.map(|update| updating(session, update)));
@@ -55,30 +55,30 @@ impl MoreUpdates {
 }
 
 impl AgentVariant for MoreUpdates {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         if let Some(session) = self.prompts.heard(&message)
-            && self.moment == Moment::Start
+            && self.moment == UpdateMoment::Start
         {
             self.say(link, &session, flow);
         }
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let ended = self.prompts.ended(link, &message);
         let done = message["result"]["stopReason"].as_str().is_some_and(|it| it != "cancelled");
         let made = message["result"]["sessionId"].as_str().map(str::to_owned);
         let made = made.filter(|_| link.answers == Some("session/new"));
         let (before, after) = match self.moment {
-            Moment::AfterSession => (None, made),
-            Moment::Start => (None, None),
-            Moment::BeforeUpdates => {
+            UpdateMoment::AfterSession => (None, made),
+            UpdateMoment::Start => (None, None),
+            UpdateMoment::BeforeUpdates => {
                 let update = message["method"] == "session/update";
                 let session = update.then(|| session_of(&message).to_owned());
                 (session.filter(|session| self.prompts.is_open(session)), None)
             }
-            Moment::End => (ended.filter(|_| message.get("result").is_some()), None),
-            Moment::AfterTurn => (None, ended.filter(|_| done)),
+            UpdateMoment::End => (ended.filter(|_| message.get("result").is_some()), None),
+            UpdateMoment::AfterTurn => (None, ended.filter(|_| done)),
         };
         before.into_iter().for_each(|session| self.say(link, &session, flow));
         flow.to_client.push(message);
@@ -106,7 +106,7 @@ impl MoreRequests {
 }
 
 impl AgentVariant for MoreRequests {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let response = message.get("method").is_none();
         if message.get("id").is_some_and(|id| response && self.open.remove(&key(id))) {
             return;
@@ -128,7 +128,7 @@ impl AgentVariant for MoreRequests {
 struct OwnNotifications(fn(&str) -> Value);
 
 impl AgentVariant for OwnNotifications {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         let update = message["method"] == "session/update";
         if update {
             flow.to_client.push((self.0)(session_of(&message)));
@@ -141,7 +141,7 @@ impl AgentVariant for OwnNotifications {
 struct SingleLetters;
 
 impl AgentVariant for SingleLetters {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let kind = "agent_message_chunk";
         match chunk_of(&mut message, kind) {
             Some(text) => {
@@ -166,7 +166,7 @@ struct LargePieces {
 const LARGE: usize = 400;
 
 impl LargePieces {
-    fn give(&mut self, flow: &mut Flow) {
+    fn give(&mut self, flow: &mut MessageFlow) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
             flow.to_client.push(chunk(&self.session, "agent_message_chunk", &text));
@@ -175,7 +175,7 @@ impl LargePieces {
 }
 
 impl AgentVariant for LargePieces {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         let Some(text) = chunk_of(&mut message, "agent_message_chunk") else {
             self.give(flow);
             return flow.to_client.push(message);
@@ -195,7 +195,7 @@ impl AgentVariant for LargePieces {
 struct ChangedChunks(fn(&mut Value));
 
 impl AgentVariant for ChangedChunks {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if chunk_of(&mut message, "agent_message_chunk").is_some() {
             (self.0)(&mut message["params"]["update"]);
         }
@@ -207,9 +207,9 @@ impl AgentVariant for ChangedChunks {
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut Flow) {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if let Some(call) = told_call(&mut message)
-            && call.told == super::Told::First
+            && call.told == super::CallReportKind::First
         {
             let text = format!("Now: {}.", call.text("title"));
             flow.to_client.push(chunk(&call.session, "agent_message_chunk", &text));
@@ -264,7 +264,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "`available_commands_update` may follow `session/new`.",
         UPDATE,
         || {
-            MoreUpdates::at(Moment::AfterSession, || {
+            MoreUpdates::at(UpdateMoment::AfterSession, || {
                 let commands = json!([
                     {"name": "web", "description": "Searches", "input": {"hint": "what for"}},
                     {"name": "test", "description": "Runs the tests"},
@@ -276,14 +276,18 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         },
     ),
     row("plans", "A plan is told before each update.", KINDS, UPDATE, || {
-        MoreUpdates::at(Moment::BeforeUpdates, plan)
+        MoreUpdates::at(UpdateMoment::BeforeUpdates, plan)
     }),
     row(
         "empty-plans",
         "A plan without entries is told at the start of each turn.",
         KINDS,
         UPDATE,
-        || MoreUpdates::at(Moment::Start, || vec![json!({"sessionUpdate": "plan", "entries": []})]),
+        || {
+            MoreUpdates::at(UpdateMoment::Start, || {
+                vec![json!({"sessionUpdate": "plan", "entries": []})]
+            })
+        },
     ),
     row(
         "usage",
@@ -291,7 +295,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         KINDS,
         UPDATE,
         || {
-            MoreUpdates::at(Moment::End, || {
+            MoreUpdates::at(UpdateMoment::End, || {
                 let cost = json!({"amount": 0.045, "currency": "USD"});
                 vec![
                     json!({"sessionUpdate": "usage_update", "used": 53_000, "size": 200_000, "cost": cost}),
@@ -300,7 +304,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         },
     ),
     row("titles-of-sessions", "The session is given a title in each turn.", KINDS, UPDATE, || {
-        MoreUpdates::at(Moment::Start, || {
+        MoreUpdates::at(UpdateMoment::Start, || {
             let at = "2026-11-24T12:00:00Z";
             vec![
                 json!({"sessionUpdate": "session_info_update", "title": "A title", "updatedAt": at}),
@@ -313,13 +317,13 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
         TURN,
         || {
-            MoreUpdates::at(Moment::AfterTurn, || {
+            MoreUpdates::at(UpdateMoment::AfterTurn, || {
                 vec![json!({"sessionUpdate": "session_info_update", "title": "A title"})]
             })
         },
     ),
     row("thoughts", "A thought is told before each update.", KINDS, UPDATE, || {
-        MoreUpdates::at(Moment::BeforeUpdates, || {
+        MoreUpdates::at(UpdateMoment::BeforeUpdates, || {
             let text = json!({"type": "text", "text": "Hm."});
             vec![json!({"sessionUpdate": "agent_thought_chunk", "content": text})]
         })
@@ -330,7 +334,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         KINDS,
         UPDATE,
         || {
-            MoreUpdates::at(Moment::Start, || {
+            MoreUpdates::at(UpdateMoment::Start, || {
                 let text = json!({"type": "text", "text": "What you said"});
                 vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
             })
@@ -341,7 +345,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "Each turn begins with a link, a resource, an image and a sound.",
         "A chunk holds a content block of any kind.",
         "schema v1 › ContentBlock",
-        || MoreUpdates::at(Moment::Start, contents),
+        || MoreUpdates::at(UpdateMoment::Start, contents),
     ),
     row("notices", "Notices are told where the client offers that.", OFFERED, UPDATE, || {
         MoreUpdates::needing("/session/notices", || {
