@@ -49,8 +49,8 @@ pub struct Requirement {
     pub reducers: &'static [&'static str],
     /// Why nothing can put it to the test.
     pub excluded: Option<&'static str>,
-    /// What a host does that the rule is about, where it need not do it: a host that never does is not
-    /// held to the rule. A verb phrase, such as "asks a client for something".
+    /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for something".
+    /// The rule does not apply to a host that never behaves so.
     pub when: Option<&'static str>,
     /// What kind of failure breaks the rule.
     pub breach: BreachKind,

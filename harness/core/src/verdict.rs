@@ -99,7 +99,7 @@ impl Status {
 /// Which of its check's requirements a finding breaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FindingSubject {
-    /// Unknown. A check with one requirement means that one.
+    /// Not stated. If the check has one requirement, the finding breaks that one; otherwise it is unknown which.
     Unnamed,
     /// This one.
     Requirement(&'static str),

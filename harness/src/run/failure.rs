@@ -36,7 +36,7 @@ pub enum FailureKind {
     Content,
     /// It did not come, or the opposite of it did.
     Outcome,
-    /// What a client sent was not answered.
+    /// The host did not answer a request or an action of a client.
     Silence,
     /// The step could not be taken, which says nothing about what it tests.
     Trouble,

@@ -68,7 +68,8 @@ impl Sink {
         }
     }
 
-    /// A requirement that is counted separately was put to the test once more, without its check.
+    /// Counts an observation of one requirement without counting one of the check. Only requirements in `apart` have
+    /// a count of their own.
     #[inline]
     pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
         let report = self.reports.get_mut(rule.place()).filter(|_| self.counts);

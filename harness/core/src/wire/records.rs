@@ -88,8 +88,8 @@ impl Protocol {
         }
     }
 
-    /// The type of the state in a snapshot. Before 0.2.0 the URI of a session has a scheme of the host, so the
-    /// state itself decides.
+    /// The type of the state in a snapshot, by the URI of its resource. Before 0.2.0 the scheme of a session's URI is
+    /// the provider's name, so the members of the state decide.
     fn state_beside(&self, snapshot: &Map) -> Option<TypeId> {
         let resource = snapshot.get("resource").and_then(Value::as_str)?;
         let fits = |kind: &ChannelKind| {

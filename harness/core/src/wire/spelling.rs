@@ -27,6 +27,27 @@ pub fn add_fraction(value: &mut Value) {
     }
 }
 
+/// Does so for the ids of a message, or for everything but its ids.
+pub fn add_fractions(message: &mut Value, of: FractionPlace) {
+    let Value::Object(members) = message else { return };
+    for (name, member) in members.iter_mut() {
+        match (name == "id", of) {
+            (true, FractionPlace::Id) => add_fraction(member),
+            (false, FractionPlace::Rest) => walk(member, &mut add_fraction),
+            _ => {}
+        }
+    }
+}
+
+/// Which integers of a message get a fraction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FractionPlace {
+    /// Its id.
+    Id,
+    /// All but its id.
+    Rest,
+}
+
 /// Reverses the order of the members of an object.
 pub fn reverse_members(value: &mut Value) {
     if let Value::Object(members) = value {
@@ -75,6 +96,18 @@ pub fn written(value: &Value, form: LeafForm) -> String {
         }
         other => other.to_text(),
     }
+}
+
+/// The text of a value in which slashes and all characters outside ASCII are escaped.
+pub fn written_in_ascii(value: &Value) -> String {
+    let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
+    written(value, LeafForm { string, ..USUAL })
+}
+
+/// The text of a value in which slashes and all letters are escaped, also in names.
+pub fn written_in_escapes(value: &Value) -> String {
+    let string = |text: &str| escaped(text, char::is_alphabetic);
+    written(value, LeafForm { string, ..USUAL })
 }
 
 /// A string of JSON in which the characters that `escapes` selects are escaped, and all that have to be.

@@ -11,7 +11,8 @@ use super::{LegalVariant, MessageLink, each_envelope_list};
 /// What a host without a feature does not offer and does not send.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
-    /// Methods that are answered with -32601. A trailing `*` matches any rest of the name.
+    /// Methods that are answered with -32601 (method not found). A name that ends with `*` stands for all methods that
+    /// begin like it.
     pub(super) methods: &'static [&'static str],
     /// Whether a request, by method and params, is answered with -32600.
     pub(super) refused: fn(&str, &Value) -> bool,

@@ -20,9 +20,9 @@ pub struct VariantRow {
     pub name: &'static str,
     /// What the host does.
     pub does: &'static str,
-    /// Why it may, in the words of the text, or what the text leaves out.
+    /// Why the specification permits it: the words of the text, or what the text does not say.
     pub permitted: &'static str,
-    /// Where that stands.
+    /// The section or type where the specification says so.
     pub source: &'static str,
     /// The first version for which it holds.
     pub since: Version,

@@ -100,7 +100,7 @@ fn each_envelope_list(message: &mut Value, visit: &mut dyn FnMut(&mut Vec<Value>
 pub struct VariantHost {
     inner: RefHost,
     variants: Vec<Box<dyn LegalVariant>>,
-    /// Methods of open requests, by connection and id.
+    /// The methods of requests that have no response yet, by connection and request id.
     asked: HashMap<(ConnId, String), String>,
     /// Outputs with the time at which each is due.
     waiting: VecDeque<(Duration, Output)>,

@@ -2,9 +2,10 @@
 //!
 //! Knows: JSON, timestamps. Never knows: methods, channels.
 
-use crate::wire::json::{Map, Value, json};
+use crate::wire::json::{Value, json};
 use crate::wire::spelling::{
-    LeafForm, USUAL, add_fraction, escaped, reverse_members, walk, with_exponent, written,
+    FractionPlace, LeafForm, USUAL, add_fractions, reverse_members, walk, with_exponent, written,
+    written_in_ascii, written_in_escapes,
 };
 use crate::wire::timestamp;
 use crate::wire::version::Version;
@@ -29,10 +30,7 @@ impl LegalVariant for InstantForm {
 }
 
 /// Writes integers with a zero fraction, such as `1.0`.
-struct FractionalNumbers {
-    /// Whether only ids of responses are changed, or everything but ids.
-    ids: bool,
-}
+struct FractionalNumbers(FractionPlace);
 
 impl LegalVariant for FractionalNumbers {
     fn on_host_message(
@@ -41,12 +39,9 @@ impl LegalVariant for FractionalNumbers {
         mut message: Value,
         out: &mut Vec<Value>,
     ) {
-        for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            match name == "id" {
-                true if self.ids && link.answers.is_some() => add_fraction(member),
-                false if !self.ids => walk(member, &mut add_fraction),
-                _ => {}
-            }
+        // Only ids of responses change: those of requests are chosen by the sender.
+        if self.0 == FractionPlace::Rest || link.answers.is_some() {
+            add_fractions(&mut message, self.0);
         }
         out.push(message);
     }
@@ -181,7 +176,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         },
     ),
     row("numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
-        Box::new(FractionalNumbers { ids: false })
+        Box::new(FractionalNumbers(FractionPlace::Rest))
     }),
     row("numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
         Box::new(WrittenText(|message| {
@@ -193,7 +188,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         "The ids of responses are written as `1.0`.",
         "The id of a response is the same value as in the request; 1.0 is 1.",
         RPC,
-        || Box::new(FractionalNumbers { ids: true }),
+        || Box::new(FractionalNumbers(FractionPlace::Id)),
     ),
     row(
         "members-reversed",
@@ -213,22 +208,14 @@ pub(super) const ROWS: &[VariantRow] = &[
         || Box::new(WrittenText(|message| format!(" {}\r\n", message.to_text()))),
     ),
     row("escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
-        Box::new(WrittenText(|message| {
-            let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
-            written(message, LeafForm { string, ..USUAL })
-        }))
+        Box::new(WrittenText(written_in_ascii))
     }),
     row(
         "every-letter-escaped",
         "Every letter of a string is escaped, also in names.",
         ESCAPE,
         JSON,
-        || {
-            Box::new(WrittenText(|message| {
-                let string = |text: &str| escaped(text, char::is_alphabetic);
-                written(message, LeafForm { string, ..USUAL })
-            }))
-        },
+        || Box::new(WrittenText(written_in_escapes)),
     ),
     row(
         "extension-members",

@@ -18,8 +18,8 @@ use super::{Fold, Sink, key};
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
 /// How long work may go on after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
-/// The part of its handshake that an agent may take for either, where that is longer: it is one of a machine that has much
-/// else to do. What its quickest answer took is added to both, since a cancel and an answer take their way too.
+/// On a busy machine both limits are longer: a quarter of the time that the agent's handshake took. The time of the
+/// agent's quickest answer is added, because the cancel and the answer are under way for as long.
 const PART: u32 = 4;
 /// Calls of a model that are told apart.
 const MAX_WANTED: usize = 1_000;

@@ -124,7 +124,7 @@ impl AgentVariant for AlwaysAsks {
 /// Asks again when a call was allowed once.
 #[derive(Default)]
 struct AsksTwice {
-    /// Open requests: each with the request of the agent that it stands for, if it is the second.
+    /// Open requests for permission, by id: the message, and the id of the original request if this one repeats it.
     open: HashMap<String, (Value, Option<Value>)>,
     count: u64,
 }

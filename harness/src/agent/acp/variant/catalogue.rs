@@ -17,9 +17,9 @@ pub struct AgentVariantRow {
     pub name: &'static str,
     /// What the agent does.
     pub does: &'static str,
-    /// Why it may, in the words of the text, or what the text leaves out.
+    /// Why the specification permits it: the words of the text, or what the text does not say.
     pub permitted: &'static str,
-    /// Where that stands.
+    /// The section or type where the specification says so.
     pub source: &'static str,
     /// Whether the agent shows less than without the variant, so that some scenarios find nothing to test.
     pub offers_less: bool,

@@ -1,21 +1,19 @@
 //! Variants of how JSON is written, of `_meta`, and of members that are null.
 //!
-//! Knows: JSON, which members may be null. Never knows: what a message means.
+//! Knows: JSON, and which members a type allows to be null. Never knows: methods, sessions.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::spelling::{
-    LeafForm, USUAL, add_fraction, escaped, reverse_members, walk, with_exponent, written,
+    FractionPlace, LeafForm, USUAL, add_fractions, reverse_members, walk, with_exponent, written,
+    written_in_ascii, written_in_escapes,
 };
 
 use super::catalogue::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
 use super::{AgentLink, AgentVariant, MessageFlow, told_call};
 
 /// Writes integers with a zero fraction, such as `1.0`.
-struct FractionalNumbers {
-    /// Whether only ids of responses are changed, or everything but ids.
-    ids: bool,
-}
+struct FractionalNumbers(FractionPlace);
 
 impl AgentVariant for FractionalNumbers {
     fn on_agent_message(
@@ -24,12 +22,9 @@ impl AgentVariant for FractionalNumbers {
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
-        for (name, member) in message.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            match name == "id" {
-                true if self.ids && link.answers.is_some() => add_fraction(member),
-                false if !self.ids => walk(member, &mut add_fraction),
-                _ => {}
-            }
+        // Only ids of responses change: those of requests are chosen by the sender.
+        if self.0 == FractionPlace::Rest || link.answers.is_some() {
+            add_fractions(&mut message, self.0);
         }
         flow.to_client.push(message);
     }
@@ -147,7 +142,7 @@ const META: &str =
 /// Numbers, white space, escapes, the order of members, `_meta`, null.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row("acp-numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
-        Box::new(FractionalNumbers { ids: false })
+        Box::new(FractionalNumbers(FractionPlace::Rest))
     }),
     row("acp-numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
         Box::new(WrittenText(|message| {
@@ -159,7 +154,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "The ids of responses are written as `1.0`.",
         "The id of a response is the same value as in the request; 1.0 is 1.",
         RPC,
-        || Box::new(FractionalNumbers { ids: true }),
+        || Box::new(FractionalNumbers(FractionPlace::Id)),
     ),
     row(
         "acp-members-reversed",
@@ -179,22 +174,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         || Box::new(WrittenText(|message| format!("{}\r", message.to_text()))),
     ),
     row("acp-escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
-        Box::new(WrittenText(|message| {
-            let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
-            written(message, LeafForm { string, ..USUAL })
-        }))
+        Box::new(WrittenText(written_in_ascii))
     }),
     row(
         "acp-every-letter-escaped",
         "Every letter of a string is escaped, also in names.",
         ESCAPE,
         JSON,
-        || {
-            Box::new(WrittenText(|message| {
-                let string = |text: &str| escaped(text, char::is_alphabetic);
-                written(message, LeafForm { string, ..USUAL })
-            }))
-        },
+        || Box::new(WrittenText(written_in_escapes)),
     ),
     row(
         "acp-metadata",
