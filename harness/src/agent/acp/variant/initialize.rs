@@ -112,20 +112,44 @@ fn options(booleans: bool) -> Value {
     Value::Array(all)
 }
 
-/// Has config options, which change in the middle of a turn; boolean ones where the client offers that.
-struct OfferedOptions;
+/// Offers a setting of sessions and reports a change of it in the middle of a turn. The functions get whether the
+/// client offers boolean options.
+struct OfferedSetting {
+    /// The request that changes the setting, and its result.
+    method: &'static str,
+    result: fn(bool) -> Value,
+    /// The member of the result of `session/new`, and its value.
+    member: &'static str,
+    value: fn(bool) -> Value,
+    /// The update in a turn.
+    update: fn(bool) -> Value,
+}
 
-impl AgentVariant for OfferedOptions {
+const CONFIG_OPTIONS: OfferedSetting = OfferedSetting {
+    method: "session/set_config_option",
+    result: |booleans| json!({"configOptions": (options(booleans))}),
+    member: "configOptions",
+    value: options,
+    update: |booleans| json!({"sessionUpdate": "config_option_update", "configOptions": (options(booleans))}),
+};
+
+const SESSION_MODES: OfferedSetting = OfferedSetting {
+    method: "session/set_mode",
+    result: |_| json!({}),
+    member: "modes",
+    value: |_| modes(),
+    update: |_| json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"}),
+};
+
+impl AgentVariant for OfferedSetting {
     fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
-        let booleans = link.offered("/session/configOptions/boolean");
+        let booleans = link.offered(BOOLEANS);
         match (message["method"].as_str(), message.get("id")) {
-            (Some("session/set_config_option"), Some(id)) => {
-                flow.to_client.push(success(id, json!({"configOptions": (options(booleans))})));
+            (Some(method), Some(id)) if method == self.method => {
+                flow.to_client.push(success(id, (self.result)(booleans)));
             }
             (Some("session/prompt"), _) => {
-                let update = json!({
-                    "sessionUpdate": "config_option_update", "configOptions": (options(booleans)),
-                });
+                let update = (self.update)(booleans);
                 flow.to_client.push(updating(session_of(&message), update));
                 flow.to_agent.push(message);
             }
@@ -140,42 +164,14 @@ impl AgentVariant for OfferedOptions {
         flow: &mut MessageFlow,
     ) {
         if link.answers == Some("session/new") && message.get("result").is_some() {
-            let booleans = link.offered("/session/configOptions/boolean");
-            message["result"]["configOptions"] = options(booleans);
+            message["result"][self.member] = (self.value)(link.offered(BOOLEANS));
         }
         flow.to_client.push(message);
     }
 }
 
-/// Has modes, and tells the mode in the middle of a turn.
-struct OfferedModes;
-
-impl AgentVariant for OfferedModes {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
-        match (message["method"].as_str(), message.get("id")) {
-            (Some("session/set_mode"), Some(id)) => flow.to_client.push(success(id, json!({}))),
-            (Some("session/prompt"), _) => {
-                let update =
-                    json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"});
-                flow.to_client.push(updating(session_of(&message), update));
-                flow.to_agent.push(message);
-            }
-            _ => flow.to_agent.push(message),
-        }
-    }
-
-    fn on_agent_message(
-        &mut self,
-        link: &AgentLink<'_>,
-        mut message: Value,
-        flow: &mut MessageFlow,
-    ) {
-        if link.answers == Some("session/new") && message.get("result").is_some() {
-            message["result"]["modes"] = modes();
-        }
-        flow.to_client.push(message);
-    }
-}
+/// Where a client says that it shows boolean options, in its capabilities.
+const BOOLEANS: &str = "/session/configOptions/boolean";
 
 fn all_capabilities() -> Value {
     json!({
@@ -318,13 +314,13 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         || Box::new(SpeaksTwo::default()),
     ),
     row("modes", "Sessions have modes, and each turn tells the mode.", MODES, NEW_SESSION, || {
-        Box::new(OfferedModes)
+        Box::new(SESSION_MODES)
     }),
     row(
         "config-options",
         "Sessions have options, also grouped ones and, where the client offers that, boolean ones; each turn tells them.",
         MODES,
         NEW_SESSION,
-        || Box::new(OfferedOptions),
+        || Box::new(CONFIG_OPTIONS),
     ),
 ];
