@@ -285,6 +285,9 @@ pub(super) const ROWS: &[VariantRow] = &[
         &AbsentFeature {
             members: &[
                 ("TerminalExitedLifecycleState", "exitCode"),
+                // Where terminals have no lifecycle yet.
+                ("TerminalState", "exitCode"),
+                ("TerminalInfo", "exitCode"),
                 ("terminal/exited", "exitCode"),
             ],
             ..NOTHING
