@@ -184,7 +184,7 @@ fn a_watch_that_is_broken_ends_alone() {
 
 #[test]
 fn order_is_read_off_the_transcript() {
-    let chat = r#"request: { by: A, method: createChat, params: { channel: "${session}", chat: "ahp-chat:/${new c}" }, as: made }"#;
+    let chat = r#"request: { by: A, method: createChat, params: { channel: "${session}", chat: "${new chat c}" }, as: made }"#;
     let added = |side: &str| {
         format!("expect: {{ at: A, type: session/chatAdded, {side}: made, proves: {NOTE} }}")
     };

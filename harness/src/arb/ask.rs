@@ -7,10 +7,12 @@
 
 use crate::host::auth::TOKEN;
 use crate::reducers::aim::Targets;
+use crate::scenario::bind::SESSION;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::act::{FOLDERS, Told, replace};
+use super::draft::minted;
 use super::draw::{Came, Draw};
 use super::files::{FILES, OWN, file, has_folder};
 use super::observe::look;
@@ -84,7 +86,7 @@ const ROWS: &[Row] = &[
     }),
     row("disposeSession", On::Of(ChannelKind::Session), |_, _, params| *params = json!({})),
     row("createChat", On::Of(ChannelKind::Session), |draw, _, params| {
-        let mut new = json!({"chat": format!("ahp-chat:/${{new chat{}}}", draw.number())});
+        let mut new = json!({"chat": format!("${{new chat chat{}}}", draw.number())});
         if draw.taste.agent.is_some() && draw.dice.chance(25) {
             new["initialMessage"] = json!({"text": "first", "origin": {"kind": "user"}});
         }
@@ -306,7 +308,7 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
     if draw.dice.chance(DEVIANT) {
         deviation = deviate(draw, row, &mut params);
     }
-    let params = draw.named(&params)?;
+    let params = with_chat_of_session(draw.named(&params)?);
     let step = json!({"request": {
         "by": by, "method": row.method, "params": params, "result": true, "error": true,
     }});
@@ -399,6 +401,18 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
     }
 }
 
+/// The params of a request, with a chat that does not exist named for the session that the request is about.
+fn with_chat_of_session(mut params: Value) -> Value {
+    let session =
+        params["channel"].as_str().and_then(|it| it.strip_prefix("${")?.strip_suffix('}'));
+    let session = session.filter(|name| *name != SESSION).map(str::to_owned);
+    let chat = params["chat"].as_str().filter(|it| it.starts_with("${new chat "));
+    if let Some((session, chat)) = session.zip(chat.and_then(|it| it.strip_suffix('}'))) {
+        params["chat"] = json!(format!("{chat} in {session}}}"));
+    }
+    params
+}
+
 /// The last request.
 fn request(draw: &Draw) -> Option<&Value> {
     draw.steps.iter().rev().find_map(|step| step.get("request"))
@@ -416,7 +430,7 @@ fn announced(draw: &mut Draw) {
         return;
     };
     let (by, params) = (request["by"].as_str().unwrap_or_default(), &request["params"]);
-    let chat = params["chat"].as_str().unwrap_or_default().replace("${new ", "${");
+    let chat = minted(&params["chat"]);
     let session = params["channel"].as_str().unwrap_or_default();
     let uri = session.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
     let uri = uri.and_then(|name| draw.stage().bindings().get(name)).and_then(Value::as_str);

@@ -191,6 +191,7 @@ impl Draft {
 
 /// The names that a step binds.
 pub fn bound(text: &str) -> Vec<String> {
+    let text = text.replace("${new chat ", "${new ");
     let starts = ["$bind ", "${new "];
     let rests = starts.iter().flat_map(|start| text.split(start).skip(1));
     let names = rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect());
@@ -232,7 +233,20 @@ pub fn names(value: &Value) -> Vec<String> {
 /// The step with `${name}` where it had `${new name}`.
 pub fn minted(step: &Value) -> Value {
     match step {
-        Value::String(text) => json!(text.replace("${new ", "${")),
+        Value::String(text) => {
+            let text = text.replace("${new chat ", "${new ");
+            // What follows the name says which session it is for.
+            let used = |part: &str| match part.split_once('}') {
+                Some((name, rest)) => {
+                    let name = name.split_once(" in ").map_or(name, |(name, _)| name);
+                    format!("${{{name}}}{rest}")
+                }
+                None => format!("${{new {part}"),
+            };
+            let mut parts = text.split("${new ");
+            let first = parts.next().unwrap_or_default().to_owned();
+            json!(parts.fold(first, |text, part| text + &used(part)))
+        }
         Value::Array(items) => items.iter().map(minted).collect(),
         Value::Object(members) => Value::Object(
             members.iter().map(|(key, value)| (key.to_string(), minted(value))).collect(),

@@ -12,6 +12,7 @@ use crate::wire::json::{Map, Text, Value};
 use crate::wire::template::expand;
 
 use super::node::{Content, Node};
+use super::own_form::chat_uri;
 use super::source::Span;
 
 /// A value with holes, and where each stands. Cheap to clone: a task takes its step's along.
@@ -32,6 +33,10 @@ enum Shape {
     Map(Vec<(String, Template)>),
 }
 
+/// What a session that a step opens is bound to, unless it says another name.
+pub const SESSION: &str = "session";
+/// What the first chat of that session is bound to.
+pub const CHAT: &str = "chat";
 /// The longest text that a hole makes.
 const MAX_LONG: usize = 4 << 20;
 
@@ -44,6 +49,10 @@ pub enum Piece {
     Use(String),
     /// `${new name}`: a fresh id, bound to the name.
     New(String),
+    /// `${new chat name}`, `${new chat name in session}`: the URI of a chat that does not exist, in the form in which
+    /// the host named the chat `chat` of the session `session`; bound to the name. The second name is that of the
+    /// session that the chat is for.
+    NewChat(String, String),
     /// `${long N}`: a text of so many characters.
     Long(usize),
     /// `${now}`: the driver's clock as an ISO 8601 text.
@@ -275,6 +284,8 @@ impl Piece {
             Piece::Plain(text) => text.clone(),
             Piece::Use(name) => format!("${{{name}}}"),
             Piece::New(name) => format!("${{new {name}}}"),
+            Piece::NewChat(name, session) if session == SESSION => format!("${{new chat {name}}}"),
+            Piece::NewChat(name, session) => format!("${{new chat {name} in {session}}}"),
             Piece::Long(size) => format!("${{long {size}}}"),
             Piece::Now => "${now}".to_owned(),
             Piece::Expand(name, values) => {
@@ -319,6 +330,14 @@ fn hole(name: &str) -> Piece {
     let long = name.strip_prefix("long ").and_then(|size| size.trim().parse().ok());
     if let Some(size) = long.filter(|size| *size <= MAX_LONG) {
         return Piece::Long(size);
+    }
+    let words: Vec<&str> = name.split_whitespace().collect();
+    match words[..] {
+        ["new", "chat", name] => return Piece::NewChat(name.to_owned(), SESSION.to_owned()),
+        ["new", "chat", name, "in", session] => {
+            return Piece::NewChat(name.to_owned(), session.to_owned());
+        }
+        _ => {}
     }
     match name.strip_prefix("new ") {
         Some(fresh) => Piece::New(fresh.trim().to_owned()),
@@ -392,6 +411,14 @@ fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> V
             bindings.set(name, value.clone());
             value
         }
+        Piece::NewChat(name, session) => {
+            let text = |name: &str| bindings.get(name).and_then(Value::as_str);
+            let session = text(session).unwrap_or_default();
+            let value =
+                Value::from(chat_uri(&mint.fresh(), session, text(CHAT).zip(text(SESSION))));
+            bindings.set(name, value.clone());
+            value
+        }
     }
 }
 
@@ -424,6 +451,28 @@ mod tests {
         bindings.set("t", json!("ahp-otlp://logs{?level}"));
         let filled = Template::of(&node.unwrap()).fill(&mut bindings, &mut Counter(0));
         assert_eq!(filled, expected, "{text}");
+    }
+
+    #[test]
+    fn names_further_chats_as_the_host_named_the_first() {
+        let fill = |bound: &[(&str, &str)], text: &str| {
+            let mut bindings = Bindings::default();
+            bound.iter().for_each(|(name, value)| bindings.set(name, json!(*value)));
+            let (node, _) = read(&Source::new("t", text), 0);
+            let template = Template::of(&node.unwrap());
+            assert_eq!(template.spelled(), json!(text.trim_matches('\'')));
+            let filled = template.fill(&mut bindings, &mut Counter(0));
+            assert_eq!(bindings.get("more"), Some(&filled));
+            filled.as_str().map(str::to_owned).unwrap_or_default()
+        };
+        let opened = [
+            ("session", "ahp-session:/a1"),
+            ("chat", "ahp-chat://main/a1"),
+            ("other", "ahp-session:/b2"),
+        ];
+        assert_eq!(fill(&opened, "'${new chat more}'"), "ahp-chat://id-1/a1");
+        assert_eq!(fill(&opened, "'${new chat more in other}'"), "ahp-chat://id-1/b2");
+        assert_eq!(fill(&opened[..1], "'${new chat more}'"), "ahp-chat:/id-1");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod members;
 pub mod names;
 pub mod node;
 pub mod own;
+pub mod own_form;
 pub mod parse;
 pub mod pattern;
 pub mod render;

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::bind::Piece;
+use super::bind::{CHAT, Piece, SESSION};
 use super::capability;
 use super::parse::{Given, Scenario, Step, WORK};
 use super::pattern::Name;
@@ -38,8 +38,17 @@ pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
     let mut hole = |span: Span, piece: &Piece, pattern: bool| match piece {
         Piece::Use(name) | Piece::Expand(name, _) => visit(span, Occurrence::Used(name)),
         // A pattern is held against what came: there is nothing to mint an id for.
-        Piece::New(name) if pattern => visit(span, Occurrence::MadeInPattern(name)),
+        Piece::New(name) | Piece::NewChat(name, _) if pattern => {
+            visit(span, Occurrence::MadeInPattern(name));
+        }
         Piece::New(name) => visit(span, Occurrence::Made(name)),
+        Piece::NewChat(name, session) => {
+            // The session that a step opens need not be there: the form that the protocol shows needs none.
+            if session != SESSION {
+                visit(span, Occurrence::Used(session));
+            }
+            visit(span, Occurrence::Made(name));
+        }
         Piece::Plain(_) | Piece::Long(_) | Piece::Now => {}
     };
     let mut found = Vec::new();
@@ -64,8 +73,8 @@ pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
         visit(*span, Occurrence::Found(name));
     }
     if step.verb == Verb::Open {
-        visit(step.span, Occurrence::Made(step.text("session").unwrap_or("session")));
-        visit(step.span, Occurrence::Found(step.text("chat").unwrap_or("chat")));
+        visit(step.span, Occurrence::Made(step.text("session").unwrap_or(SESSION)));
+        visit(step.span, Occurrence::Found(step.text("chat").unwrap_or(CHAT)));
     }
     if let Some(name) = step.text("as") {
         // The number of an own request or dispatch is known before anything comes.

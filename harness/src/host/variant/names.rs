@@ -77,9 +77,45 @@ impl LegalVariant for RenamedUris {
     }
 }
 
+impl RenamedUris {
+    fn new(prefix: &'static str, form: fn(&str) -> String) -> RenamedUris {
+        RenamedUris { prefix, form, chosen: HashSet::new(), names: NameMap::default() }
+    }
+}
+
 fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn LegalVariant> {
-    let (chosen, names) = (HashSet::new(), NameMap::default());
-    Box::new(RenamedUris { prefix, form, chosen, names })
+    Box::new(RenamedUris::new(prefix, form))
+}
+
+/// Gives chats another form, and refuses chats that a client names in any form but this one.
+struct StrictChats {
+    renamed: RenamedUris,
+    /// What URIs of this form begin with.
+    begin: &'static str,
+}
+
+impl LegalVariant for StrictChats {
+    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let chat = message["params"]["chat"].as_str().filter(|it| !it.starts_with(self.begin));
+        if let Some(chat) = chat.filter(|_| message["method"] == "createChat") {
+            let text = format!("expected a chat URI that begins with {}, found {chat}", self.begin);
+            let error = json!({"code": -32602, "message": text});
+            return Some(
+                json!({"jsonrpc": "2.0", "id": message.get("id")?.clone(), "error": error}),
+            );
+        }
+        self.renamed.on_client_message(link, message)
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+        self.renamed.on_host_message(link, message, out);
+    }
+}
+
+fn strict_chats() -> Box<dyn LegalVariant> {
+    const BEGIN: &str = "ahp-chat://host/";
+    let renamed = RenamedUris::new("ahp-chat:/", |rest| format!("{BEGIN}{rest}"));
+    Box::new(StrictChats { renamed, begin: BEGIN })
 }
 
 /// Gives names that stand in certain members another form, wherever else they stand.
@@ -230,6 +266,16 @@ pub(super) const ROWS: &[VariantRow] = &[
             OWN,
             URIS,
             || uris("ahp-chat:/", |rest| format!("ahp-chat://default/{rest}")),
+        ),
+    ),
+    since(
+        Version::V0_4,
+        row(
+            "chats-in-one-form-only",
+            "Chats are named `ahp-chat://host/…`; a chat that a client names otherwise is refused.",
+            "Which URIs of a client's `createChat` accepts is not specified.",
+            URIS,
+            strict_chats,
         ),
     ),
     since(

@@ -1,0 +1,145 @@
+//! The form in which a host names the chats of a session.
+//!
+//! A client chooses the URIs of the chats that it creates. The protocol shows `ahp-chat:/<id>`, and leaves authority
+//! and path open. A host may name its own chats in another form and accept no other, for example one that holds the
+//! session. A request in a form that the host does not know is refused for its form, and says nothing about the rule
+//! that a scenario is about. Scenarios therefore name further chats as the host named the first one.
+//!
+//! Knows: how the URI of a session may stand in that of a chat. Never knows: where the two URIs come from.
+//!
+//! Start at [`chat_uri`].
+
+use data_encoding::{BASE64URL, BASE64URL_NOPAD};
+
+/// The scheme of chats.
+const SCHEME: &str = "ahp-chat:";
+
+/// A part of a URI.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FormPart<'a> {
+    /// Text that is the same in every chat.
+    Fixed(&'a str),
+    /// The session, written this way.
+    Session(SessionSpelling),
+    /// The id of the chat.
+    Id,
+}
+
+/// How the URI of a session is written inside that of a chat.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum SessionSpelling {
+    /// The whole URI in Base64 for URLs, padded or not.
+    Base64(bool),
+    /// The whole URI, with `:` and `/` as percent escapes.
+    Percent,
+    /// The path of the URI without its first slash.
+    Path,
+}
+
+/// Every spelling, the longest text first.
+const SPELLINGS: [SessionSpelling; 4] = [
+    SessionSpelling::Base64(true),
+    SessionSpelling::Base64(false),
+    SessionSpelling::Percent,
+    SessionSpelling::Path,
+];
+
+impl SessionSpelling {
+    fn of(self, session: &str) -> String {
+        match self {
+            SessionSpelling::Base64(true) => BASE64URL.encode(session.as_bytes()),
+            SessionSpelling::Base64(false) => BASE64URL_NOPAD.encode(session.as_bytes()),
+            SessionSpelling::Percent => session.replace(':', "%3A").replace('/', "%2F"),
+            SessionSpelling::Path => {
+                let path = session.split_once(':').map_or(session, |(_, path)| path);
+                path.trim_start_matches('/').to_owned()
+            }
+        }
+    }
+}
+
+/// The URI of a chat of `session` that has this id, in the form of `known`: a chat of the session `owner` that the
+/// host named. `ahp-chat:/<id>` where no chat is known, or none of its parts can be an id.
+pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String {
+    let parts = known.and_then(|(chat, owner)| parts(chat.strip_prefix(SCHEME)?, owner));
+    let Some(parts) = parts else { return format!("{SCHEME}/{id}") };
+    let texts = parts.into_iter().map(|part| match part {
+        FormPart::Fixed(text) => text.to_owned(),
+        FormPart::Session(spelling) => spelling.of(session),
+        FormPart::Id => id.to_owned(),
+    });
+    std::iter::once(SCHEME.to_owned()).chain(texts).collect()
+}
+
+/// The parts of a chat's URI after its scheme; none where it holds no id.
+fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
+    let session = SPELLINGS.iter().find_map(|spelling| {
+        let text = spelling.of(owner);
+        let at = rest.find(&text).filter(|_| !text.is_empty())?;
+        Some((at, at + text.len(), *spelling))
+    });
+    let Some((start, end, spelling)) = session else {
+        return with_id(rest).map(Vec::from);
+    };
+    let (before, after) = (&rest[..start], &rest[end..]);
+    // An id behind the session tells the chats of one session apart; one before it does so as well.
+    let whole = match (with_id(after), with_id(before)) {
+        (Some(id), _) => {
+            [&[FormPart::Fixed(before), FormPart::Session(spelling)][..], &id].concat()
+        }
+        (None, Some(id)) => {
+            [&id, &[FormPart::Session(spelling), FormPart::Fixed(after)][..]].concat()
+        }
+        (None, None) => return None,
+    };
+    Some(whole)
+}
+
+/// A text with its last word as an id; none where it has no word.
+fn with_id(text: &str) -> Option<[FormPart<'_>; 3]> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '%');
+    let trimmed = text.trim_end_matches(|c| !is_word(c));
+    let word = trimmed.rsplit(|c| !is_word(c)).next().filter(|word| !word.is_empty())?;
+    let start = trimmed.len() - word.len();
+    Some([FormPart::Fixed(&text[..start]), FormPart::Id, FormPart::Fixed(&text[trimmed.len()..])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "ahp-session:/0a-1";
+    const OTHER: &str = "ahp-session:/2b-3";
+
+    fn check(known: &str, expected: &str) {
+        assert_eq!(chat_uri("new", OTHER, Some((known, ONE))), expected, "{known}");
+    }
+
+    #[test]
+    fn names_a_chat_as_the_host_named_another_one() {
+        check("ahp-chat:/7", "ahp-chat:/new");
+        check("ahp-chat://host/7", "ahp-chat://host/new");
+        check("ahp-chat:/chats/7/", "ahp-chat:/chats/new/");
+        check("ahp-chat:/7?v=2", "ahp-chat:/7?v=new");
+        check(
+            &format!("ahp-chat://default/{}", BASE64URL_NOPAD.encode(ONE.as_bytes())),
+            &format!("ahp-chat://new/{}", BASE64URL_NOPAD.encode(OTHER.as_bytes())),
+        );
+        check(
+            &format!("ahp-chat:/{}/7", BASE64URL.encode(ONE.as_bytes())),
+            &format!("ahp-chat:/{}/new", BASE64URL.encode(OTHER.as_bytes())),
+        );
+        check("ahp-chat:/ahp-session%3A%2F0a-1/main", "ahp-chat:/ahp-session%3A%2F2b-3/new");
+        check("ahp-chat:/sessions/0a-1/chats/main", "ahp-chat:/sessions/2b-3/chats/new");
+        check("ahp-chat:/main/0a-1", "ahp-chat:/new/2b-3");
+    }
+
+    #[test]
+    fn falls_back_to_the_form_that_the_protocol_shows() {
+        assert_eq!(chat_uri("new", OTHER, None), "ahp-chat:/new");
+        check("ahp-chat:/0a-1", "ahp-chat:/new");
+        check("ahp-chat:/", "ahp-chat:/new");
+        check("other:/7", "ahp-chat:/new");
+        check("", "ahp-chat:/new");
+    }
+}
