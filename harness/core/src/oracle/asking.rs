@@ -117,6 +117,12 @@ impl Context {
         if let Some((uri, disposes)) = replaced(method, params)
             && let Some(channel) = self.channels.intern(uri)
         {
+            if disposes {
+                // What is owed now is owed, whatever becomes of the channels.
+                let chats = self.channel(channel).map(|known| known.chats.clone());
+                let going = std::iter::once(channel).chain(chats.into_iter().flatten());
+                going.for_each(|channel| self.ending(channel, emit));
+            }
             self.unsettle(channel);
             if !disposes && let Some(channel) = self.channels.get_mut(channel) {
                 channel.disposed = None;

@@ -408,6 +408,7 @@ impl Context {
                     // Its chats go with a session, but for those that were moved.
                     let chats = self.channel(channel).map(|channel| channel.chats.clone());
                     for chat in chats.into_iter().flatten() {
+                        self.ending(chat, emit);
                         self.unsettle(chat);
                     }
                     self.unsettle(channel);

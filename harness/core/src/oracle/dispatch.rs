@@ -17,7 +17,6 @@ use crate::wire::message::{Kind, Message};
 use crate::wire::protocol::{Dispatch, Protocol};
 use crate::wire::validate::Sender;
 
-use super::asking::replaced;
 use super::catalogue::{CheckRule, Rule};
 use super::causality::above;
 use super::channel::ChannelId;
@@ -39,6 +38,8 @@ pub(super) struct Dispatches {
     forgotten: usize,
     /// Their places by client and by the client's own number, counted with those forgotten.
     by_number: foldhash::HashMap<Arc<str>, Numbers>,
+    /// The places of those that the host still has to settle, by connection and channel.
+    owed: LiteMap<(ConnId, ChannelId), VecDeque<usize>>,
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), Settled>,
     watched: VecDeque<Watched>,
@@ -66,9 +67,9 @@ struct Dispatched {
     line: u64,
     /// The highest number that anybody had received before, with its line.
     floor: Option<(u64, u64)>,
-    /// The host has to settle it.
-    due: bool,
     settled: Option<Settlement>,
+    /// Its settlement was received on its own connection.
+    returned: bool,
 }
 
 /// The action that answered a dispatch.
@@ -101,8 +102,8 @@ struct Watched {
 enum When {
     /// Those of a connection that ends.
     Closed(ConnId),
-    /// Those that have waited for a whole deadline.
-    Overdue,
+    /// Those on a channel of a connection, as the subscription ends.
+    Ending(ConnId, ChannelId),
     /// All of them.
     Ended,
 }
@@ -112,12 +113,6 @@ impl Check for Dispatches {
         match step {
             Step::Frame { seen, sender: Sender::Client, .. } => {
                 self.unclear |= seen.message().is_none_or(unreadable);
-                // What is disposed of settles nothing afterwards; what is overdue by now stays so.
-                let message = seen.message();
-                let asked = message.and_then(|it| replaced(it.method()?, it.params()));
-                if matches!(asked, Some((_, true))) {
-                    self.unsettled(cx, When::Overdue, out);
-                }
             }
             Step::Dispatched { seen, channel, client_seq, sound } => {
                 self.enter(cx, seen, *channel, *client_seq, *sound);
@@ -127,17 +122,21 @@ impl Check for Dispatches {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
+            // What is disposed of settles nothing afterwards; what is owed by now stays so.
+            Step::Ending { conn, channel } => {
+                self.unsettled(cx, When::Ending(*conn, *channel), out);
+            }
             Step::Closed => {
                 self.unsettled(cx, When::Closed(cx.now.conn), out);
                 let conn = cx.now.conn;
                 self.settled.retain(|(known, _), _| *known != conn);
+                self.owed.retain(|(known, _), _| *known != conn);
             }
             Step::Restarted => {
                 self.watched.clear();
                 self.settled.clear();
-                for dispatched in &mut self.all {
-                    (dispatched.due, dispatched.floor) = (false, None);
-                }
+                self.owed.clear();
+                self.all.iter_mut().for_each(|dispatched| dispatched.floor = None);
             }
             _ => {}
         }
@@ -167,6 +166,7 @@ impl Dispatches {
         if self.all.len() >= MAX_DISPATCHES
             && let Some(old) = self.all.pop_front()
         {
+            self.pay(old.conn, old.channel, self.forgotten);
             self.forgotten += 1;
             self.forget(&old);
         }
@@ -181,12 +181,15 @@ impl Dispatches {
         // On automations a client asks for side effects; what comes of them is a state of its own.
         let asks = ChannelKind::of_uri(cx.uri(channel)) == Some(ChannelKind::Automations);
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
+        if sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some() {
+            let places = self.owed.entry((cx.now.conn, channel)).or_default();
+            places.push_back(self.forgotten + self.all.len());
+        }
         self.all.push_back(Dispatched {
             action_type: action_type.into(),
             seen: Some(seen.clone()),
             conn: cx.now.conn,
             protocol: conn.protocol,
-            due: sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some(),
             client,
             client_seq,
             channel,
@@ -195,6 +198,7 @@ impl Dispatches {
             line: cx.now.line,
             floor: cx.highest,
             settled: None,
+            returned: false,
         });
     }
 
@@ -298,7 +302,11 @@ impl Dispatches {
                 Some(known) if same(known) && known.rejected && dispatched.conn == here => {
                     again = true;
                 }
-                Some(known) if same(known) => return,
+                Some(known) if same(known) => {
+                    // Another subscriber's copy was received first.
+                    self.return_to(cx, index, delivery, out);
+                    return;
+                }
                 Some(known) => first = first.or(Some((dispatched.line, known.line))),
                 None => free = free.or(Some(index)),
             }
@@ -333,6 +341,7 @@ impl Dispatches {
         if !in_other_words(cx, dispatched.protocol) {
             payload(cx, &seen, dispatched.line, delivery, out);
         }
+        let (conn, channel) = (dispatched.conn, dispatched.channel);
         if delivery.envelope.rejected {
             out.seen(Rule::RejectionWithoutEffect);
             if self.watched.len() >= MAX_WATCHED {
@@ -340,13 +349,23 @@ impl Dispatches {
             }
             self.watched.push_back(Watched {
                 seen,
-                channel: dispatched.channel,
+                channel,
                 conn: here,
                 line: cx.now.line,
                 left: WATCHED_ACTIONS,
             });
         }
-        if dispatched.conn == here && delivery.replayed.is_none() {
+        self.pay(conn, channel, forgotten + index);
+        self.return_to(cx, index, delivery, out);
+    }
+
+    /// The settlement of a dispatch came to a connection: to the one that dispatched it, in its order.
+    fn return_to(&mut self, cx: &Context, index: usize, delivery: &Delivery<'_>, out: &mut Sink) {
+        let own = |dispatched: &&mut Dispatched| {
+            dispatched.conn == cx.now.conn && !dispatched.returned && delivery.replayed.is_none()
+        };
+        if let Some(dispatched) = self.all.get_mut(index).filter(own) {
+            dispatched.returned = true;
             let (tick, line, channel) = (dispatched.tick, dispatched.line, dispatched.channel);
             self.in_order(cx, tick, line, channel, out);
         }
@@ -391,44 +410,55 @@ impl Dispatches {
         }
     }
 
-    /// C1 at the end of a connection or of the transcript, or before a channel goes away.
+    /// The dispatch at this place is owed no longer. Nearly always it is the oldest of its channel.
+    fn pay(&mut self, conn: ConnId, channel: ChannelId, place: usize) {
+        let Some(places) = self.owed.get_mut(&(conn, channel)) else { return };
+        if let Some(index) = places.iter().position(|owed| *owed == place) {
+            places.remove(index);
+        }
+        if places.is_empty() {
+            self.owed.remove(&(conn, channel));
+        }
+    }
+
+    /// C1 at the end of a connection, of a subscription or of the transcript.
     fn unsettled(&mut self, cx: &Context, when: When, out: &mut Sink) {
-        for dispatched in &mut self.all {
-            let late = cx.now.at >= dispatched.at + cx.options.deadline;
-            let judged = match when {
-                When::Closed(conn) => conn == dispatched.conn,
-                When::Overdue => late,
-                When::Ended => true,
-            };
-            if !judged || !dispatched.due || dispatched.settled.is_some() {
-                continue;
-            }
-            dispatched.due = false;
-            let conn = cx.conns.get(&dispatched.conn);
-            let Some(conn) = conn.filter(|conn| !conn.stale && !conn.closed) else {
-                continue;
-            };
-            let sub = conn.subs.get(&dispatched.channel);
+        let judged = |(conn, channel): &(ConnId, ChannelId)| match when {
+            When::Closed(closed) => *conn == closed,
+            When::Ending(of, ending) => (*conn, *channel) == (of, ending),
+            When::Ended => true,
+        };
+        let owed = self.owed.iter().filter(|(key, _)| judged(key));
+        let mut told = Vec::new();
+        for ((id, channel), places) in owed {
+            let conn = cx.conns.get(id).filter(|conn| !conn.stale && !conn.closed);
+            let sub = conn.and_then(|conn| conn.subs.get(channel));
             let kept = sub.is_some_and(|sub| sub.certain && sub.ending.is_none());
-            let gone = cx.channel(dispatched.channel).is_none_or(|it| it.disposed.is_some());
+            let gone = cx.channel(*channel).is_none_or(|it| it.disposed.is_some());
             if !kept || gone {
                 continue;
             }
-            let key = (dispatched.conn, Some(dispatched.channel));
-            let overtaken = self.settled.get(&key).filter(|newest| newest.tick > dispatched.tick);
-            let proof = match overtaken {
-                Some(newest) => newest.line,
-                None if late => cx.now.line,
-                None => continue,
-            };
-            out.seen(Rule::SettledOnce);
-            let uri = cx.uri(dispatched.channel);
-            let message = format!(
-                "expected the dispatch {} on `{uri}` to be accepted or rejected, found neither",
-                dispatched.client_seq
-            );
-            out.broken(Rule::SettledOnce, message, &[dispatched.line, proof]);
+            let newest = self.settled.get(&(*id, Some(*channel)));
+            for place in places {
+                let dispatched = place.checked_sub(self.forgotten).and_then(|at| self.all.get(at));
+                let Some(dispatched) = dispatched else { continue };
+                let late = cx.now.at >= dispatched.at + cx.options.deadline;
+                let proof = match newest.filter(|newest| newest.tick > dispatched.tick) {
+                    Some(newest) => newest.line,
+                    None if late => cx.now.line,
+                    None => continue,
+                };
+                told.push((*id, *channel, *place));
+                out.seen(Rule::SettledOnce);
+                let message = format!(
+                    "expected the dispatch {} on `{}` to be accepted or rejected, found neither",
+                    dispatched.client_seq,
+                    cx.uri(*channel)
+                );
+                out.broken(Rule::SettledOnce, message, &[dispatched.line, proof]);
+            }
         }
+        told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
     /// C5: the host does itself what it has just refused.

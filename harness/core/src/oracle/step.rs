@@ -59,7 +59,7 @@ pub(super) enum Step<'a> {
     },
     /// A reconnect was answered with a result.
     Reconnected { request: &'a Request, result: &'a Value },
-    /// The subscriptions of a connection to one channel end here.
+    /// The subscriptions of a connection to one channel end here, or may end with the channel.
     Ending { conn: ConnId, channel: ChannelId },
     /// The host answered a request that was sent at this tick: what it sent before is here.
     Fence { sent: u64 },

@@ -263,6 +263,14 @@ impl Context {
         self.adopt_if_uncovered(channel);
     }
 
+    /// The subscriptions of every connection to the channel may end with it.
+    pub(super) fn ending(&self, channel: ChannelId, emit: Emit<'_>) {
+        let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
+        for conn in subscribers {
+            emit(self, &Step::Ending { conn: *conn, channel });
+        }
+    }
+
     /// Whatever is subscribed to the channel may end, or be another channel from now on.
     pub(super) fn unsettle(&mut self, channel: ChannelId) {
         let Some(known) = self.channels.get_mut(channel) else {
