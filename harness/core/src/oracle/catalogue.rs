@@ -109,11 +109,12 @@ catalogue! {
         open "The registry and the published packages disagree about when some began: those, and \
               names of no version, are only noted.";
     AfterRemoval "fanout.after-removal" Essential "A12"
-        ["session.dispose.drops-subscriptions", "chat.dispose.success"]
+        ["session.dispose.drops-subscriptions", "chat.dispose.success", "dispatch.disposed-channel-ignored"]
         "Nothing comes on the channel of a session, chat or terminal after its removal: clients \
          have dropped its state, and whoever makes another one at that URI would fold what \
-         belongs to the old one. Source: session-channel.md, disposal."
-        open "`root/sessionRemoved` has no number: it counts on the connection that received it. \
+         belongs to the old one. A dispatch there is ignored. Source: session-channel.md, disposal."
+        open "`root/sessionRemoved` and the answer to a disposal have no number: they count on the \
+              connection that received them. \
               Where chats can be moved, a removed one counts as gone if somebody disposed of it.";
     SettledOnce "dispatch.settled-once" Essential "C1"
         ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]

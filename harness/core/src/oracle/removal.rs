@@ -13,7 +13,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
-use super::catalogue::Rule;
+use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
@@ -25,11 +25,26 @@ const MAX_GONE: usize = 1_024;
 const LAST_WORDS: &[&str] =
     &["session/chatRemoved", "session/inputNeededRemoved", "changeset/cleared"];
 
+/// Dispatches to removed channels that are remembered.
+const MAX_VAIN: usize = 1_024;
+/// The requirement about dispatches to a channel that was disposed of.
+const IGNORED: &str = "dispatch.disposed-channel-ignored";
+
 /// What is gone, and what somebody asked to dispose of.
 #[derive(Default)]
 pub(super) struct Removal {
     gone: VecDeque<Gone>,
     disposed: VecDeque<ChannelId>,
+    vain: VecDeque<VainDispatch>,
+}
+
+/// A dispatch to a channel of which the client had been told that it is gone.
+struct VainDispatch {
+    conn: ConnId,
+    channel: ChannelId,
+    client_seq: i64,
+    /// The line that told of the removal, and its own.
+    lines: [u64; 2],
 }
 
 struct Gone {
@@ -43,7 +58,7 @@ struct Gone {
 enum Since {
     /// After this number.
     Number(u64),
-    /// After a notification, which has no number, on the connection that received it.
+    /// After a notification or the answer to a request, which have no number, on the connection that received it.
     Notice(ConnId),
 }
 
@@ -58,6 +73,17 @@ impl Check for Removal {
                     self.asked(cx, channel, disposes);
                 }
             }
+            Step::Answered { request, message } if message.result().is_some() => {
+                if let Some((uri, true)) = replaced(&request.method, request.params())
+                    && let Some(channel) = cx.channels.find(uri)
+                    && self.disposed.contains(&channel)
+                {
+                    self.taken(cx, channel);
+                }
+            }
+            Step::Dispatched { channel, client_seq, .. } if !self.gone.is_empty() => {
+                self.dispatched(cx, *channel, *client_seq);
+            }
             Step::Notified { seen, method, .. } => {
                 let params = seen.message().map_or(&Value::Null, |message| message.params());
                 match *method {
@@ -69,13 +95,17 @@ impl Check for Removal {
                     _ => {}
                 }
             }
-            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+            Step::Envelope(delivery) if delivery.envelope.rejected => {
+                self.answered(cx, delivery, out);
+            }
+            Step::Envelope(delivery) => {
                 self.after(cx, delivery, out);
                 self.removed(cx, delivery);
             }
             Step::Closed => {
                 let here = Since::Notice(cx.now.conn);
                 self.gone.retain(|gone| gone.since != here);
+                self.vain.retain(|dispatch| dispatch.conn != cx.now.conn);
             }
             Step::Restarted => *self = Removal::default(),
             _ => {}
@@ -89,6 +119,7 @@ impl Removal {
         if !disposes {
             self.gone.retain(|gone| gone.channel != channel);
             self.disposed.retain(|other| *other != channel);
+            self.vain.retain(|dispatch| dispatch.channel != channel);
             return;
         }
         let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
@@ -105,10 +136,51 @@ impl Removal {
         let Some(session) = session.and_then(|uri| cx.channels.find(uri)) else {
             return;
         };
+        self.taken(cx, session);
+    }
+
+    /// The connection at hand is told that something is gone, and its chats with it.
+    fn taken(&mut self, cx: &Context, channel: ChannelId) {
         let since = Since::Notice(cx.now.conn);
-        let chats = cx.channel(session).map_or(&[][..], |channel| &channel.chats);
-        for channel in std::iter::once(&session).chain(chats) {
+        let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
+        for channel in std::iter::once(&channel).chain(chats) {
             self.goes(*channel, since, cx.now.line);
+        }
+    }
+
+    /// A client dispatches on a channel that it knows to be gone.
+    fn dispatched(&mut self, cx: &Context, channel: ChannelId, client_seq: i64) {
+        let conn = cx.now.conn;
+        let here = Since::Notice(conn);
+        let gone = self.gone.iter().find(|gone| gone.channel == channel && gone.since == here);
+        let Some(gone) = gone else { return };
+        if self.vain.len() >= MAX_VAIN {
+            self.vain.pop_front();
+        }
+        let lines = [gone.line, cx.now.line];
+        self.vain.push_back(VainDispatch { conn, channel, client_seq, lines });
+    }
+
+    /// A rejection, which is an answer: what is dispatched to a channel that is gone gets none.
+    fn answered(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+        let Some(origin) = delivery.envelope.origin.filter(|_| !self.vain.is_empty()) else {
+            return;
+        };
+        let own = cx.here().and_then(|conn| conn.client_id.as_deref()) == Some(origin.client_id);
+        let vain = self.vain.iter().find(|dispatch| {
+            own && dispatch.conn == cx.now.conn
+                && dispatch.channel == delivery.channel
+                && dispatch.client_seq == origin.client_seq
+        });
+        if let Some(VainDispatch { lines: [removal, dispatch], .. }) = vain {
+            let rule = Rule::AfterRemoval.of(IGNORED);
+            out.seen(rule);
+            let message = format!(
+                "expected no answer to the dispatch {} on `{}`, which is gone, found a rejection",
+                origin.client_seq,
+                cx.uri(delivery.channel)
+            );
+            out.broken(rule, message, &[*removal, *dispatch, cx.now.line]);
         }
     }
 
