@@ -9,6 +9,7 @@
 
 use crate::model::{NoOp, Outcome};
 use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Value, json};
 
@@ -17,9 +18,10 @@ use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::difference::difference;
-use super::family::Family;
+use super::family::{Family, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
+use super::memory::Memory;
 use super::step::{Folding, Step};
 
 /// The members that an entry repeats, and the action that changes each in a chat's own state;
@@ -38,22 +40,138 @@ const REPEATED: &[(&str, Option<&str>)] = &[
 /// Those of them that hosts may hold back.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
 
-/// Everything needed is in the context.
-pub(super) struct Catalog;
+/// Statuses of a chat that are remembered between two updates of its entry; with more, the update is not judged.
+const MAX_STATUSES: usize = 16;
+
+/// What the catalogues said of each chat's status, and what it was.
+#[derive(Default)]
+pub(super) struct Catalog {
+    chats: Memory<ToldStatus>,
+}
+
+/// The status that the catalogue gave a chat last. It is one that the chat had since the update before, or has until
+/// the next one.
+#[derive(Default)]
+struct ToldStatus {
+    /// The catalogue was up to date at the update before, so that `since` has every status that may be told late.
+    sure: bool,
+    /// The status, the line that it came on, and the statuses that the chat had in that time.
+    told: Option<(Value, u64, Vec<Value>)>,
+    /// Those that it had since the entry was updated last.
+    since: Vec<Value>,
+}
+
+impl ToldStatus {
+    fn had(&mut self, status: &Value) {
+        let told = self.told.as_mut().map(|(_, _, had)| had);
+        for had in told.into_iter().chain([&mut self.since]) {
+            if had.last() != Some(status) && had.len() <= MAX_STATUSES {
+                had.push(status.clone());
+            }
+        }
+    }
+
+    /// The status that was told last and the line, if the chat did not have it.
+    fn wrong(&mut self) -> Option<(Value, u64)> {
+        let (status, line, had) = self.told.take()?;
+        (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
+    }
+
+    /// The catalogue is up to date, or nothing is known of it.
+    fn begin(&mut self, sure: bool) {
+        *self = ToldStatus { sure, ..ToldStatus::default() };
+    }
+}
 
 impl Check for Catalog {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
-            Step::Folding(folding) => folding_in(cx, folding, out),
-            Step::Folded { folding, outcome } => folded(cx, folding, outcome, out),
-            Step::Rest { touched } => {
-                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
-                families.for_each(|family| at_rest(cx, &family, out));
+            Step::Folding(folding) => {
+                folding_in(cx, folding, out);
+                self.had(cx, folding);
             }
+            Step::Folded { folding, outcome } => {
+                folded(cx, folding, outcome, out);
+                if folding.envelope.action_type == "session/chatUpdated" {
+                    self.status(cx, folding, out);
+                }
+            }
+            Step::SessionsAtRest { sessions } => {
+                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| {
+                    self.rested(cx, &family);
+                    at_rest(cx, &family, out);
+                });
+            }
+            Step::Restarted => self.chats.clear(),
             _ => {}
         }
     }
+}
+
+impl Catalog {
+    /// What status a chat has before an action.
+    fn had(&mut self, cx: &Context, folding: &Folding<'_>) {
+        let fold = cx.folded(folding.channel).filter(|fold| fold.kind == ChannelKind::Chat);
+        if let Some((fold, status)) = fold.and_then(|fold| Some((fold, status(&fold.state)?)))
+            && let Some(known) = self.chats.of(folding.channel, fold)
+        {
+            known.had(&status);
+        }
+    }
+
+    /// I1, of the status between two updates.
+    fn status(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        let action = folding.envelope.action;
+        let uri = text(action, "chat").unwrap_or_default();
+        let Some(told) = given(action, "changes").and_then(status) else { return };
+        let Some((id, chat)) = cx.channels.find(uri).zip(followed_chat(cx, uri)) else { return };
+        // Where turns do not change the status, only a snapshot of the chat shows it.
+        let protocol = chat.protocol;
+        let derived = protocol.action("chat/turnStarted").is_some();
+        let (now, lines) = (status(&chat.state), chat.lines(folding.line));
+        let Some(known) = self.chats.of(id, chat) else { return };
+        // The state of the chat has to be the one at the number of the update.
+        let in_order = folding.live
+            && chat.seq < folding.envelope.seq
+            && cx.covers(id, cx.now.conn)
+            && std::ptr::eq(protocol, folding.protocol);
+        if !derived || !in_order {
+            known.begin(false);
+            return;
+        }
+        now.iter().for_each(|status| known.had(status));
+        out.seen(Rule::CatalogMirrors);
+        if let Some((status, line)) = known.wrong() {
+            let message = format!(
+                "expected `session/chatUpdated` to give `{uri}` a status that it has, found {status}, which the chat \
+                 had neither then nor until the next update"
+            );
+            let [base, last, now] = lines;
+            out.broken(Rule::CatalogMirrors, message, &[base, line, last, now]);
+        }
+        let had = std::mem::take(&mut known.since);
+        if known.sure {
+            known.told = Some((told.clone(), folding.line, had));
+        }
+        known.sure |= now.as_ref() == Some(&told);
+        known.since.extend(now);
+    }
+
+    /// What a session at rest says is compared with its chats, and is up to date.
+    fn rested(&mut self, cx: &Context, family: &Family<'_>) {
+        for (uri, chat) in family.chats(cx) {
+            if let Some(known) = cx.channels.find(uri).and_then(|id| self.chats.of(id, chat)) {
+                known.begin(true);
+            }
+        }
+    }
+}
+
+/// The status of a chat or of its entry.
+fn status(state: &Value) -> Option<Value> {
+    given(state, "status").and_then(plain)
 }
 
 /// I2 and I4, of a snapshot.

@@ -31,6 +31,7 @@ use super::family::Families;
 use super::judge::Options;
 use super::log::Log;
 use super::members::{list, text};
+use super::rest::SessionRests;
 use super::step::Step;
 
 /// Clients whose negotiated version is remembered for a reconnect.
@@ -73,6 +74,7 @@ pub(super) struct Context {
     /// Connections that are closed and remembered.
     closed: usize,
     pub families: Families,
+    pub rests: SessionRests,
     /// What no frame of the host may contain, as it would stand there.
     pub secrets: Vec<String>,
 }
@@ -91,14 +93,17 @@ impl Context {
             unseen: false,
             closed: 0,
             families: Families::default(),
+            rests: SessionRests::default(),
             secrets: Vec::new(),
         }
     }
 
     /// Takes one entry in and tells what it means.
     pub(super) fn observe(&mut self, entry: &Entry, emit: Emit<'_>) {
-        if entry.at.saturating_sub(self.now.at) >= REST && self.answered_all(entry.at) {
-            let touched = self.families.take_touched();
+        let rests = entry.at.saturating_sub(self.now.at) >= REST && self.answered_all(entry.at);
+        let touched = rests.then(|| self.families.take_touched());
+        self.sessions_at_rest(entry, touched.as_deref(), emit);
+        if let Some(touched) = touched {
             emit(self, &Step::Rest { touched: &touched });
         }
         self.now =
@@ -182,6 +187,7 @@ impl Context {
         self.highest = None;
         self.waiting.clear();
         self.families = Families::default();
+        self.rests = SessionRests::default();
         self.channels.iter_mut().for_each(Channel::reset);
         for (_, conn) in &mut self.conns {
             conn.stale = true;

@@ -79,8 +79,8 @@ impl Check for Identity {
                 _ => {}
             },
             Step::Restarted => self.sessions.clear(),
-            Step::Rest { touched } => {
-                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+            Step::SessionsAtRest { sessions } => {
+                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| directories(cx, &family, out));
             }
             _ => {}

@@ -51,6 +51,7 @@ mod progress;
 mod published;
 mod reconnect;
 mod removal;
+mod rest;
 mod rollup;
 mod rule;
 mod same;
@@ -85,3 +86,5 @@ mod tests;
 mod tests_causes;
 #[cfg(test)]
 mod tests_choices;
+#[cfg(test)]
+mod tests_disposal;

@@ -35,8 +35,8 @@ impl Check for Owners {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
             Step::Restarted => self.gone.clear(),
-            Step::Rest { touched } => {
-                for session in *touched {
+            Step::SessionsAtRest { sessions } => {
+                for session in *sessions {
                     if let Some(family) = Family::of(cx, *session) {
                         self.orphans(cx, *session, &family, out);
                     }

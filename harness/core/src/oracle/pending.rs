@@ -64,8 +64,8 @@ impl Check for Pending {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Rest { touched } => {
-                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+            Step::SessionsAtRest { sessions } => {
+                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| drains(cx, &family, out));
             }
             Step::Restarted => self.chats.clear(),

@@ -14,22 +14,46 @@ use crate::wire::json::Value;
 use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
-use super::channel::Fold;
+use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::difference::difference;
-use super::family::Family;
+use super::family::{Family, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::step::{Folding, Step};
 
-/// Everything needed is in the context.
-pub(super) struct Rollup;
+/// Entries that are remembered because they have equalled nothing in their chat yet.
+const MAX_UNLIKE: usize = 256;
+
+/// Entries that have not equalled what they repeat at any time since they were set.
+#[derive(Default)]
+pub(super) struct Rollup {
+    unlike: Vec<UnlikeEntry>,
+}
+
+/// An entry that shows something else than its chat.
+struct UnlikeEntry {
+    session: ChannelId,
+    chat: ChannelId,
+    /// The entry as it was set, and its line.
+    entry: Value,
+    line: u64,
+    /// The line that the fold of the chat began with.
+    since_line: u64,
+    /// What the chat waits for instead, as it was seen last. `None`: it was never seen to wait for it.
+    seen: Option<Value>,
+}
 
 impl Check for Rollup {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Folding(folding) => fold(cx, folding, out),
+            Step::Folding(folding) => {
+                self.leaves(cx, folding, out);
+                fold(cx, folding, out);
+            }
+            Step::Folded { folding, .. } => self.folded(cx, folding),
+            Step::Restarted => self.unlike.clear(),
             Step::Snapshot { channel, state, .. } => {
                 if let Some(id) = repeated(list(state, "inputNeeded"), "id") {
                     let uri = cx.uri(*channel);
@@ -40,13 +64,107 @@ impl Check for Rollup {
                 }
                 list(state, "inputNeeded").iter().for_each(|entry| fits(cx, entry, out));
             }
-            Step::Rest { touched } => {
-                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
-                families.for_each(|family| compare(cx, &family, out));
+            Step::SessionsAtRest { sessions } => {
+                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+                families.for_each(|family| {
+                    self.unlike.retain(|unlike| unlike.session != family.id);
+                    compare(cx, &family, out);
+                });
             }
             _ => {}
         }
     }
+}
+
+impl Rollup {
+    /// An entry is set, or what its chat waits for changes.
+    fn folded(&mut self, cx: &Context, folding: &Folding<'_>) {
+        if folding.envelope.action_type == "session/inputNeededSet" {
+            self.set(cx, folding);
+            return;
+        }
+        self.unlike.retain_mut(|unlike| {
+            let chat = cx.folded(unlike.chat).filter(|_| unlike.chat == folding.channel);
+            let Some(chat) = chat else { return true };
+            let blocks = blocks(&chat.state);
+            let Some(block) = blocks.iter().find(|block| block.is(&unlike.entry)) else {
+                return true;
+            };
+            unlike.seen = Some(block.value.clone());
+            !is_copy(chat, block, &unlike.entry)
+        });
+    }
+
+    fn set(&mut self, cx: &Context, folding: &Folding<'_>) {
+        let Some(entry) = given(folding.envelope.action, "request") else { return };
+        let id = text(entry, "id");
+        let same = |it: &UnlikeEntry| it.session == folding.channel && text(&it.entry, "id") == id;
+        self.unlike.retain(|unlike| !same(unlike));
+        let uri = text(entry, "chat").unwrap_or_default();
+        let Some((id, chat)) = cx.channels.find(uri).zip(followed_chat(cx, uri)) else { return };
+        let known = KINDS.contains(&text(entry, "kind").unwrap_or_default());
+        let blocks = blocks(&chat.state);
+        let block = blocks.iter().find(|block| block.is(entry));
+        if !known
+            || !std::ptr::eq(chat.protocol, folding.protocol)
+            || self.unlike.len() >= MAX_UNLIKE
+            || block.is_some_and(|block| is_copy(chat, block, entry))
+        {
+            return;
+        }
+        self.unlike.push(UnlikeEntry {
+            session: folding.channel,
+            chat: id,
+            entry: entry.clone(),
+            line: folding.line,
+            since_line: chat.since_line,
+            seen: block.map(|block| block.value.clone()),
+        });
+    }
+
+    /// H2: what an entry shows is what its chat waits for at some time while the entry stands.
+    fn leaves(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+        if folding.envelope.action_type != "session/inputNeededRemoved" || self.unlike.is_empty() {
+            return;
+        }
+        let id = text(folding.envelope.action, "id");
+        let leaves =
+            |it: &UnlikeEntry| it.session == folding.channel && text(&it.entry, "id") == id;
+        let Some(place) = self.unlike.iter().position(leaves) else { return };
+        let UnlikeEntry { chat, entry, line, since_line, seen, .. } =
+            self.unlike.swap_remove(place);
+        let fold = cx.followed(chat).filter(|fold| fold.since_line == since_line);
+        let Some((fold, seen)) = fold.zip(seen) else { return };
+        let message = format!(
+            "expected the entry `{}` of `{}` to show what `{}` waits for, found another one as long as it stood",
+            id.unwrap_or_default(),
+            cx.uri(folding.channel),
+            cx.uri(chat)
+        );
+        let shown = given(&entry, member_of(&entry)).cloned().unwrap_or_default();
+        let diff = Some(difference(&seen, &shown));
+        let lines = [fold.base_line, line, fold.last_line, folding.line];
+        out.with_diff(Rule::RollupMirrors, Weight::Essential, message, &lines, diff);
+    }
+}
+
+/// The member of an entry that repeats what its chat waits for.
+fn member_of(entry: &Value) -> &'static str {
+    if text(entry, "kind") == Some("chatInput") { "request" } else { "toolCall" }
+}
+
+/// Whether an entry repeats what its chat waits for. What the tables do not name may stand in one of the two.
+fn is_copy(chat: &Fold, block: &Block<'_>, entry: &Value) -> bool {
+    known_part(chat, entry, block.value)
+        == known_part(chat, entry, given(entry, member_of(entry)).unwrap_or(&Value::Null))
+}
+
+/// What the tables name of a copy in an entry, or of its original.
+fn known_part(chat: &Fold, entry: &Value, value: &Value) -> Option<Value> {
+    let name = if member_of(entry) == "request" { "ChatInputRequest" } else { "ToolCallState" };
+    let mut value = value.clone();
+    chat.protocol.canonical(Of::Named(name), &mut value);
+    plain(&value)
 }
 
 fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
@@ -232,16 +350,9 @@ fn mirrors(
     entry: &Value,
     out: &mut Sink,
 ) {
-    let member = if block.kind == "chatInput" { "request" } else { "toolCall" };
-    let name = if block.kind == "chatInput" { "ChatInputRequest" } else { "ToolCallState" };
-    // What the tables do not name may stand in one of the two.
-    let known = |value: &Value| {
-        let mut value = value.clone();
-        chat.protocol.canonical(Of::Named(name), &mut value);
-        plain(&value)
-    };
-    let found = given(entry, member).and_then(known);
-    let expected = known(block.value);
+    let member = member_of(entry);
+    let found = given(entry, member).and_then(|found| known_part(chat, entry, found));
+    let expected = known_part(chat, entry, block.value);
     out.seen(Rule::RollupMirrors);
     if found != expected {
         let message = format!(

@@ -73,6 +73,9 @@ pub(super) enum Step<'a> {
     /// does later has been done.
     /// `touched` are the sessions that something happened in since the last time.
     Rest { touched: &'a [ChannelId] },
+    /// For a while nothing had happened in these sessions, and nothing about them was left to answer, whatever
+    /// happened elsewhere. A host at rest has all its sessions at rest.
+    SessionsAtRest { sessions: &'a [ChannelId] },
     /// Something passed below the host.
     Below { way: Below, seen: &'a Arc<Seen> },
     /// A connection ended.

@@ -67,7 +67,7 @@ impl Player {
         let number = |index: usize| word(index).parse::<u64>().unwrap();
         match (who, verb) {
             ("restart", _) => self.put("A", Event::Restarted),
-            ("wait", seconds) => self.at += Duration::from_secs(seconds.parse().unwrap()),
+            ("wait", seconds) => self.at += Duration::from_secs_f64(seconds.parse().unwrap()),
             (_, "open") => self.open(who),
             (_, "hello") => {
                 let version = words.get(1).copied().unwrap_or("1.0.0");

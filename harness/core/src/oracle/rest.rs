@@ -1,0 +1,243 @@
+//! When nothing more happens in a session: what follows an action with other actions has been sent by then.
+//!
+//! A host is at rest after a while without any frame. A busy host never is, though most of its sessions are. A session
+//! is at rest when for a longer while no frame was about it, or may have been, and no request about it is open.
+//!
+//! Knows: what a frame is about. Never knows: rules.
+//!
+//! Start at [`SessionRests`].
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::transcript::{Entry, Event, Seen};
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::channel::ChannelId;
+use super::connection::{Request, id_key};
+use super::context::{Context, Emit};
+use super::envelope::{channel_of, target};
+use super::members::text;
+use super::step::Step;
+
+/// How long nothing may have happened in a session of a busy host for the session to be at rest. The text gives no
+/// figure. It is longer than for a host that has nothing else to do.
+const REST: Duration = Duration::from_secs(3);
+/// Sessions that may wait to be looked at; those beyond are not.
+const MAX_WAITING: usize = 4_096;
+/// Methods that change no session.
+const READING: &[&str] = &["ping", "listSessions", "listResources"];
+/// How the methods begin that are about no session.
+const ALOOF: &[&str] = &["otlp/", "resource"];
+
+/// What a frame is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum About {
+    /// No session.
+    Nothing,
+    /// One session, or its chats.
+    Session(ChannelId),
+    /// Any session.
+    Anything,
+}
+
+/// The sessions in which something happened.
+#[derive(Default)]
+pub(super) struct SessionRests {
+    /// When something happened last in each session that waits.
+    last: HashMap<ChannelId, Duration>,
+    /// The same sessions, each with the time at which it was entered, or looked at last.
+    queue: VecDeque<(Duration, ChannelId)>,
+    /// When something happened last that may be about any session.
+    anything: Duration,
+}
+
+impl SessionRests {
+    fn disturb(&mut self, at: Duration, about: About) {
+        match about {
+            About::Nothing => {}
+            About::Anything => self.anything = at,
+            About::Session(session) => {
+                if let Some(last) = self.last.get_mut(&session) {
+                    *last = at;
+                } else if self.last.len() < MAX_WAITING {
+                    self.last.insert(session, at);
+                    self.queue.push_back((at, session));
+                }
+            }
+        }
+    }
+
+    /// The next session in which nothing has happened for a while.
+    fn next(&mut self, at: Duration) -> Option<ChannelId> {
+        if self.anything + REST > at {
+            return None;
+        }
+        while let Some((since, session)) = self.queue.front().copied() {
+            if since + REST > at {
+                return None;
+            }
+            self.queue.pop_front();
+            match self.last.get(&session).copied() {
+                Some(last) if last + REST <= at => {
+                    self.last.remove(&session);
+                    return Some(session);
+                }
+                Some(last) => self.queue.push_back((last, session)),
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Every session that waits, and those that were touched, once.
+    fn take_all(&mut self, touched: &[ChannelId]) -> Vec<ChannelId> {
+        self.queue.clear();
+        let mut all: Vec<ChannelId> = self.last.drain().map(|(session, _)| session).collect();
+        all.extend(touched);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl Context {
+    /// Tells which sessions are at rest before this entry. Where the whole host is, `touched` has the sessions that
+    /// were touched.
+    pub(super) fn sessions_at_rest(
+        &mut self,
+        entry: &Entry,
+        touched: Option<&[ChannelId]>,
+        emit: Emit<'_>,
+    ) {
+        let at = entry.at;
+        let mut sessions = Vec::new();
+        if let Some(touched) = touched {
+            sessions = self.rests.take_all(touched);
+        } else {
+            while let Some(session) = self.rests.next(at) {
+                // The answer to an open request will be about the session again.
+                if self.is_answered(session, at) {
+                    sessions.push(session);
+                }
+            }
+        }
+        if !sessions.is_empty() {
+            emit(self, &Step::SessionsAtRest { sessions: &sessions });
+        }
+        let about = self.about(entry);
+        self.rests.disturb(at, about);
+    }
+
+    /// Whether every request was answered that may be about this session, but for those that never will be.
+    fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
+        let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
+        let young = |request: &&Request| at.saturating_sub(request.at) < self.options.deadline;
+        open.flat_map(|(_, conn)| conn.open_requests()).filter(young).all(|request| {
+            let about = self.about_params(&request.method, request.params());
+            about != About::Anything && about != About::Session(session)
+        })
+    }
+
+    fn about(&self, entry: &Entry) -> About {
+        match &entry.event {
+            Event::Open { .. } | Event::Below { .. } => About::Nothing,
+            Event::Sent(seen) => self.about_frame(seen, None),
+            Event::Received(seen) => {
+                let conn = self.conns.get(&entry.conn);
+                let id = seen.message().and_then(Message::id).map(id_key);
+                let asked = conn.zip(id).and_then(|(conn, id)| conn.requests.get(&id)?.front());
+                self.about_frame(seen, asked)
+            }
+            _ => About::Anything,
+        }
+    }
+
+    fn about_frame(&self, seen: &Arc<Seen>, asked: Option<&Request>) -> About {
+        let Some(message) = seen.message() else { return About::Anything };
+        match (message.method(), asked) {
+            (Some(method), _) => self.about_params(method, message.params()),
+            (None, Some(request)) => self.about_params(&request.method, request.params()),
+            (None, None) => About::Anything,
+        }
+    }
+
+    fn about_params(&self, method: &str, params: &Value) -> About {
+        if READING.contains(&method) || ALOOF.iter().any(|begin| method.starts_with(begin)) {
+            return About::Nothing;
+        }
+        let action = params.get("action");
+        let uri = match action {
+            Some(action) => channel_of(params, action),
+            None => target(params),
+        };
+        let Some(uri) = uri.filter(|_| method != "moveChat") else {
+            return About::Anything;
+        };
+        if uri == ROOT {
+            let session = text(params, "session").or_else(|| text(&params["summary"], "resource"));
+            return match (method, session) {
+                ("action" | "subscribe" | "unsubscribe", _) => About::Nothing,
+                (_, Some(session)) => self.about_channel(session),
+                _ => About::Anything,
+            };
+        }
+        self.about_channel(uri)
+    }
+
+    fn about_channel(&self, uri: &str) -> About {
+        let Some(id) = self.channels.find(uri) else { return About::Anything };
+        let Some(channel) = self.channel(id) else { return About::Anything };
+        match (channel.kind, channel.owner.or_else(|| self.families.session_of(uri))) {
+            (Some(ChannelKind::Session), _) => About::Session(id),
+            (Some(ChannelKind::Terminal | ChannelKind::ResourceWatch), _) => About::Nothing,
+            (_, Some(session)) => About::Session(session),
+            _ => About::Anything,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::channel::Channels;
+
+    fn second(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_session_rests_while_others_do_not() {
+        let mut channels = Channels::default();
+        let mut session = |uri| channels.intern(uri).expect("room");
+        let (busy, calm) = (session("ahp-session:/busy"), session("ahp-session:/calm"));
+        let mut rests = SessionRests::default();
+        rests.disturb(second(0), About::Session(calm));
+        rests.disturb(second(0), About::Session(busy));
+        rests.disturb(second(2), About::Session(busy));
+        rests.disturb(second(2), About::Nothing);
+        assert_eq!(rests.next(second(2)), None);
+        assert_eq!(rests.next(second(3)), Some(calm));
+        assert_eq!(rests.next(second(3)), None, "once for each time that something happens");
+        assert_eq!(rests.next(second(5)), Some(busy));
+        rests.disturb(second(6), About::Session(calm));
+        rests.disturb(second(8), About::Anything);
+        assert_eq!(rests.next(second(9)), None, "it may have been about the session");
+        assert_eq!(rests.next(second(11)), Some(calm));
+    }
+
+    #[test]
+    fn a_host_at_rest_has_all_its_sessions_at_rest() {
+        let mut channels = Channels::default();
+        let mut session = |uri| channels.intern(uri).expect("room");
+        let (one, other) = (session("ahp-session:/1"), session("ahp-session:/2"));
+        let mut rests = SessionRests::default();
+        rests.disturb(second(0), About::Session(other));
+        assert_eq!(rests.take_all(&[other, one]), [one, other]);
+        assert_eq!(rests.take_all(&[]), []);
+        assert_eq!(rests.next(second(9)), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! What is owed at a disposal, and when a session counts as at rest, each kept and broken.
+
+use super::tests::{check, only};
+
+const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\n";
+const DISPOSAL: &str = r#"A ask 1 disposeSession {"channel":"ahp-session:/1"}"#;
+
+fn play(rest: &str, expected: &[&str]) -> super::testkit::Said {
+    check(&format!("{START}{rest}"), expected)
+}
+
+#[test]
+fn a_disposal_does_not_settle_dispatches() {
+    let settled = "dispatch.settled-once";
+    let overtaken =
+        "A sends session 1 title x\nA sends session 2 title y\nA echo session 1 A 2 title y";
+    play(&format!("{overtaken}\n{DISPOSAL}\nA ok 1"), &[settled]);
+    play(&format!("A sends session 1 title x\n{DISPOSAL}\nA ok 1"), &[]);
+    play(&format!("A sends session 1 title x\nA unsub session\n{DISPOSAL}\nA ok 1"), &[]);
+    let chat = "A sends chat 1 start t1\nA sends chat 2 cancel t1\nA refused chat 1 A 2 cancel t1";
+    play(&format!("{chat}\n{DISPOSAL}\nA ok 1"), &[settled]);
+}
+
+#[test]
+fn a_disposal_does_not_excuse_lost_actions() {
+    let lost =
+        "B hello 0\nB sub session 0\nB sub chat 0\nB got chat 1 start t1\nB got chat 2 end t1\n";
+    let complete = "fanout.complete";
+    play(&format!("{lost}A got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[complete]);
+    // The answer came after all that was sent before the request.
+    play(&format!("{lost}{DISPOSAL}\nA ok 1"), &[complete]);
+    play(&format!("{lost}A got chat 1 start t1\nA got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[]);
+    // Nothing says that they would have come by then.
+    play(&format!("{DISPOSAL}\n{lost}A ok 1"), &[]);
+}
+
+#[test]
+fn the_answer_to_a_disposal_ends_the_channel() {
+    let removal = "fanout.after-removal";
+    let gone = format!("{DISPOSAL}\nA ok 1");
+    play(&format!("{gone}\nA got chat 1 start t1"), &[removal]);
+    play(&format!("{DISPOSAL}\nA got chat 1 start t1\nA ok 1"), &[]);
+    let refused = r#"A < {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}"#;
+    play(&format!("{DISPOSAL}\n{refused}\nA got chat 1 start t1"), &[]);
+    // A dispatch there gets no answer, but one that was sent before may.
+    let sent = "A sends session 1 title x";
+    let said = play(&format!("{gone}\n{sent}\nA refused session 0 A 1 title x"), &[removal]);
+    assert_eq!(only(&said, removal).lines, [9, 10, 11]);
+    play(&format!("{sent}\n{gone}\nA refused session 0 A 1 title x"), &[]);
+    play(&format!("{gone}\nB hello 0\nB sub session 0\nB got session 1 title x"), &[]);
+}
+
+#[test]
+fn the_order_of_settlements_is_that_of_the_own_connection() {
+    let both = "B hello 0\nB sub session 0\nA sends session 1 title x\nA sends session 2 title y\n";
+    let first = "echo session 1 A 2 title y";
+    let then = "echo session 2 A 1 title x";
+    let order = ["dispatch.in-order"];
+    play(&format!("{both}A {first}\nB {first}\nA {then}\nB {then}"), &order);
+    play(&format!("{both}B {first}\nB {then}\nA {first}\nA {then}"), &order);
+    let kept = "echo session 1 A 1 title x";
+    let last = "echo session 2 A 2 title y";
+    play(&format!("{both}B {kept}\nB {last}\nA {kept}\nA {last}"), &[]);
+}
+
+/// A call that waits, and what a client asks its person.
+fn waiting(shown: &str) -> String {
+    let entry = format!(
+        r#"{{"kind":"toolConfirmation","id":"q","chat":"ahp-chat:/1","turnId":"t1","toolCall":{{"toolCallId":"c","toolName":"t","displayName":"T","status":"pending-confirmation","invocationMessage":"{shown}"}}}}"#
+    );
+    format!(
+        r#"A got chat 1 start t1
+        A got session 2 {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":8}}}}
+        A got chat 3 tool t1 c
+        A got chat 4 ready t1 c
+        A got session 5 {{"type":"session/inputNeededSet","request":{entry}}}
+        A got session 6 {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":24}}}}
+        A sends chat 1 approve t1 c
+        A echo chat 7 A 1 approve t1 c
+        A got session 8 {{"type":"session/inputNeededRemoved","id":"q"}}
+        A got session 9 {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":8}}}}"#
+    )
+}
+
+#[test]
+fn what_is_asked_is_what_waits_also_if_it_is_decided_at_once() {
+    play(&waiting("m"), &[]);
+    let said = play(&waiting("another command"), &["input.rollup-mirrors"]);
+    assert_eq!(only(&said, "input.rollup-mirrors").lines, [7, 12, 15, 16]);
+}
+
+#[test]
+fn the_status_in_the_catalogue_is_one_that_the_chat_has() {
+    let update = |seq: u32, status: u32| {
+        format!(
+            r#"A got session {seq} {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":{status},"modifiedAt":"2026-01-01T00:00:01.005Z"}}}}"#
+        )
+    };
+    let turn = |told: u32| {
+        let (running, over) = (update(2, told), update(4, 1));
+        format!("A got chat 1 start t1\n{running}\nA got chat 3 end t1\n{over}")
+    };
+    play(&format!("wait 2\n{}", turn(8)), &[]);
+    play(&format!("wait 2\n{}", turn(2)), &["catalog.mirrors-chats"]);
+    // What was told of the chat before the first snapshot may still be on its way.
+    play(&turn(2), &[]);
+    // The entry may follow late: the chat had that status since the update before.
+    let (running, over) = (update(3, 8), update(4, 1));
+    let turn = format!("wait 2\nA got chat 1 start t1\nA got chat 2 end t1\n{running}\n{over}");
+    play(&turn, &[]);
+}
+
+#[test]
+fn a_session_is_at_rest_while_the_host_is_busy() {
+    let start = "A got chat 1 start t1\nB hello 1\n";
+    let pings = "wait 0.9\nB barrier\n".repeat(4);
+    let stale = ["catalog.mirrors-chats"];
+    play(&format!("{start}{pings}"), &stale);
+    play(&format!("{start}wait 2\nB barrier"), &stale);
+    play(&format!("{start}{}", "wait 0.9\nB barrier\n".repeat(3)), &[]);
+    // The answer to an open request about the session may still change it.
+    let asked = r#"B ask 7 disposeChat {"channel":"ahp-session:/1","chat":"ahp-chat:/9"}"#;
+    play(&format!("{start}{asked}\n{pings}"), &[]);
+}
