@@ -246,7 +246,7 @@ catalogue! {
          "disconnect.tool-calls-across-chats"]
         "When an active client is removed, its running calls end as failed. Source: session-channel.md, \
          SHOULD."
-        open "Judged when the host has been at rest for a second.";
+        open "Judged when the session is at rest.";
     ChatDerived "status.chat-derived" Essential "G1"
         ["chat.turn.status-inprogress", "reducer.chat.status-derivation",
          "chat.tool.pending-blocks-status"]
@@ -280,26 +280,28 @@ catalogue! {
         ["session.inputNeeded.set", "chat.tool.auth-inputNeeded"]
         "Whatever a chat waits for has an entry in its session's `inputNeeded`. Clients that see only \
          the session never answer otherwise, and the turn hangs. Source: session-channel.md."
-        open "Judged when the host has been at rest for a second; whether a client's own tool has an \
+        open "Judged when the session is at rest: no frame was about it for 3 s, or nothing at all was \
+              sent for 1 s; whether a client's own tool has an \
               entry is up to the host.";
     RollupMirrors "input.rollup-mirrors" Essential "H2"
         ["session.inputNeeded.payload-mirror", "session.inputNeeded.tool-status-kind",
          "session.inputNeeded.ids-unique"]
         "An entry of `inputNeeded` repeats the chat's request or tool call as it is, in a status that \
          fits its kind, once; people decide by what they read. Source: SessionInputRequest."
-        open "Compared when the host has been at rest for a second.";
+        open "Compared when the session is at rest, and when an entry leaves that has shown something else \
+              all the time.";
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
         "No entry of `inputNeeded` outlives what it was about: its request or call, turn, chat. People \
          would be asked for nothing. Source: session-channel.md."
-        open "Judged when the host has been at rest for a second.";
+        open "Judged when the session is at rest.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
         "A session's entry of a chat equals what the chat says of itself. Source: chat-channel.md."
-        open "Judged when the host has been at rest for a second. Updates cannot clear a member, so a \
+        open "Judged when the session is at rest. Updates cannot clear a member, so a \
               member that the chat lost may stay; times and change counts are only noted.";
     WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
         "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
          chat-channel.md, origin."
-        open "Judged when the host has been at rest for a second, of the active turn and the last one.";
+        open "Judged when the session is at rest, of the active turn and the last one.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
         "The default chat is in the catalogue, otherwise a client opens nothing; from 1.0.0 on it MUST \
@@ -311,7 +313,7 @@ catalogue! {
         ["session.catalog.one-owner", "session.catalog.unique"]
         "A chat is in one catalogue, once; else what it waits for is asked twice, and its deletion \
          leaves it behind. Source: session-channel.md."
-        open "Between sessions judged when the host has been at rest for a second; adding a chat that \
+        open "Between sessions judged when the session is at rest; adding a chat that \
               is there replaces its entry, and is only noted.";
     UpdatedKnown "catalog.updated-known" Essential "I4" ["session.catalog.chatUpdated-known"]
         "`session/chatUpdated` names a chat of the catalogue; of others reducers drop it, and the \
@@ -355,7 +357,7 @@ catalogue! {
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
         "A chat's working directories are among its session's, each once; an agent would work where the \
          session does not allow it. Source: chat-channel.md."
-        open "Judged when the host has been at rest for a second: what becomes of a chat's directory \
+        open "Judged when the session is at rest: what becomes of a chat's directory \
               that the session loses is not said.";
     OwnEntry "clients.own-entry" Essential "I11"
         ["dispatch.session.activeClientSet.other-client",
@@ -374,7 +376,7 @@ catalogue! {
     QueueDrains "queue.drains" Should "J2"
         ["chat.queue.consume-after-turn", "chat.queue.idle-autostart"]
         "An idle chat takes its queued messages. Source: chat-channel.md, SHOULD."
-        open "Judged when the host has been at rest for a second, after a turn that completed; what a \
+        open "Judged when the session is at rest, after a turn that completed; what a \
               cancelled or failed one means for the queue is open.";
     SteeringStartsNothing "steering.starts-nothing" Essential "J3" ["chat.steering.idle-stored"]
         "A steering message starts no turn: it is for the turn that runs. In an idle chat an agent \
