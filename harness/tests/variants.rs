@@ -80,11 +80,7 @@ fn what_was_accused_once_is_not_accused_again() {
         ("a-locked-agent-first", Version::V1_0, "auth/a-token-opens-the-agent"),
         ("empty-lists", Version::V1_0, "auth/a-token-opens-the-agent"),
         ("chats-in-one-form-only", Version::V1_0, "sessions/further-chats-come-and-go"),
-        (
-            "a-slow-client+slow-answers",
-            Version::V1_0,
-            "chats/what-runs-by-itself-can-be-watched",
-        ),
+        ("a-slow-client+slow-answers", Version::V1_0, "chats/what-runs-by-itself-can-be-watched"),
         ("agents-reversed", Version::V1_0, "metadata/the-first-directory-stays"),
     ];
     /// What was accused, and now cannot be tested on such a host.
