@@ -485,6 +485,7 @@ impl Replayed {
             | Event::Below { .. }
             | Event::Restarted
             | Event::Cut { .. }
+            | Event::Gap { .. }
             | Event::Fault { .. } => {}
         }
     }

@@ -132,7 +132,10 @@ impl Check for Dispatches {
                 let conn = cx.now.conn;
                 self.settled.retain(|(known, _), _| *known != conn);
             }
-            Step::Restarted => {
+            Step::Restarted | Step::Gap => {
+                if matches!(step, Step::Gap) {
+                    self.lose(cx);
+                }
                 self.watched.clear();
                 self.settled.clear();
                 for dispatched in &mut self.all {
@@ -196,6 +199,14 @@ impl Dispatches {
             floor: cx.highest,
             settled: None,
         });
+    }
+
+    /// What the client at hand dispatched, and what became of it, is not known for certain any more.
+    fn lose(&mut self, cx: &Context) {
+        if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
+            self.by_number.remove(client);
+        }
+        self.unclear = true;
     }
 
     fn forget(&mut self, old: &Dispatched) {
@@ -394,7 +405,7 @@ impl Dispatches {
     /// C1 at the end of a connection or of the transcript, or before a channel goes away.
     fn unsettled(&mut self, cx: &Context, when: When, out: &mut Sink) {
         for dispatched in &mut self.all {
-            let late = cx.now.at >= dispatched.at + cx.options.deadline;
+            let late = cx.now.at >= dispatched.at + cx.options.patience();
             let judged = match when {
                 When::Closed(conn) => conn == dispatched.conn,
                 When::Overdue => late,

@@ -77,7 +77,7 @@ impl Check for Removal {
                 let here = Since::Notice(cx.now.conn);
                 self.gone.retain(|gone| gone.since != here);
             }
-            Step::Restarted => *self = Removal::default(),
+            Step::Restarted | Step::Gap => *self = Removal::default(),
             _ => {}
         }
     }
