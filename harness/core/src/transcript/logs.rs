@@ -63,6 +63,8 @@ pub struct LogFile {
     pub name: String,
     /// How many lines the files before it have: lines are numbered through all of them.
     pub before: u64,
+    /// The log that it is a part of.
+    source: usize,
 }
 
 /// One connection of a log.
@@ -179,7 +181,7 @@ impl Logs {
         reading: &mut Reading,
     ) -> Result<bool, LogsError> {
         let before = self.lines;
-        self.files.push(LogFile { name: name.clone(), before });
+        self.files.push(LogFile { name: name.clone(), before, source: self.sources.len() });
         let mut reader = Reader::new(input);
         let mut count = 0;
         let mut whole = true;
@@ -330,10 +332,20 @@ impl Logs {
         Ok(())
     }
 
+    /// The file that has a line in the numbering of all files.
+    fn file_of(&self, line: u64) -> Option<&LogFile> {
+        let after = self.files.partition_point(|file| file.before < line);
+        self.files.get(after.checked_sub(1)?)
+    }
+
+    fn item(&self, line: u64) -> Option<&LogItem> {
+        let items = &self.sources.get(self.file_of(line)?.source)?.items;
+        items.get(items.binary_search_by_key(&line, |item| item.line).ok()?)
+    }
+
     /// The file and the line in it of a line in the numbering of all files.
     pub fn place(&self, line: u64) -> String {
-        let after = self.files.partition_point(|file| file.before < line);
-        match after.checked_sub(1).and_then(|index| self.files.get(index)) {
+        match self.file_of(line) {
             Some(file) => format!("{}:{}", file.name, line - file.before),
             None => format!("line {line}"),
         }
@@ -341,23 +353,15 @@ impl Logs {
 
     /// What the log calls the connection that a line is about.
     pub fn connection_at(&self, line: u64) -> Option<&str> {
-        let items = self.sources.iter().filter_map(|source| {
-            let at = source.items.binary_search_by_key(&line, |item| item.line).ok()?;
-            Some(source.items[at].connection)
-        });
-        items.map(|index| self.connections[index].name.as_str()).next()
+        Some(&self.connections[self.item(line)?.connection].name)
     }
 
     /// The message on a line, and who sent it.
     pub fn message_at(&self, line: u64) -> Option<(Side, &Arc<Frame>)> {
-        let mut found = self.sources.iter().filter_map(|source| {
-            let at = source.items.binary_search_by_key(&line, |item| item.line).ok()?;
-            match &source.items[at].content {
-                Told::Message(by, frame) => Some((*by, frame)),
-                Told::Event(_) => None,
-            }
-        });
-        found.next()
+        match &self.item(line)?.content {
+            Told::Message(by, frame) => Some((*by, frame)),
+            Told::Event(_) => None,
+        }
     }
 
     /// The connections that are judged, with their numbers.
