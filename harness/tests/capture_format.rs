@@ -55,6 +55,7 @@ fn the_table_knows_what_is_written() {
         })),
         Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".to_owned() },
         Event::Fault { what: "drop".to_owned() },
+        Event::Gap { by: Side::Host },
         Event::Restarted,
     ];
     let mut written = Vec::new();

@@ -89,7 +89,7 @@ fn refuses_what_is_not_there() {
     check(
         &["run", "--report", "html=x"],
         2,
-        &["expected the kind `junit` or `jsonl`, found `html`"],
+        &["expected the kind `junit`, `jsonl` or `ahp-log`, found `html`"],
     );
     check(&["run", "--spec", "0.0.1"], 2, &["one of 1.0.0, 0.9.0"]);
     check(&["run", "--url", "http://127.0.0.1:1"], 2, &["begins with `ws://` or `wss://`"]);

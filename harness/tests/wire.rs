@@ -92,6 +92,7 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(by, code, reason)| Event::Closed { by, code, reason }),
         1 => Just(Event::Restarted),
         1 => (side.clone(), frame()).prop_map(|(by, frame)| Event::Cut { by, frame }),
+        1 => side.clone().prop_map(|by| Event::Gap { by }),
         1 => any::<String>().prop_map(|what| Event::Fault { what }),
         1 => (vec(any::<String>(), 0..3), vec(any::<String>(), 1..3)).prop_map(
             |(request, response)| Event::Open {

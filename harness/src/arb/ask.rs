@@ -7,12 +7,11 @@
 
 use crate::host::auth::TOKEN;
 use crate::reducers::aim::Targets;
-use crate::scenario::bind::SESSION;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::act::{FOLDERS, Told, replace};
-use super::draft::minted;
+use super::draft::{minted, with_chat_of_session};
 use super::draw::{Came, Draw};
 use super::files::{FILES, OWN, file, has_folder};
 use super::observe::look;
@@ -399,18 +398,6 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
         }
         _ => {}
     }
-}
-
-/// The params of a request, with a chat that does not exist named for the session that the request is about.
-fn with_chat_of_session(mut params: Value) -> Value {
-    let session =
-        params["channel"].as_str().and_then(|it| it.strip_prefix("${")?.strip_suffix('}'));
-    let session = session.filter(|name| *name != SESSION).map(str::to_owned);
-    let chat = params["chat"].as_str().filter(|it| it.starts_with("${new chat "));
-    if let Some((session, chat)) = session.zip(chat.and_then(|it| it.strip_suffix('}'))) {
-        params["chat"] = json!(format!("{chat} in {session}}}"));
-    }
-    params
 }
 
 /// The last request.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::run::suite::{Carried, Entry};
+use crate::scenario::bind::SESSION;
 use crate::scenario::load::{load, tree};
 use crate::scenario::parse::Scenario;
 use crate::scenario::verbs::{Form, VERBS};
@@ -253,6 +254,18 @@ pub fn minted(step: &Value) -> Value {
         ),
         other => other.clone(),
     }
+}
+
+/// The params of a request, with a chat that does not exist named for the session that the request is about.
+pub fn with_chat_of_session(mut params: Value) -> Value {
+    let session =
+        params["channel"].as_str().and_then(|it| it.strip_prefix("${")?.strip_suffix('}'));
+    let session = session.filter(|name| *name != SESSION).map(str::to_owned);
+    let chat = params["chat"].as_str().filter(|it| it.starts_with("${new chat "));
+    if let Some((session, chat)) = session.zip(chat.and_then(|it| it.strip_suffix('}'))) {
+        params["chat"] = json!(format!("{chat} in {session}}}"));
+    }
+    params
 }
 
 fn known(verb: &str, key: &str) -> Option<&'static str> {

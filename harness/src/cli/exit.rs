@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub enum Code {
     /// Everything that was played passed.
     Ok = 0,
-    /// A rule is broken, or a scenario could not be tested.
+    /// A rule is broken, a scenario could not be tested, or nothing of a capture could be judged.
     Failed = 1,
     /// The user's input has a mistake, or a selection matches nothing.
     Usage = 2,

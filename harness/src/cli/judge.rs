@@ -1,20 +1,23 @@
 //! `ahp-harness judge`: the same verdicts again, from a file.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
-use crate::report::console::Console;
+use crate::report::console::{Console, Kept};
 use crate::report::jsonl::RunWriter;
+use crate::report::judge_logs::judge_logs;
 use crate::report::junit::Junit;
 use crate::report::redact::Redactor;
 use crate::report::replay::{self, Judged};
+use crate::transcript::logs::LogFile;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
+use super::captures::{self, Given};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::options::{self, Report, Threshold};
@@ -25,10 +28,15 @@ use super::reduce::published;
 /// A run.jsonl comes to the same verdicts as the run that wrote it. A capture from elsewhere, one
 /// JSON object a line with t, conn, dir and msg or raw, is held against the always-on checks: those of
 /// agents where it has c2a and a2c from the first.
+///
+/// Logs that VS Code and other AHP software keep of their connections (lines with `_ahpLog`) are judged
+/// together: give several, or a folder of them. What hangs on the order of messages of different
+/// connections in the same millisecond is not judged.
 #[derive(Args, Debug)]
 pub struct Judge {
-    /// The file
-    file: PathBuf,
+    /// The file; logs may be several, or a folder
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The protocol version of connections whose handshake the capture does not show; `acp-1` where clients speak to agents
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
@@ -41,12 +49,18 @@ pub struct Judge {
 
 impl Judge {
     pub(super) fn main(self, context: &Context) -> Outcome {
-        let name = self.file.display().to_string();
-        let file = File::open(&self.file)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-        let judged = replay::judge(BufReader::new(file), self.assume, self.threshold.fail_on())
-            .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
-        let console = Console::new(context.style, Some(name));
+        let fail_on = self.threshold.fail_on();
+        let (judged, kept) = match captures::open(&self.files)? {
+            Given::Capture(name, input) => {
+                let judged = replay::judge(input, self.assume, fail_on)
+                    .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
+                (judged, Kept::File(name))
+            }
+            Given::Logs(logs) => {
+                (judge_logs(&logs, self.assume, fail_on), Kept::Logs(Arc::from(logs)))
+            }
+        };
+        let console = Console::new(context.style, kept.clone());
         for case in &judged.cases {
             context.say(&console.progress(case));
         }
@@ -71,19 +85,24 @@ impl Judge {
             false => console.summary(&judged.summary, judged.took),
         };
         context.say(&format!("\n{summary}"));
-        self.reports(&judged)?;
+        self.reports(&judged, &kept)?;
         if !judged.differences.is_empty() {
             let differences = judged.differences.join("\n");
             return Err(Stop::fault(format!("the file's verdicts are not these:\n{differences}")));
         }
+        let nothing = judged.nothing();
+        if let Some(reason) = &nothing {
+            context.error(&format!("nothing could be judged: {reason}\n"));
+        }
         Ok(match (judged.summary.failed(), judged.broken) {
             (true, _) => Code::Failed,
             (false, true) => Code::Usage,
+            (false, false) if nothing.is_some() => Code::Failed,
             (false, false) => Code::Ok,
         })
     }
 
-    fn reports(&self, judged: &Judged) -> Result<(), Stop> {
+    fn reports(&self, judged: &Judged, kept: &Kept) -> Result<(), Stop> {
         for report in &self.report {
             let (Report::Junit(path) | Report::Jsonl(path)) = report;
             let wrong = |error: String| {
@@ -99,11 +118,17 @@ impl Judge {
                 Report::Jsonl(_) => {
                     let writer = RunWriter::new(Box::new(file), Redactor::default());
                     judged.cases.iter().for_each(|case| writer.about("result", case));
-                    let footer = json!({
+                    let mut footer = json!({
                         "scenarios": judged.summary.counts,
                         "checks": judged.summary.checks,
                         "notes": judged.notes,
                     });
+                    if let Kept::Logs(logs) = kept {
+                        // Lines are numbered through all files.
+                        let place =
+                            |file: &LogFile| json!({"file": file.name, "before": file.before});
+                        footer["files"] = logs.files.iter().map(place).collect();
+                    }
                     writer.about("footer", &footer);
                     writer.finish().map_err(|error| wrong(error.to_string()))?;
                 }

@@ -12,6 +12,7 @@ mod agent;
 mod agent_variants;
 mod agents;
 mod aim;
+mod captures;
 mod certify;
 mod check;
 mod context;
@@ -25,6 +26,7 @@ mod fuzz;
 mod interrupt;
 mod judge;
 mod list;
+mod log_folder;
 mod matrix;
 mod merge;
 mod mutants;
@@ -70,7 +72,7 @@ transcript that prove it. Without a target it plays against its own reference ho
 const CODES: &str = "\
 Exit codes:
     0  everything that was played passed
-    1  a rule is broken, or a scenario could not be tested
+    1  a rule is broken, a scenario could not be tested, or nothing of a capture could be judged
     2  the command line, a scenario or a baseline has a mistake, or a selection matches nothing
     3  the target could not be reached, closed in the handshake, or speaks no common version
    70  a fault of the harness
@@ -90,7 +92,7 @@ enum Command {
     Diff(diff::Diff),
     /// Put certificates side by side
     Matrix(matrix::Matrix),
-    /// Judge a recorded conversation: a run.jsonl, or a capture from elsewhere
+    /// Judge a recorded conversation: a run.jsonl, a capture from elsewhere, or logs of connections
     Judge(judge::Judge),
     /// Listen between clients and their host: record, judge, disturb
     Record(Box<record::Record>),

@@ -22,6 +22,25 @@ pub enum Report {
     Jsonl(PathBuf),
 }
 
+/// A report of a run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum RunReport {
+    /// One that other commands write, too.
+    Shared(Report),
+    /// The conversations as logs of their connections, in this folder.
+    AhpLog(PathBuf),
+}
+
+/// Reads `KIND=FILE` for a run.
+pub fn run_report(text: &str) -> Result<RunReport, String> {
+    match text.split_once('=') {
+        Some(("ahp-log", folder)) if !folder.is_empty() => Ok(RunReport::AhpLog(folder.into())),
+        _ => report(text)
+            .map(RunReport::Shared)
+            .map_err(|error| error.replace("`junit` or `jsonl`", "`junit`, `jsonl` or `ahp-log`")),
+    }
+}
+
 /// Reads `KIND=FILE`.
 pub fn report(text: &str) -> Result<Report, String> {
     match text.split_once('=') {

@@ -14,10 +14,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::record::fault::{Rule, help};
 use crate::record::handshake::Upstream;
-use crate::record::journal::Journal;
+use crate::record::journal::{Counts, Journal};
 use crate::record::proxy::{Noted, Proxy};
 use crate::record::relay::{Relay, What};
-use crate::report::console::Console;
+use crate::report::connection_logs::LogWriter;
+use crate::report::console::{Console, Kept};
 use crate::report::event::{CheckLine, FORMAT};
 use crate::report::jsonl::RunWriter;
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
@@ -30,6 +31,7 @@ use crate::verdict::Finding;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::interrupt::signalled;
+use super::log_folder;
 use super::options::{self, Threshold};
 use super::target::shown;
 
@@ -52,9 +54,12 @@ pub struct Record {
     /// Send `Authorization: Bearer TOKEN` to the host in the place of the client's
     #[arg(long)]
     token: Option<String>,
-    /// Write the capture here
+    /// Write the capture here; with `--format ahp-log` a folder
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// How the capture is written: one file, or a log for each connection as VS Code's agent host keeps them
+    #[arg(long, value_enum, default_value_t, requires = "out")]
+    format: Format,
     /// Do this to a message when it comes (repeatable), see below
     #[arg(long, value_name = "RULE")]
     fault_on: Vec<Rule>,
@@ -69,6 +74,50 @@ pub struct Record {
     /// Say nothing about connections
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// How a capture is written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+enum Format {
+    // Comments here and no docs, which would make the help of every option a paragraph.
+    // One file in the capture format.
+    #[default]
+    Capture,
+    // A log for each connection.
+    AhpLog,
+}
+
+/// Where a recording is written.
+#[derive(Clone)]
+enum Written {
+    Capture(RunWriter),
+    Logs(LogWriter),
+}
+
+impl Written {
+    fn recorder(&self) -> Box<dyn Recorder> {
+        match self {
+            Written::Capture(writer) => writer.recorder(None),
+            Written::Logs(writer) => writer.recorder(),
+        }
+    }
+
+    fn flush(&self) {
+        match self {
+            Written::Capture(writer) => writer.flush(),
+            Written::Logs(writer) => writer.flush(),
+        }
+    }
+
+    fn finish(&self, counts: &Counts) -> std::io::Result<()> {
+        match self {
+            Written::Capture(writer) => {
+                writer.about("end", counts);
+                writer.finish()
+            }
+            Written::Logs(writer) => writer.finish(),
+        }
+    }
 }
 
 impl Record {
@@ -99,10 +148,16 @@ impl Record {
         runtime.block_on(self.recorded(context, &redactor, &proxy, noted, writer))
     }
 
-    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<RunWriter>, Stop> {
+    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<Written>, Stop> {
         let Some(path) = &self.out else {
             return Ok(None);
         };
+        if self.format == Format::AhpLog {
+            let folder = log_folder::prepared(path)?;
+            let what = format!("of {}", shown(&self.url));
+            let writer = log_folder::writer(folder, redactor.clone(), context.epoch, &what);
+            return Ok(Some(Written::Logs(writer)));
+        }
         let file = File::create(path).map_err(|error| {
             Stop::usage(format!("`{}` could not be written: {error}", path.display()))
         })?;
@@ -116,7 +171,7 @@ impl Record {
                 "started": iso8601(context.epoch),
             }),
         );
-        Ok(Some(writer))
+        Ok(Some(Written::Capture(writer)))
     }
 
     async fn recorded(
@@ -125,7 +180,7 @@ impl Record {
         redactor: &Redactor,
         proxy: &Arc<Proxy>,
         noted: UnboundedReceiver<Noted>,
-        writer: Option<RunWriter>,
+        writer: Option<Written>,
     ) -> Outcome {
         let listener = TcpListener::bind(self.listen)
             .await
@@ -133,10 +188,16 @@ impl Record {
         let address = listener.local_addr().unwrap_or(self.listen);
         let began = Instant::now();
         let file = self.out.as_ref().map(|path| path.display().to_string());
-        let console = Console::new(context.style, file);
+        let console = Console::new(
+            context.style,
+            match (self.format, file) {
+                (Format::AhpLog, Some(folder)) => Kept::Folder(folder),
+                (_, file) => Kept::in_file(file),
+            },
+        );
         context.say(&format!("ws://{address}\n"));
         let recorder = match &writer {
-            Some(writer) => writer.recorder(None),
+            Some(writer) => writer.recorder(),
             None => Box::new(Counting::default()) as Box<dyn Recorder>,
         };
         let journal = Journal::new(recorder, redactor.clone());
@@ -176,8 +237,7 @@ impl Record {
             context.say(&format!("note: nothing came of `{rule}`\n"));
         }
         if let Some(writer) = writer {
-            writer.about("end", &counts);
-            writer.finish().map_err(|error| {
+            writer.finish(&counts).map_err(|error| {
                 Stop::fault(format!("the capture could not be written: {error}"))
             })?;
         }
@@ -198,7 +258,7 @@ fn judge(
     mut journal: Journal,
     mut noted: UnboundedReceiver<Noted>,
     proxy: &Proxy,
-    writer: Option<&RunWriter>,
+    writer: Option<&Written>,
     said: &Said,
 ) -> Journal {
     while let Some(next) = noted.blocking_recv() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::report::baseline::Baseline;
-use crate::report::console::Console;
+use crate::report::connection_logs::{LogWriter, Recorders, file_part};
+use crate::report::console::{Console, Kept};
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
@@ -23,7 +24,8 @@ use crate::verdict::{FailOn, Status};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::options::Report;
+use super::log_folder::{self, prepared};
+use super::options::{Report, RunReport};
 
 /// Where the transcript goes unless a report says so: a folder of this name that is there already.
 const FOLDER: &str = "reports";
@@ -36,6 +38,9 @@ pub(super) struct Reports<'a> {
     summary: Summary,
     writers: Vec<RunWriter>,
     junit: Vec<(PathBuf, File, Junit)>,
+    /// The folder for logs of connections, and those that were begun in it.
+    logs: Option<PathBuf>,
+    log_writers: Vec<LogWriter>,
     failures: String,
     quiet: bool,
     /// Whether only files are written.
@@ -58,7 +63,7 @@ impl<'a> Reports<'a> {
 
     pub(super) fn open(
         context: &'a Context,
-        wanted: &[Report],
+        wanted: &[RunReport],
         redactor: &Redactor,
         fail_on: FailOn,
         quiet: bool,
@@ -67,23 +72,34 @@ impl<'a> Reports<'a> {
         let mut writers = Vec::new();
         let mut junit = Vec::new();
         let mut transcript = None;
+        let mut logs = None;
         let folder = Path::new(FOLDER);
-        let usual = Report::Jsonl(folder.join("run.jsonl"));
-        let has_jsonl = wanted.iter().any(|report| matches!(report, Report::Jsonl(_)));
+        let usual = RunReport::Shared(Report::Jsonl(folder.join("run.jsonl")));
+        let has_jsonl =
+            wanted.iter().any(|report| matches!(report, RunReport::Shared(Report::Jsonl(_))));
         let usual = (!has_jsonl && folder.is_dir()).then_some(&usual);
         for report in wanted.iter().chain(usual) {
             match report {
-                Report::Jsonl(path) => {
+                RunReport::Shared(Report::Jsonl(path)) => {
                     let out = Box::new(create(path)?);
                     let writer = RunWriter::new(out, redactor.clone());
                     writer.about("header", header);
                     writers.push(writer);
                     transcript.get_or_insert(path.display().to_string());
                 }
-                Report::Junit(path) => junit.push((path.clone(), create(path)?, Junit::default())),
+                RunReport::AhpLog(path) => logs = Some(prepared(path)?),
+                RunReport::Shared(Report::Junit(path)) => {
+                    junit.push((path.clone(), create(path)?, Junit::default()));
+                }
             }
         }
-        let console = Console::new(context.style, transcript);
+        let console = Console::new(
+            context.style,
+            match (transcript, &logs) {
+                (None, Some(folder)) => Kept::Folder(folder.display().to_string()),
+                (transcript, _) => Kept::in_file(transcript),
+            },
+        );
         Ok(Reports {
             context,
             redactor: redactor.clone(),
@@ -91,6 +107,8 @@ impl<'a> Reports<'a> {
             summary: Summary::of(header.standard(), fail_on),
             writers,
             junit,
+            logs,
+            log_writers: Vec::new(),
             failures: String::new(),
             quiet,
             silent: false,
@@ -137,12 +155,24 @@ impl<'a> Reports<'a> {
             side: (*side != Side::default()).then(|| side.clone()),
             ..CaseStart::default()
         };
-        match self.writers.first() {
-            Some(writer) => {
-                writer.about("case", &start);
-                writer.recorder(Some(case))
-            }
-            None => Box::new(Counting::default()),
+        let mut recorders: Vec<Box<dyn Recorder>> = Vec::new();
+        if let Some(writer) = self.writers.first() {
+            writer.about("case", &start);
+            recorders.push(writer.recorder(Some(case)));
+        }
+        if let Some(folder) = &self.logs {
+            let header = &self.header;
+            let epoch = Duration::from_micros(header.epoch_us);
+            let what = format!("seed {} scenario {case}", header.seed);
+            let place = folder.join(format!("{case:04}-{}", file_part(&entry.scenario.id)));
+            let writer = log_folder::writer(place, self.redactor.clone(), epoch, &what);
+            recorders.push(writer.recorder());
+            self.log_writers.push(writer);
+        }
+        match recorders.len() {
+            0 => Box::new(Counting::default()),
+            1 => recorders.remove(0),
+            _ => Box::new(Recorders(recorders)),
         }
     }
 
@@ -179,6 +209,7 @@ impl<'a> Reports<'a> {
         for writer in &self.writers {
             writer.about("result", &report);
         }
+        self.log_writers.iter().for_each(LogWriter::flush);
         for (_, _, junit) in &mut self.junit {
             junit.add(&report);
         }
@@ -276,6 +307,11 @@ impl<'a> Reports<'a> {
             writer.finish().map_err(|error| {
                 Stop::fault(format!("the transcript could not be written: {error}"))
             })?;
+        }
+        for writer in &self.log_writers {
+            writer
+                .finish()
+                .map_err(|error| Stop::fault(format!("the logs could not be written: {error}")))?;
         }
         for (path, mut file, junit) in std::mem::take(&mut self.junit) {
             let mut report = Vec::new();

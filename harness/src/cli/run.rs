@@ -40,7 +40,7 @@ use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::fuse::Fuse;
 use super::interrupt::{ended_by, interrupts};
-use super::options::{self, Report, Spec, Threshold};
+use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
 use super::target::{embedded, plays_alone, scheme};
@@ -120,9 +120,9 @@ pub struct Run {
     /// Write the baseline anew from this run, and exit with 0: what passes goes, what fails comes with a reason to fill in; comments in the file are lost
     #[arg(long, requires = "baseline", conflicts_with = "fail_fast", help_heading = "Judging")]
     update_baseline: bool,
-    /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
-    #[arg(long, value_name = "KIND=FILE", value_parser = options::report, help_heading = "Judging")]
-    pub(super) report: Vec<Report>,
+    /// Write a report, KIND=FILE with the kinds junit and jsonl, or ahp-log with a folder (repeatable)
+    #[arg(long, value_name = "KIND=FILE", value_parser = options::run_report, help_heading = "Judging")]
+    pub(super) report: Vec<RunReport>,
     /// Replace what this regular expression matches in everything that is written (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
@@ -172,7 +172,7 @@ impl Run {
             self.looks_for_scripts = true;
         }
         // The first transcript has the frames, and has to be the certificate's.
-        self.report.splice(0..0, reports);
+        self.report.splice(0..0, reports.into_iter().map(RunReport::Shared));
         Ok(self)
     }
 

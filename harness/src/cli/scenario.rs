@@ -1,7 +1,6 @@
 //! `ahp-harness scenario`: scenarios made of something else.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -10,6 +9,7 @@ use crate::record::convert;
 use crate::transcript::line::Line;
 use crate::transcript::reader::Reader;
 
+use super::captures::{self, Given};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 
@@ -32,8 +32,9 @@ enum Source {
 /// sessions, chats, turns and calls become names, so that it can be played again.
 #[derive(Args, Debug)]
 struct From {
-    /// The capture
-    capture: PathBuf,
+    /// The capture; logs may be several, or a folder
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
     /// Write the scenario here, instead of to the standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -51,8 +52,18 @@ impl Scenario {
 
 impl From {
     fn main(self, context: &Context) -> Outcome {
-        let name = self.capture.display().to_string();
-        let lines = self.lines(context, &name)?;
+        let (name, lines) = match captures::open(&self.captures)? {
+            Given::Capture(name, input) => {
+                let lines = self.lines(context, &name, input)?;
+                (name, lines)
+            }
+            Given::Logs(logs) => {
+                for note in &logs.notes {
+                    context.error(&format!("note: {note}\n"));
+                }
+                ("the logs".to_owned(), logs.as_capture())
+            }
+        };
         let id = self.id();
         let made = convert::scenario(&id, lines)
             .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
@@ -68,10 +79,13 @@ impl From {
         Ok(Code::Ok)
     }
 
-    fn lines(&self, context: &Context, name: &str) -> Result<Vec<(u64, Line)>, Stop> {
-        let file = File::open(&self.capture)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-        let mut reader = Reader::new(BufReader::new(file));
+    fn lines(
+        &self,
+        context: &Context,
+        name: &str,
+        input: impl BufRead,
+    ) -> Result<Vec<(u64, Line)>, Stop> {
+        let mut reader = Reader::new(input);
         let mut lines = Vec::new();
         let mut cases = false;
         loop {
@@ -102,7 +116,8 @@ impl From {
 
     /// The id is the end of the path, as `check` wants it: two parts, or the one that there is.
     fn id(&self) -> String {
-        let path = self.out.as_deref().unwrap_or(&self.capture);
+        let first = self.captures.first().map_or(Path::new(""), PathBuf::as_path);
+        let path = self.out.as_deref().unwrap_or(first);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let folder = path.parent().and_then(Path::file_name);
         match (&self.out, folder) {

@@ -14,7 +14,7 @@ use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::options::{Report, Spec};
+use super::options::{Report, RunReport, Spec};
 use super::run::Run;
 
 /// What has come of the versions so far.
@@ -107,9 +107,14 @@ impl Run {
 
     /// The same run at one version, of which only what did not hold is told one by one.
     fn at(&self, version: Version) -> Run {
-        let named = |report: &Report| match report {
-            Report::Junit(path) => Report::Junit(of_version(path, version)),
-            Report::Jsonl(path) => Report::Jsonl(of_version(path, version)),
+        let named = |report: &RunReport| match report {
+            RunReport::Shared(Report::Junit(path)) => {
+                RunReport::Shared(Report::Junit(of_version(path, version)))
+            }
+            RunReport::Shared(Report::Jsonl(path)) => {
+                RunReport::Shared(Report::Jsonl(of_version(path, version)))
+            }
+            RunReport::AhpLog(folder) => RunReport::AhpLog(of_version(folder, version)),
         };
         let mut one = self.clone();
         one.report = one.report.iter().map(named).collect();

@@ -76,6 +76,7 @@ impl Journal {
             | Event::Closed { .. }
             | Event::Cut { .. }
             | Event::Below { .. }
+            | Event::Gap { .. }
             | Event::Restarted => {}
         }
         let line = self.recorder.record(at, &name, &event);

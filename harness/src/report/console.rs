@@ -1,23 +1,69 @@
 //! The run for the person who started it: progress, failures, and what it comes to.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::run::detect::Detected;
 use crate::scenario::own::OwnRequirement;
+use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
 
 use super::draw::{self, Style};
 use super::event::{CaseReport, FailureReport, FindingLine, Header};
 use super::summary::{Summary, row, word};
 
+/// Where the transcript is kept that lines are told of.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// Nowhere.
+    Nowhere,
+    /// In this file.
+    File(String),
+    /// In a folder of logs, whose lines are counted over all connections.
+    Folder(String),
+    /// In these logs.
+    Logs(Arc<Logs>),
+}
+
+impl Kept {
+    /// In a file, where there is one.
+    pub fn in_file(file: Option<String>) -> Kept {
+        file.map_or(Kept::Nowhere, Kept::File)
+    }
+
+    /// All of it, in a word.
+    fn name(&self) -> Option<String> {
+        match self {
+            Kept::Nowhere => None,
+            Kept::File(name) | Kept::Folder(name) => Some(name.clone()),
+            Kept::Logs(logs) => Some(match &logs.files[..] {
+                [file] => file.name.clone(),
+                files => format!("{} logs", files.len()),
+            }),
+        }
+    }
+
+    /// Where a line is.
+    fn place(&self, line: u64) -> String {
+        match self {
+            Kept::Nowhere => format!("line {line}"),
+            Kept::File(file) => format!("{file}:{line}"),
+            Kept::Folder(folder) => format!("{folder} order {line}"),
+            Kept::Logs(logs) => {
+                let connection = logs.connection_at(line).unwrap_or_default();
+                format!("connection `{connection}` at {}", logs.place(line))
+            }
+        }
+    }
+}
+
 /// Renders a run as text, piece by piece.
 #[derive(Clone, Debug)]
 pub struct Console {
     style: Style,
-    /// The file of the transcript, where there is one.
-    transcript: Option<String>,
+    kept: Kept,
     /// Whether the scenarios are the user's own, so that what is wrong with their frames is of interest.
     own_frames: bool,
 }
@@ -30,8 +76,8 @@ fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
 
 impl Console {
     /// A console that knows where the transcript is kept.
-    pub fn new(style: Style, transcript: Option<String>) -> Console {
-        Console { style, transcript, own_frames: false }
+    pub fn new(style: Style, kept: Kept) -> Console {
+        Console { style, kept, own_frames: false }
     }
 
     /// Shows what the always-on checks say about the frames that scenarios send, too.
@@ -115,15 +161,13 @@ impl Console {
     }
 
     fn lines(&self, lines: &[u64]) -> String {
-        let Some(file) = &self.transcript else {
+        let Some(whole) = self.kept.name() else {
             return "transcript: not kept (hint: `--report jsonl=run.jsonl` keeps it)".to_owned();
         };
-        match lines {
-            [] => format!("transcript: {file}"),
-            lines => {
-                let places: Vec<_> = lines.iter().map(|line| format!("{file}:{line}")).collect();
-                format!("transcript: {}", places.join(", "))
-            }
+        let places: Vec<_> = lines.iter().map(|line| self.kept.place(*line)).collect();
+        match &places[..] {
+            [] => format!("transcript: {whole}"),
+            places => format!("transcript: {}", places.join(", ")),
         }
     }
 
@@ -227,8 +271,8 @@ impl Console {
         if !idle.is_empty() {
             let _ = write!(out, ", {} not exercised ({})", idle.len(), idle.join(", "));
         }
-        if let Some(file) = &self.transcript {
-            let _ = write!(out, "\ntranscript: {file}");
+        if let Some(whole) = self.kept.name() {
+            let _ = write!(out, "\ntranscript: {whole}");
         }
         out.push('\n');
         out

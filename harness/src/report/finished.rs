@@ -263,6 +263,9 @@ impl Row {
             }
             Event::Cut { .. } => (Way::Across, "a message that was cut off".to_owned(), None),
             Event::Fault { what } => (Way::Across, format!("fault: {what}"), None),
+            Event::Gap { .. } => {
+                (Way::Across, "something that is not in the capture".to_owned(), None)
+            }
             Event::Restarted => (Way::Across, "the host was restarted".to_owned(), None),
         };
         let (text, cut) = frame.map(shown).unwrap_or_default();

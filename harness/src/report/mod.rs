@@ -16,6 +16,7 @@ pub mod brief;
 pub mod certificate;
 pub mod change;
 #[cfg(feature = "cli")]
+pub mod connection_logs;
 pub mod console;
 pub mod coverage;
 #[cfg(feature = "cli")]
@@ -26,6 +27,7 @@ pub mod finished;
 pub mod github;
 pub mod html;
 pub mod jsonl;
+pub mod judge_logs;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod kills;

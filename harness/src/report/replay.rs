@@ -17,6 +17,7 @@ use crate::run::detect;
 use crate::run::play::{Play, Recorder};
 use crate::run::suite;
 use crate::scenario::load::{Files, load};
+use crate::transcript::ahp_log;
 use crate::transcript::line::{self, Line};
 use crate::transcript::reader::{self, Reader, Unreadable};
 use crate::transcript::{Below, ConnId, Entry, Event, Side};
@@ -25,7 +26,7 @@ use crate::wire::version::{Standard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
 use super::redact::{MARK, REDACTED};
-use super::summary::Summary;
+use super::summary::{CheckTotal, Summary};
 
 /// What a file came to.
 #[derive(Debug, Default)]
@@ -47,6 +48,31 @@ pub struct Judged {
     /// Where the verdicts are not those of the file.
     pub differences: Vec<String>,
 }
+
+impl Judged {
+    /// Why nothing of a capture could be judged, and what to do about it; `None` where something was.
+    pub fn nothing(&self) -> Option<String> {
+        // What clients send says nothing about a host.
+        let of_host = |(check, _): &(&String, &CheckTotal)| *check != OWN_FRAMES;
+        let totals = self.summary.checks.iter().filter(of_host);
+        let observed = totals.map(|(_, total)| total.observations).sum::<u64>() > 0;
+        if observed || self.summary.failed() || !self.cases.is_empty() {
+            return None;
+        }
+        Some(match self.messages {
+            0 => "there is no message in it (hint: lines with `dir` `c2s` and `s2c` are messages)"
+                .to_owned(),
+            count => format!(
+                "no rule was put to the test by its {count} messages, since no handshake with a known \
+                 version succeeds in it, or the host says nothing (hint: `--assume 1.0.0` where the \
+                 handshake is not in it)"
+            ),
+        })
+    }
+}
+
+/// The check of what clients send.
+const OWN_FRAMES: &str = "shape.harness";
 
 /// Judges a file, line by line, up to the first line that cannot be read: what a conversation lacks
 /// in its middle would be held against the host.
@@ -107,7 +133,14 @@ impl Replay {
         if let Some(kind) = reader::about(text) {
             return self.about(&kind, text);
         }
-        let line = line::read(text).map_err(|error| error.to_string())?;
+        let line = line::read(text).map_err(|error| match ahp_log::is_log(text) {
+            true => {
+                "expected a line of a capture, as before, found a line of a log (hint: keep the \
+                     two in files of their own)"
+                    .to_owned()
+            }
+            false => error.to_string(),
+        })?;
         self.judged.took = self.judged.took.max(line.at);
         match line.case {
             Some(case) => {
@@ -485,6 +518,7 @@ impl Replayed {
             | Event::Below { .. }
             | Event::Restarted
             | Event::Cut { .. }
+            | Event::Gap { .. }
             | Event::Fault { .. } => {}
         }
     }

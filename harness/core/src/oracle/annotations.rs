@@ -41,7 +41,7 @@ impl Check for Annotations {
                 items.iter().for_each(|summary| self.counted(cx, summary, out));
             }
             Step::Rest { .. } => self.at_rest = true,
-            Step::Restarted => self.at_rest = false,
+            Step::Restarted | Step::Gap => self.at_rest = false,
             _ => {}
         }
     }

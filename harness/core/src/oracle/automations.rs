@@ -60,7 +60,7 @@ impl Check for Automations {
                 _ => {}
             },
             Step::Rest { .. } if !self.touched.is_empty() => self.rest(cx, out),
-            Step::Restarted => *self = Automations::default(),
+            Step::Restarted | Step::Gap => *self = Automations::default(),
             _ => {}
         }
     }

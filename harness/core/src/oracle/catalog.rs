@@ -104,7 +104,7 @@ impl Check for Catalog {
                     at_rest(cx, &family, out);
                 });
             }
-            Step::Restarted => self.chats.clear(),
+            Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
         }
     }

@@ -44,7 +44,7 @@ impl Check for Causality {
                 let conn = cx.now.conn;
                 self.asked.retain(|_, asked| asked.conn != conn);
             }
-            Step::Restarted => self.asked.clear(),
+            Step::Restarted | Step::Gap => self.asked.clear(),
             _ => {}
         }
     }

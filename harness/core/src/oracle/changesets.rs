@@ -49,7 +49,7 @@ impl Check for Changesets {
                 name if name.starts_with("changeset/") => self.fold(cx, folding, out),
                 _ => {}
             },
-            Step::Restarted => self.offers.clear(),
+            Step::Restarted | Step::Gap => self.offers.clear(),
             _ => {}
         }
     }

@@ -23,11 +23,52 @@ pub(super) trait Check {
     fn finish(&mut self, _cx: &Context, _out: &mut Sink) {}
 }
 
+/// Where in a report the finding of a weight and of a message without its values is.
+type Kinds = HashMap<(Weight, String), usize>;
+
+/// Adds a finding to a report: to those of its kind, where there is one.
+fn enter(report: &mut CheckReport, kinds: &mut Kinds, finding: &Finding) {
+    let kind = (finding.weight, alike(&finding.message));
+    let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
+    if let Some(known) = known {
+        known.times += 1;
+    } else if report.findings.len() < MAX_FINDINGS {
+        kinds.insert(kind, report.findings.len());
+        report.findings.push(finding.clone());
+    } else {
+        report.left_out += 1;
+    }
+}
+
+/// The same reports with these findings instead of their own.
+pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec<CheckReport> {
+    for report in &mut reports {
+        let mut kinds = Kinds::new();
+        (report.findings, report.left_out) = (Vec::new(), 0);
+        let check = report.check;
+        for finding in findings.iter().filter(|finding| finding.check == check) {
+            enter(report, &mut kinds, finding);
+        }
+        count_breaches(report);
+    }
+    reports
+}
+
+/// What was found broken was put to the test, whoever counted it.
+fn count_breaches(report: &mut CheckReport) {
+    report.observations = report.observations.max(report.breaches());
+    for (requirement, seen) in &mut report.apart {
+        let about = FindingSubject::Requirement(requirement);
+        let broken = report.findings.iter().filter(|finding| finding.subject == about);
+        *seen = (*seen).max(broken.map(|finding| finding.times).sum());
+    }
+}
+
 /// Collects observations and findings.
 pub(super) struct Sink {
     reports: Vec<CheckReport>,
     /// What the findings of each report say, without what differs from case to case.
-    kinds: Vec<HashMap<(Weight, String), usize>>,
+    kinds: Vec<Kinds>,
     fresh: Vec<Finding>,
     /// Whether observations count: nothing is put to the test before a handshake.
     counts: bool,
@@ -121,16 +162,7 @@ impl Sink {
         else {
             return;
         };
-        let kind = (finding.weight, alike(&finding.message));
-        let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
-        if let Some(known) = known {
-            known.times += 1;
-        } else if report.findings.len() < MAX_FINDINGS {
-            kinds.insert(kind, report.findings.len());
-            report.findings.push(finding.clone());
-        } else {
-            report.left_out += 1;
-        }
+        enter(report, kinds, &finding);
         self.fresh.push(finding);
     }
 
@@ -138,16 +170,9 @@ impl Sink {
         std::mem::take(&mut self.fresh)
     }
 
-    /// The reports. What was found broken was put to the test, whoever counted it.
+    /// The reports.
     pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
-        for report in &mut self.reports {
-            report.observations = report.observations.max(report.breaches());
-            for (requirement, seen) in &mut report.apart {
-                let about = FindingSubject::Requirement(requirement);
-                let broken = report.findings.iter().filter(|finding| finding.subject == about);
-                *seen = (*seen).max(broken.map(|finding| finding.times).sum());
-            }
-        }
+        self.reports.iter_mut().for_each(count_breaches);
         self.reports
     }
 }

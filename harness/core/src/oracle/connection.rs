@@ -27,6 +27,8 @@ pub(super) struct Conn {
     /// Its opening was seen.
     pub opened: bool,
     pub closed: bool,
+    /// Something that passed on it is not in the transcript.
+    pub gap: bool,
     /// A version is assumed, because captures may begin in the middle.
     pub assumed: bool,
     /// It was open when the host was restarted: its numbers mean nothing any more.

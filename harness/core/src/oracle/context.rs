@@ -16,7 +16,7 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use crate::transcript::{ConnId, Entry, Event, Seen};
+use crate::transcript::{ConnId, Entry, Event, Seen, Side};
 use crate::wire::channel::ROOT;
 use crate::wire::message::{Kind, Message};
 use crate::wire::protocol::Protocol;
@@ -77,6 +77,8 @@ pub(super) struct Context {
     pub rests: SessionRests,
     /// What no frame of the host may contain, as it would stand there.
     pub secrets: Vec<String>,
+    /// What connections are called in messages, where they have names.
+    pub names: HashMap<ConnId, Arc<str>>,
 }
 
 impl Context {
@@ -95,12 +97,14 @@ impl Context {
             families: Families::default(),
             rests: SessionRests::default(),
             secrets: Vec::new(),
+            names: HashMap::new(),
         }
     }
 
     /// Takes one entry in and tells what it means.
     pub(super) fn observe(&mut self, entry: &Entry, emit: Emit<'_>) {
-        let rests = entry.at.saturating_sub(self.now.at) >= REST && self.answered_all(entry.at);
+        let quiet = entry.at.saturating_sub(self.now.at);
+        let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
         let touched = rests.then(|| self.families.take_touched());
         self.sessions_at_rest(entry, touched.as_deref(), emit);
         if let Some(touched) = touched {
@@ -113,6 +117,7 @@ impl Context {
             Event::Sent(seen) => self.sent(seen, emit),
             Event::Received(seen) => self.received(seen, emit),
             Event::Closed { .. } => self.closed(emit),
+            Event::Gap { by } => self.gap(*by, emit),
             Event::Restarted => self.restarted(emit),
             Event::Below { way, seen } => emit(self, &Step::Below { way: *way, seen }),
             Event::Refused(_) | Event::Cut { .. } | Event::Fault { .. } => {}
@@ -131,10 +136,19 @@ impl Context {
 
     /// Whether every request was answered, but for those that never will be.
     fn answered_all(&self, now: Duration) -> bool {
-        let patience = self.options.deadline;
+        let patience = self.options.patience();
+        // What is open on a connection with a gap is not known.
+        if self.conns.values().any(|conn| conn.gap && !conn.closed && !conn.stale) {
+            return false;
+        }
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         let mut waiting = open.flat_map(|(_, conn)| conn.open_requests());
         waiting.all(|request| now.saturating_sub(request.at) >= patience)
+    }
+
+    /// What a connection is called in messages.
+    pub(super) fn name(&self, conn: ConnId) -> String {
+        self.names.get(&conn).map_or_else(|| conn.to_string(), |name| format!("`{name}`"))
     }
 
     /// The connection of the entry at hand.
@@ -226,6 +240,48 @@ impl Context {
         if self.closed >= 2 * MAX_CLOSED {
             self.forget_closed();
         }
+    }
+
+    /// Something on the connection at hand is not in the transcript: from here on it is one of which the
+    /// beginning was not seen, and what the checks remember may be out of date. What a client did unseen may
+    /// have changed every state; what a host sent unseen is only missing where it would have come.
+    fn gap(&mut self, by: Side, emit: Emit<'_>) {
+        emit(self, &Step::Gap);
+        self.families = Families::default();
+        self.rests = SessionRests::default();
+        if by == Side::Client {
+            self.unseen = true;
+            self.waiting.clear();
+            self.channels.iter_mut().for_each(Channel::lose);
+            // It may have been a handshake.
+            let conn = self.here_mut();
+            (conn.version, conn.protocol) = (None, None);
+            if let Some(client) = conn.client_id.clone() {
+                self.versions.remove(&client);
+            }
+        }
+        let subs: Vec<ChannelId> =
+            self.here().map(|conn| conn.subs.keys().copied().collect()).unwrap_or_default();
+        for id in subs {
+            self.end(id, &mut |_, _| ());
+            let followed = self.followed(id).is_some();
+            if let Some(channel) = self.channels.get_mut(id).filter(|_| !followed) {
+                channel.lose();
+            }
+        }
+        let conn = self.here_mut();
+        *conn = Conn {
+            gap: true,
+            overflow: true,
+            closed: conn.closed,
+            stale: conn.stale,
+            assumed: conn.assumed,
+            handshake_line: conn.handshake_line,
+            client_id: conn.client_id.take(),
+            version: conn.version,
+            protocol: conn.protocol,
+            ..Conn::default()
+        };
     }
 
     /// Forgets connections that were closed long ago.
@@ -366,6 +422,11 @@ impl Context {
         if conn.partial() || conn.overflow || conn.stale {
             return;
         }
+        if id.is_null() && self.options.objects_only {
+            // The answer to a frame that is not in the transcript.
+            return;
+        }
+        let conn = self.here_mut();
         let first = conn.answered_before(id);
         if id.is_null() && first.is_some() {
             // No id of anything: requests may share it, and answers to what could not be read have it.

@@ -132,7 +132,10 @@ impl Check for Dispatches {
                 self.settled.retain(|(known, _), _| *known != conn);
                 self.owed.retain(|(known, _), _| *known != conn);
             }
-            Step::Restarted => {
+            Step::Restarted | Step::Gap => {
+                if matches!(step, Step::Gap) {
+                    self.lose(cx);
+                }
                 self.watched.clear();
                 self.settled.clear();
                 self.owed.clear();
@@ -200,6 +203,14 @@ impl Dispatches {
             settled: None,
             returned: false,
         });
+    }
+
+    /// What the client at hand dispatched, and what became of it, is not known for certain any more.
+    fn lose(&mut self, cx: &Context) {
+        if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
+            self.by_number.remove(client);
+        }
+        self.unclear = true;
     }
 
     fn forget(&mut self, old: &Dispatched) {
@@ -442,7 +453,7 @@ impl Dispatches {
             for place in places {
                 let dispatched = place.checked_sub(self.forgotten).and_then(|at| self.all.get(at));
                 let Some(dispatched) = dispatched else { continue };
-                let late = cx.now.at >= dispatched.at + cx.options.deadline;
+                let late = cx.now.at >= dispatched.at + cx.options.patience();
                 let proof = match newest.filter(|newest| newest.tick > dispatched.tick) {
                     Some(newest) => newest.line,
                     None if late => cx.now.line,

@@ -395,7 +395,8 @@ fn overtaken(cx: &Context, id: ConnId, delivery: &Delivery<'_>, out: &mut Sink) 
     let uri = cx.uri(delivery.channel);
     let after = cx.log.get(sub.last).map_or(0, |logged| logged.line);
     let message = format!(
-        "expected every subscriber of `{uri}` to receive {seq}, found connection {id} past it at {}",
+        "expected every subscriber of `{uri}` to receive {seq}, found connection {} past it at {}",
+        cx.name(id),
         sub.last
     );
     out.broken(Rule::FanoutComplete, message, &[sub.line, after, cx.now.line]);

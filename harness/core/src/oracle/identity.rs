@@ -78,7 +78,7 @@ impl Check for Identity {
                 }
                 _ => {}
             },
-            Step::Restarted => self.sessions.clear(),
+            Step::Restarted | Step::Gap => self.sessions.clear(),
             Step::SessionsAtRest { sessions } => {
                 let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| directories(cx, &family, out));

@@ -83,6 +83,7 @@ impl Check for JsonRpc {
                 }
                 self.heard.remove(&cx.now.conn);
             }
+            Step::Gap => drop(self.heard.remove(&cx.now.conn)),
             Step::Restarted => self.heard.clear(),
             _ => {}
         }
@@ -102,7 +103,7 @@ impl JsonRpc {
             return;
         }
         let heard = self.heard.get(&id).copied().unwrap_or_default();
-        let deadline = cx.options.deadline;
+        let deadline = cx.options.patience();
         let mut open: Vec<_> = conn.open_requests().filter(|request| request.sound).collect();
         open.sort_unstable_by_key(|request| request.tick);
         let mut misses = 0;

@@ -4,9 +4,10 @@
 //!
 //! Start at [`Oracle::observe`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcript::Entry;
+use crate::transcript::{ConnId, Entry};
 use crate::verdict::{CheckReport, Finding};
 use crate::wire::version::{Standard, Version};
 
@@ -40,6 +41,17 @@ pub struct Options {
     pub deadline: Duration,
     /// Which protocol the transcript is of.
     pub standard: Standard,
+    /// By how much the times of two connections may be wrong with respect to each other.
+    pub spread: Duration,
+    /// Frames that are no JSON objects are not in the transcript.
+    pub objects_only: bool,
+}
+
+impl Options {
+    /// How long it has to take until something is late beyond doubt.
+    pub(super) fn patience(&self) -> Duration {
+        self.deadline + self.spread
+    }
 }
 
 impl Default for Options {
@@ -49,6 +61,8 @@ impl Default for Options {
             foreign: false,
             deadline: DEADLINE,
             standard: Standard::Ahp,
+            spread: Duration::ZERO,
+            objects_only: false,
         }
     }
 }
@@ -107,6 +121,12 @@ impl Oracle {
         }
     }
 
+    /// Says what a connection is called in messages.
+    pub fn name_connection(&mut self, conn: ConnId, name: &str) {
+        let Fold::Ahp(families) = &mut self.fold else { return };
+        families.context.names.insert(conn, Arc::from(name));
+    }
+
     /// Takes in the next entry and returns what it proves wrong. The same findings are in the
     /// reports, up to a bound.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
@@ -124,12 +144,18 @@ impl Oracle {
     /// Judges what only the end can prove and returns a report for every row of the protocol's
     /// [`checks`], in their order.
     pub fn finish(self) -> Vec<CheckReport> {
+        self.finish_with_findings().0
+    }
+
+    /// The same, and what only the end has proved wrong, each time that it was.
+    pub fn finish_with_findings(self) -> (Vec<CheckReport>, Vec<Finding>) {
         let Oracle { fold, mut sink } = self;
         match fold {
             Fold::Ahp(families) => families.finish(&mut sink),
             Fold::Acp(fold) => fold.finish(&mut sink),
         }
-        sink.into_reports()
+        let fresh = sink.take_fresh();
+        (sink.into_reports(), fresh)
     }
 }
 

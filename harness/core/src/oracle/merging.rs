@@ -77,7 +77,7 @@ impl Check for Merging {
                 self.end(cx, |it| it.conn == *conn && it.channel == *channel, out);
             }
             Step::Closed => self.end(cx, |it| it.conn == cx.now.conn, out),
-            Step::Restarted => self.followed.clear(),
+            Step::Restarted | Step::Gap => self.followed.clear(),
             _ => {}
         }
     }

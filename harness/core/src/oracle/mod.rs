@@ -76,6 +76,7 @@ mod windows;
 
 pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
+pub use check::with_findings;
 pub use judge::{Options, Oracle, all_checks, checks};
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Check for Owners {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Restarted => self.gone.clear(),
+            Step::Restarted | Step::Gap => self.gone.clear(),
             Step::SessionsAtRest { sessions } => {
                 for session in *sessions {
                     if let Some(family) = Family::of(cx, *session) {

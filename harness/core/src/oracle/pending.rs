@@ -68,7 +68,7 @@ impl Check for Pending {
                 let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| drains(cx, &family, out));
             }
-            Step::Restarted => self.chats.clear(),
+            Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
         }
     }

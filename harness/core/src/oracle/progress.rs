@@ -69,7 +69,7 @@ impl Check for Progress {
             }
             Step::Rest { .. } if !self.told.is_empty() => self.rest(cx, out),
             Step::Closed => self.told.retain(|(conn, _), _| *conn != cx.now.conn),
-            Step::Restarted => *self = Progress::default(),
+            Step::Restarted | Step::Gap => *self = Progress::default(),
             _ => {}
         }
     }
@@ -152,7 +152,7 @@ impl Progress {
             });
             let asked = self.tokens.get(token);
             let done = asked.is_some_and(|asked| asked.refused || is_created(cx, asked.channel));
-            let quiet = cx.now.at.saturating_sub(told.at) >= cx.options.deadline;
+            let quiet = cx.now.at.saturating_sub(told.at) >= cx.options.patience();
             if listens && done && quiet {
                 told.ended = true;
                 out.seen(Rule::ProgressEnds);

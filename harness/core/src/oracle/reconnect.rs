@@ -96,7 +96,7 @@ impl Check for Reconnect {
                     self.dropped.insert(client, cx.now.tick);
                 }
             }
-            Step::Restarted => *self = Reconnect::default(),
+            Step::Restarted | Step::Gap => *self = Reconnect::default(),
             _ => {}
         }
     }

@@ -107,7 +107,7 @@ impl Check for Removal {
                 self.gone.retain(|gone| gone.since != here);
                 self.vain.retain(|dispatch| dispatch.conn != cx.now.conn);
             }
-            Step::Restarted => *self = Removal::default(),
+            Step::Restarted | Step::Gap => *self = Removal::default(),
             _ => {}
         }
     }

@@ -72,17 +72,17 @@ impl SessionRests {
     }
 
     /// The next session in which nothing has happened for a while.
-    fn next(&mut self, at: Duration) -> Option<ChannelId> {
-        if self.anything + REST > at {
+    fn next(&mut self, at: Duration, rest: Duration) -> Option<ChannelId> {
+        if self.anything + rest > at {
             return None;
         }
         while let Some((since, session)) = self.queue.front().copied() {
-            if since + REST > at {
+            if since + rest > at {
                 return None;
             }
             self.queue.pop_front();
             match self.last.get(&session).copied() {
-                Some(last) if last + REST <= at => {
+                Some(last) if last + rest <= at => {
                     self.last.remove(&session);
                     return Some(session);
                 }
@@ -118,7 +118,8 @@ impl Context {
         if let Some(touched) = touched {
             sessions = self.rests.take_all(touched);
         } else {
-            while let Some(session) = self.rests.next(at) {
+            let rest = REST + self.options.spread;
+            while let Some(session) = self.rests.next(at, rest) {
                 // The answer to an open request will be about the session again.
                 if self.is_answered(session, at) {
                     sessions.push(session);
@@ -135,7 +136,11 @@ impl Context {
     /// Whether every request was answered that may be about this session, but for those that never will be.
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
-        let young = |request: &&Request| at.saturating_sub(request.at) < self.options.deadline;
+        // What is open on a connection with a gap is not known.
+        if open.clone().any(|(_, conn)| conn.gap) {
+            return false;
+        }
+        let young = |request: &&Request| at.saturating_sub(request.at) < self.options.patience();
         open.flat_map(|(_, conn)| conn.open_requests()).filter(young).all(|request| {
             let about = self.about_params(&request.method, request.params());
             about != About::Anything && about != About::Session(session)
@@ -219,14 +224,14 @@ mod tests {
         rests.disturb(second(0), About::Session(busy));
         rests.disturb(second(2), About::Session(busy));
         rests.disturb(second(2), About::Nothing);
-        assert_eq!(rests.next(second(2)), None);
-        assert_eq!(rests.next(second(3)), Some(calm));
-        assert_eq!(rests.next(second(3)), None, "once for each time that something happens");
-        assert_eq!(rests.next(second(5)), Some(busy));
+        assert_eq!(rests.next(second(2), REST), None);
+        assert_eq!(rests.next(second(3), REST), Some(calm));
+        assert_eq!(rests.next(second(3), REST), None, "once for each time that something happens");
+        assert_eq!(rests.next(second(5), REST), Some(busy));
         rests.disturb(second(6), About::Session(calm));
         rests.disturb(second(8), About::Anything);
-        assert_eq!(rests.next(second(9)), None, "it may have been about the session");
-        assert_eq!(rests.next(second(11)), Some(calm));
+        assert_eq!(rests.next(second(9), REST), None, "it may have been about the session");
+        assert_eq!(rests.next(second(11), REST), Some(calm));
     }
 
     #[test]
@@ -238,6 +243,6 @@ mod tests {
         rests.disturb(second(0), About::Session(other));
         assert_eq!(rests.take_all(&[other, one]), [one, other]);
         assert_eq!(rests.take_all(&[]), []);
-        assert_eq!(rests.next(second(9)), None);
+        assert_eq!(rests.next(second(9), REST), None);
     }
 }

@@ -53,7 +53,7 @@ impl Check for Rollup {
                 fold(cx, folding, out);
             }
             Step::Folded { folding, .. } => self.folded(cx, folding),
-            Step::Restarted => self.unlike.clear(),
+            Step::Restarted | Step::Gap => self.unlike.clear(),
             Step::Snapshot { channel, state, .. } => {
                 if let Some(id) = repeated(list(state, "inputNeeded"), "id") {
                     let uri = cx.uri(*channel);

@@ -107,7 +107,7 @@ impl Check for Sessions {
                 self.lists.remove(conn);
             }
             Step::Closed => drop(self.lists.remove(&cx.now.conn)),
-            Step::Restarted => *self = Sessions::default(),
+            Step::Restarted | Step::Gap => *self = Sessions::default(),
             _ => {}
         }
     }

@@ -78,6 +78,9 @@ pub(super) enum Step<'a> {
     SessionsAtRest { sessions: &'a [ChannelId] },
     /// Something passed below the host.
     Below { way: Below, seen: &'a Arc<Seen> },
+    /// Something on the connection at hand is not in the transcript: nothing that was learnt so far can be
+    /// relied on, of the host's life as of the connection.
+    Gap,
     /// A connection ended.
     Closed,
     /// The host was restarted.

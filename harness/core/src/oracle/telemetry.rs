@@ -92,7 +92,7 @@ impl Check for Telemetry {
             Step::Snapshot { kind: Some(ChannelKind::Canvas), state, .. } => {
                 self.shown(cx, state, out);
             }
-            Step::Closed => drop(self.levels.remove(&cx.now.conn)),
+            Step::Closed | Step::Gap => drop(self.levels.remove(&cx.now.conn)),
             _ => {}
         }
     }

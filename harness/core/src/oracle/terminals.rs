@@ -92,7 +92,7 @@ impl Check for Terminals {
                 _ => {}
             },
             Step::Rest { .. } => self.rest(cx, out),
-            Step::Restarted => *self = Terminals::default(),
+            Step::Restarted | Step::Gap => *self = Terminals::default(),
             _ => {}
         }
     }

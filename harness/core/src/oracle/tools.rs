@@ -62,7 +62,7 @@ impl Check for Tools {
             Step::Folded { folding, .. } if folding.envelope.action_type == "chat/turnsLoaded" => {
                 finished(cx, folding.channel, list(folding.envelope.action, "turns"), out);
             }
-            Step::Restarted => self.chats.clear(),
+            Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
         }
     }

@@ -143,7 +143,7 @@ impl Check for Translation {
                 self.approving(cx, *channel, action.unwrap_or(&Value::Null));
             }
             Step::Folding(folding) => self.above(cx, folding, out),
-            Step::Restarted => *self = Translation::default(),
+            Step::Restarted | Step::Gap => *self = Translation::default(),
             _ => {}
         }
     }

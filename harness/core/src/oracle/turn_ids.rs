@@ -41,7 +41,7 @@ impl Check for TurnIds {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
             Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
-            Step::Restarted => self.chats.clear(),
+            Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
         }
     }

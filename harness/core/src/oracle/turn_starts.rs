@@ -48,7 +48,7 @@ impl Check for TurnStarts {
                 }
             }
             Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Restarted => *self = TurnStarts::default(),
+            Step::Restarted | Step::Gap => *self = TurnStarts::default(),
             _ => {}
         }
     }

@@ -81,7 +81,7 @@ impl Check for Turns {
         match step {
             Step::Folding(folding) => self.fold(cx, folding, out),
             Step::Compared(comparison) => self.compare(cx, comparison, out),
-            Step::Restarted => self.chats.clear(),
+            Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
         }
     }

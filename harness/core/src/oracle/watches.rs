@@ -52,7 +52,7 @@ impl Check for Watches {
             Step::Compared(comparison) if comparison.kind == ChannelKind::ResourceWatch => {
                 compare(cx, comparison, out);
             }
-            Step::Restarted => self.asked.clear(),
+            Step::Restarted | Step::Gap => self.asked.clear(),
             _ => {}
         }
     }

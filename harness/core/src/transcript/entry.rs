@@ -108,6 +108,12 @@ pub enum Event {
         /// What.
         seen: Arc<Seen>,
     },
+    /// Something passed here that the transcript does not have, or has in part only: what was known of
+    /// the connection need not be so any more.
+    Gap {
+        /// Who sent it.
+        by: Side,
+    },
     /// The host was restarted: numbers and states of before mean nothing after.
     Restarted,
 }

@@ -173,6 +173,17 @@ pub const KINDS: &[Kind] = &[
         doc: "the recorder did something of its own here, see `record --fault-on`",
     },
     Kind {
+        dir: "gap",
+        conn: true,
+        members: &[member(
+            "by",
+            Form::OneOf(&["client", "host"]),
+            "who sent what is missing; the client unless said",
+        )],
+        frame: false,
+        doc: "something that passed here is not in the capture, or not all of it",
+    },
+    Kind {
         dir: "restart",
         conn: false,
         members: &[],

@@ -56,6 +56,10 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
             out.push_str(",\"dir\":\"fault\",\"fault\":");
             text(out, what);
         }
+        Event::Gap { by } => {
+            let by = if *by == Side::Client { "client" } else { "host" };
+            let _ = write!(out, ",\"dir\":\"gap\",\"by\":\"{by}\"");
+        }
         Event::Restarted => out.push_str(",\"dir\":\"restart\""),
         Event::Closed { by, code, reason } => {
             let by = if *by == Side::Client { "client" } else { "host" };
@@ -182,7 +186,7 @@ pub enum LineError {
     /// It has no `dir`, or one that is not known.
     #[error(
         "expected `dir` to be `open`, `refused`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `tool`, \
-         `err`, `local`, `fault` or `restart`, found `{0}`"
+         `err`, `local`, `fault`, `gap` or `restart`, found `{0}`"
     )]
     Direction(String),
     /// A frame without content.
@@ -254,6 +258,10 @@ pub fn read(line: &str) -> Result<Line, LineError> {
         "c2s" => Event::Sent(Arc::new(Seen::new(content(&raw)?))),
         "s2c" => Event::Received(Arc::new(Seen::new(content(&raw)?))),
         "fault" => Event::Fault { what: raw.fault },
+        // A client's frame may have changed anything, so a gap of which nothing is said counts as one.
+        "gap" => Event::Gap {
+            by: if raw.by.as_deref() == Some("host") { Side::Host } else { Side::Client },
+        },
         "restart" => Event::Restarted,
         "close" => Event::Closed {
             by: if raw.by.as_deref() == Some("client") { Side::Client } else { Side::Host },
@@ -345,6 +353,10 @@ mod tests {
         check(
             Event::Fault { what: "drop".into() },
             r#"{"t":1.000152,"conn":"A","dir":"fault","fault":"drop"}"#,
+        );
+        check(
+            Event::Gap { by: Side::Host },
+            r#"{"t":1.000152,"conn":"A","dir":"gap","by":"host"}"#,
         );
         let asked = Seen::new(Frame::Text("{\"id\":1}".to_owned()));
         check(

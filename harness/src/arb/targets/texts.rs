@@ -4,10 +4,12 @@ use crate::agent::script;
 use crate::report::certificate::Certificate;
 use crate::report::finished::Finished;
 use crate::report::html::html as page;
+use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
 use crate::run::suite::Carried;
 use crate::scenario::load::load;
 use crate::scenario::render;
+use crate::transcript::logs::Logs;
 use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
@@ -26,10 +28,16 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// A text as a recorded conversation.
+/// A text as a recorded conversation, and as two segments of a log and another log.
 pub fn capture(data: &[u8]) {
     if let Err(error) = replay::judge(data, None, FailOn::default()) {
         assert!(error.line > 0, "{error} stands on no line");
+    }
+    let (first, second) = data.split_at(data.len() / 2);
+    let names = ["a.jsonl", "a.1.jsonl", "b.jsonl"].map(str::to_owned);
+    let logs = Logs::read(names.into_iter().zip([first, second, data]).collect());
+    if let Ok(logs) = logs {
+        judge_logs(&logs, None, FailOn::default());
     }
 }
 

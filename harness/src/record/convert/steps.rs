@@ -233,6 +233,7 @@ impl Steps {
                 }
             }
             Event::Cut { .. } => self.left_out(entry, "a message that never ended"),
+            Event::Gap { .. } => self.left_out(entry, "a message that the capture does not have"),
             Event::Fault { what } => self.left_out(entry, &format!("the fault `{what}`")),
             Event::Refused(_) => self.left_out(entry, "a connection that was refused"),
             Event::Open { .. } | Event::Below { .. } | Event::Restarted => {}

@@ -1,0 +1,288 @@
+//! Lines of the logs that AHP software keeps of its connections, VS Code first: a JSON-RPC message with
+//! one member more, `_ahpLog`, which says when it passed, which way, and on which connection.
+//!
+//! ```json
+//! {"jsonrpc":"2.0","id":1,"method":"ping","_ahpLog":{"ts":"2026-01-31T10:00:00.000Z","dir":"c2s","connectionId":"A"}}
+//! ```
+//!
+//! The message is what stands beside the member, to the letter. An entry with `truncated` is a message
+//! of which nobody knows all. What only this harness writes there (`recording`, `order`, `t`, `capture`)
+//! makes a log say all that a capture does, see `CAPTURE_FORMAT.md`.
+//!
+//! Knows: the lines of captures. Never knows: files, how logs are put together.
+//!
+//! Start at [`read`] and [`write`].
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+use crate::wire::message::Decoded;
+use crate::wire::timestamp;
+
+use super::{Event, Seen, Side, line};
+
+/// The member that makes a line one of a log.
+pub const MEMBER: &str = "_ahpLog";
+
+/// One line of a log, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogLine {
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The connection; empty where the line does not say.
+    pub connection: String,
+    /// What happened.
+    pub content: LogContent,
+    /// Where in a recording of this harness it stands.
+    pub recorded: Option<Recorded>,
+}
+
+/// What a line of a log is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogContent {
+    /// A message.
+    Message {
+        /// Who sent it.
+        by: Side,
+        /// It, to the letter.
+        frame: Frame,
+    },
+    /// Anything else.
+    Event(Event),
+}
+
+/// A place in a recording of this harness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Which recording: the same text on each of its lines.
+    pub recording: String,
+    /// Counts its lines, over all connections.
+    pub order: u64,
+    /// When, since it began.
+    pub at: Duration,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(default)]
+    ts: Value,
+    #[serde(default)]
+    dir: Value,
+    #[serde(default, rename = "connectionId")]
+    connection: Value,
+    #[serde(default)]
+    truncated: Value,
+    #[serde(default)]
+    recording: Option<String>,
+    #[serde(default)]
+    order: Option<u64>,
+    #[serde(default)]
+    t: f64,
+    #[serde(borrow, default)]
+    capture: Option<&'a RawValue>,
+}
+
+/// The members of an object, in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Every;
+        impl<'de> Visitor<'de> for Every {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Every)
+    }
+}
+
+/// Reads a line; `None` where it is not one of a log.
+///
+/// # Errors
+/// What is wrong with it; the caller knows its number.
+pub fn read(text: &str) -> Result<Option<LogLine>, String> {
+    // The cheap look keeps the lines of captures from being parsed twice.
+    if memchr::memmem::find(text.as_bytes(), b"\"_ahpLog\"").is_none() {
+        return Ok(None);
+    }
+    let text = text.trim();
+    let members = match serde_json::from_str::<Members<'_>>(text) {
+        Ok(Members(members)) => members,
+        Err(error) => return Err(format!("not a line of a log: {error}")),
+    };
+    let mut own = members.iter().enumerate().filter(|(_, (name, _))| name == MEMBER);
+    let (Some((place, (_, meta))), again) = (own.next(), own.next()) else {
+        return Ok(None);
+    };
+    if again.is_some() {
+        return Err(format!("expected one member `{MEMBER}`, found more"));
+    }
+    let meta: Meta<'_> = serde_json::from_str(meta.get())
+        .map_err(|error| format!("`{MEMBER}` is not what it should be: {error}"))?;
+    let at = meta.ts.as_str().and_then(timestamp::parse).ok_or_else(|| {
+        format!(
+            "expected `{MEMBER}.ts` to be an instant such as `2026-01-31T10:00:00.000Z`, found `{}`",
+            meta.ts
+        )
+    })?;
+    let by = match meta.dir.as_str() {
+        Some("c2s") => Side::Client,
+        Some("s2c") => Side::Host,
+        _ => {
+            return Err(format!(
+                "expected `{MEMBER}.dir` to be `c2s` or `s2c`, found `{}`",
+                meta.dir
+            ));
+        }
+    };
+    let connection = match &meta.connection {
+        Value::String(name) => name.to_string(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let truncated = !matches!(meta.truncated, Value::Null | Value::Bool(false));
+    let content = match meta.capture {
+        Some(capture) => {
+            let line = line::read(capture.get()).map_err(|error| error.to_string())?;
+            match line.event {
+                Event::Sent(seen) | Event::Received(seen) => {
+                    LogContent::Message { by, frame: (*seen.frame).clone() }
+                }
+                event => LogContent::Event(event),
+            }
+        }
+        None if truncated => LogContent::Event(Event::Gap { by }),
+        None => LogContent::Message { by, frame: Frame::Text(without(text, &members, place)) },
+    };
+    let since = Duration::from_micros((meta.t.clamp(0.0, 1e9) * 1e6).round() as u64);
+    let recorded = meta.recording.zip(meta.order);
+    let recorded = recorded.map(|(recording, order)| Recorded { recording, order, at: since });
+    Ok(Some(LogLine { at, connection, content, recorded }))
+}
+
+/// The text of an object without the member at a place, and otherwise to the letter.
+fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String {
+    let end = |index: usize| {
+        let raw = members[index].1.get();
+        raw.as_ptr().addr() - text.as_ptr().addr() + raw.len()
+    };
+    let (from, to) = match place {
+        // With the comma after it.
+        0 => {
+            let after = &text[end(0)..];
+            (1, end(0) + after.find(',').map_or(0, |comma| comma + 1))
+        }
+        _ => (end(place - 1), end(place)),
+    };
+    [&text[..from], &text[to..]].concat()
+}
+
+/// What is the same on every line of a recording.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// When it began, since 1970.
+    pub epoch: Duration,
+    /// What tells it from others.
+    pub name: String,
+    /// What carries the messages.
+    pub transport: &'static str,
+}
+
+impl Recording {
+    /// Appends one event as a line, with its end.
+    pub fn write(
+        &self,
+        out: &mut String,
+        order: u64,
+        at: Duration,
+        connection: &str,
+        event: &Event,
+    ) {
+        let by = match event {
+            Event::Sent(_) | Event::Cut { by: Side::Client, .. } => "c2s",
+            _ => "s2c",
+        };
+        let (open, seen) = match event {
+            Event::Sent(seen) | Event::Received(seen) => (opening(seen), Some(seen)),
+            _ => (None, None),
+        };
+        let mut line = String::new();
+        match open {
+            Some(open) => out.push_str(open),
+            None => {
+                line::write(&mut line, None, at, connection, event);
+                let word = line.split("\"dir\":\"").nth(1).and_then(|rest| rest.split('"').next());
+                let word = word.unwrap_or_default();
+                // Viewers show it as a notification.
+                let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"method\":\"$/capture/{word}\"");
+            }
+        }
+        if !out.ends_with('{') {
+            out.push(',');
+        }
+        let millis = i64::try_from((self.epoch + at).as_millis()).ok();
+        let ts = millis.and_then(timestamp::format).unwrap_or_default();
+        let quoted = |text: &str| Value::from(text).to_text();
+        let _ = write!(
+            out,
+            "\"{MEMBER}\":{{\"ts\":\"{ts}\",\"dir\":\"{by}\",\"connectionId\":{},\"transport\":\"{}\"",
+            quoted(connection),
+            self.transport
+        );
+        if let Some(seen) = seen {
+            let _ = write!(out, ",\"byteLength\":{}", seen.frame.len());
+        }
+        let (seconds, micros) = (at.as_secs(), at.subsec_micros());
+        let name = quoted(&self.name);
+        let _ = write!(out, ",\"recording\":{name},\"order\":{order},\"t\":{seconds}.{micros:06}");
+        if !line.is_empty() {
+            let _ = write!(out, ",\"capture\":{}", line.trim_end());
+        }
+        out.push_str("}}\n");
+    }
+}
+
+/// The text of a frame without its last brace, where it is an object that a member can be added to.
+fn opening(seen: &Seen) -> Option<&str> {
+    let (Frame::Text(text), Decoded::Message(_)) = (&*seen.frame, &seen.decoded) else {
+        return None;
+    };
+    let has_member = || {
+        let read = serde_json::from_str::<Members<'_>>(text);
+        read.is_ok_and(|Members(members)| members.iter().any(|(name, _)| name == MEMBER))
+    };
+    let plain = text.starts_with('{') && !text.contains(['\n', '\r']);
+    // The name may be spelled with escapes.
+    if !plain || (text.contains(MEMBER) || text.contains("\\u")) && has_member() {
+        return None;
+    }
+    text.strip_suffix('}').filter(|open| !open.ends_with(|last: char| last.is_ascii_whitespace()))
+}
+
+/// Whether a text is one of a log, as far as its first line tells.
+pub fn is_log(first: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Marked {
+        #[serde(rename = "_ahpLog")]
+        _member: IgnoredAny,
+    }
+    memchr::memmem::find(first.as_bytes(), b"\"_ahpLog\"").is_some()
+        && serde_json::from_str::<Marked>(first).is_ok()
+}

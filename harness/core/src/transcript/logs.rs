@@ -1,0 +1,554 @@
+//! One transcript made of several logs: segments joined, connections told apart, both ends of one
+//! connection counted once, and everything in an order.
+//!
+//! Within one log the order is the log's. Between logs it is that of the instants, which are
+//! milliseconds: what happened on connections of different logs in the same one has no order that can be
+//! told. [`Logs::in_order`] gives the entries in one of several possible orders; whoever judges asks for
+//! all of them ([`Logs::orders`]) and believes what holds in each.
+//!
+//! Knows: lines of logs. Never knows: files, rules.
+//!
+//! Start at [`Logs::read`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::frame::Frame;
+use crate::wire::message::{Decoded, decode};
+
+use super::ahp_log::{self, LogContent, LogLine, Recorded};
+use super::line::{self, Line};
+use super::reader::Reader;
+use super::same_log::{self, Again, Digest, Undecided};
+use super::{ConnId, Entry, Event, Seen, Side};
+
+/// Logs that are read together.
+pub const MAX_LOGS: usize = 1_000;
+/// Connections of all logs together.
+const MAX_CONNECTIONS: usize = 100_000;
+/// Bytes of messages of all logs together: they are kept until all is judged.
+const MAX_BYTES: usize = 1 << 30;
+/// What a client says first.
+const HANDSHAKES: [&str; 2] = ["initialize", "reconnect"];
+/// Characters of a connection's name that are kept.
+const MAX_NAME: usize = 120;
+
+/// Logs, read and put together.
+#[derive(Debug, Default)]
+pub struct Logs {
+    /// The files, in the order in which they were read.
+    pub files: Vec<LogFile>,
+    /// The connections, in the order of their first lines in the files.
+    pub connections: Vec<LoggedConnection>,
+    /// What is odd about them.
+    pub notes: Vec<String>,
+    /// A line in the middle of a file could not be read; what stands before it is there.
+    pub broken: bool,
+    sources: Vec<LogSource>,
+    /// By how much the times of two logs may be wrong with respect to each other, in milliseconds.
+    skew: i64,
+    /// The logs are of one recording of this harness, which has counted its lines.
+    counted: bool,
+    /// How many lines the files have.
+    lines: u64,
+    bytes: usize,
+}
+
+/// One file of a log.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LogFile {
+    /// Its name, as it was given.
+    pub name: String,
+    /// How many lines the files before it have: lines are numbered through all of them.
+    pub before: u64,
+    /// The log that it is a part of.
+    source: usize,
+}
+
+/// One connection of a log.
+#[derive(Clone, Debug)]
+pub struct LoggedConnection {
+    /// What the log calls it.
+    pub name: String,
+    /// The log shows how it began.
+    pub whole: bool,
+    /// The log says itself when it began and ended.
+    exact: bool,
+    /// Another log has the same connection, from its other end.
+    again: bool,
+}
+
+/// A log, which may be kept in several files, and may be of several connections.
+#[derive(Debug, Default)]
+struct LogSource {
+    items: Vec<LogItem>,
+}
+
+/// One thing that a log tells.
+#[derive(Debug)]
+pub(super) struct LogItem {
+    /// In milliseconds since 1970, never before the one in front of it.
+    pub at: i64,
+    /// As an index into the connections.
+    pub connection: usize,
+    pub line: u64,
+    pub content: Told,
+    recorded: Option<Recorded>,
+}
+
+/// What a log tells, in little space.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    Message(Side, Arc<Frame>),
+    Event(Event),
+}
+
+/// Why logs cannot be put together.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct LogsError(pub String);
+
+/// A file to be read: its name, and what is in it.
+pub type LogInput<R> = (String, R);
+
+impl Logs {
+    /// Reads files of logs. Those that are segments of one log (`NAME.jsonl`, `NAME.1.jsonl` ..) are
+    /// joined.
+    ///
+    /// # Errors
+    /// A file is no log, there are too many of them, or two logs seem to be of one connection and
+    /// differ.
+    pub fn read<R: BufRead>(inputs: Vec<LogInput<R>>) -> Result<Logs, LogsError> {
+        if inputs.len() > MAX_LOGS {
+            return Err(LogsError(format!(
+                "expected at most {MAX_LOGS} logs at once, found {}",
+                inputs.len()
+            )));
+        }
+        let mut groups: BTreeMap<String, BTreeMap<u64, LogInput<R>>> = BTreeMap::new();
+        for (name, input) in inputs {
+            let (log, segment) = segment(&name);
+            groups.entry(log).or_default().entry(segment).or_insert((name, input));
+        }
+        let mut logs = Logs::default();
+        for segments in groups.into_values() {
+            logs.source(segments)?;
+        }
+        logs.counted = logs.is_counted();
+        logs.count_once()?;
+        Ok(logs)
+    }
+
+    /// Whether there is any message.
+    pub fn is_empty(&self) -> bool {
+        self.sources.iter().all(|source| source.items.is_empty())
+    }
+
+    fn source<R: BufRead>(
+        &mut self,
+        segments: BTreeMap<u64, LogInput<R>>,
+    ) -> Result<(), LogsError> {
+        let mut reading = Reading {
+            source: LogSource::default(),
+            open: HashMap::new(),
+            first: segments.keys().next() == Some(&0),
+            latest: i64::MIN,
+        };
+        let mut expected = segments.keys().next().copied().unwrap_or_default();
+        for (number, (name, input)) in segments {
+            if number != expected {
+                let missing = format!("`{name}`: the segment {expected} before it is not there");
+                self.notes.push(missing);
+                reading.gap();
+            }
+            expected = number + 1;
+            if !self.file(name, input, &mut reading)? {
+                // What comes after a line that cannot be read is not told.
+                break;
+            }
+        }
+        self.sources.push(reading.source);
+        Ok(())
+    }
+
+    /// Reads one file, up to the first line that cannot be read; says whether it got to the end.
+    fn file<R: BufRead>(
+        &mut self,
+        name: String,
+        input: R,
+        reading: &mut Reading,
+    ) -> Result<bool, LogsError> {
+        let before = self.lines;
+        self.files.push(LogFile { name: name.clone(), before, source: self.sources.len() });
+        let mut reader = Reader::new(input);
+        let mut count = 0;
+        let mut whole = true;
+        loop {
+            let read = match reader.next_line() {
+                Ok(None) => break,
+                Ok(Some((number, text))) => {
+                    count = number;
+                    read_line(text)
+                }
+                Err(error) if count == 0 && error.reason == "the file is empty" => {
+                    self.notes.push(format!("`{name}` is empty"));
+                    break;
+                }
+                Err(error) => Err(error.reason),
+            };
+            let stopped = match read {
+                Ok(line) => match self.line(before + count, line, reading) {
+                    Ok(()) => continue,
+                    Err(error) => return Err(LogsError(format!("{name}:{count}: {error}"))),
+                },
+                Err(reason) => reader.unreadable(reason),
+            };
+            let place = format!("{name}:{}", stopped.line);
+            if count <= 1 && !stopped.last {
+                return Err(LogsError(format!("{place}: {}", stopped.reason)));
+            }
+            self.broken |= !stopped.last;
+            whole = false;
+            self.notes.push(match stopped.last {
+                true => format!("{place} was cut off with the file: {}", stopped.reason),
+                false => format!(
+                    "{place} cannot be read, only what stands before it in this log was judged: {}",
+                    stopped.reason
+                ),
+            });
+            count = count.max(stopped.line);
+            break;
+        }
+        self.lines += count;
+        Ok(whole)
+    }
+
+    fn line(&mut self, number: u64, line: LogLine, reading: &mut Reading) -> Result<(), String> {
+        let LogLine { mut at, connection: name, content, recorded } = line;
+        if at < reading.latest {
+            self.skew = self.skew.max(reading.latest.saturating_sub(at));
+            at = reading.latest;
+        }
+        reading.latest = at;
+        let handshake = match &content {
+            LogContent::Message { by: Side::Client, frame } => begins(frame),
+            _ => false,
+        };
+        let opens = matches!(content, LogContent::Event(Event::Open { .. } | Event::Refused(_)));
+        let exact = recorded.is_some();
+        let known = reading.open.get(&name).copied();
+        let again = match known {
+            _ if exact => opens,
+            // One log may go on through several connections of one client.
+            Some(_) => handshake,
+            None => false,
+        };
+        let connection = match known.filter(|_| !again) {
+            Some(open) => open,
+            None => {
+                if self.connections.len() >= MAX_CONNECTIONS {
+                    return Err(format!("more than {MAX_CONNECTIONS} connections"));
+                }
+                let whole = if exact { opens } else { handshake && known.is_none() };
+                let whole = whole && (exact || reading.first);
+                let shown: String = name.escape_debug().take(MAX_NAME).collect();
+                self.connections.push(LoggedConnection { name: shown, whole, exact, again: false });
+                let index = self.connections.len() - 1;
+                reading.open.insert(name, index);
+                index
+            }
+        };
+        let content = match content {
+            LogContent::Message { by, frame } => {
+                self.bytes += frame.len();
+                if self.bytes > MAX_BYTES {
+                    let most = MAX_BYTES >> 20;
+                    return Err(format!(
+                        "more than {most} MiB of messages (hint: judge fewer logs at once)"
+                    ));
+                }
+                Told::Message(by, Arc::new(frame))
+            }
+            LogContent::Event(event) => Told::Event(event),
+        };
+        let item = LogItem { at, connection, line: number, content, recorded };
+        reading.source.items.push(item);
+        Ok(())
+    }
+
+    /// Whether every line was counted by one and the same recording.
+    fn is_counted(&self) -> bool {
+        let items = || self.sources.iter().flat_map(|source| &source.items);
+        let first = items().next().and_then(|item| item.recorded.as_ref());
+        let Some(first) = first else { return false };
+        let mut orders: Vec<u64> = Vec::new();
+        for item in items() {
+            match &item.recorded {
+                Some(recorded) if recorded.recording == first.recording => {
+                    orders.push(recorded.order);
+                }
+                _ => return false,
+            }
+        }
+        orders.sort_unstable();
+        orders.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// Leaves out connections that another log has from its other end.
+    fn count_once(&mut self) -> Result<(), LogsError> {
+        if self.sources.len() < 2 || self.counted {
+            return Ok(());
+        }
+        let mut digests: Vec<Digest> = Vec::new();
+        digests.resize_with(self.connections.len(), Digest::default);
+        for (number, source) in self.sources.iter().enumerate() {
+            for item in &source.items {
+                digests[item.connection].add(number, item);
+            }
+        }
+        let names: Vec<&str> = self.connections.iter().map(|it| it.name.as_str()).collect();
+        let again = same_log::again(&digests, &names).map_err(|undecided| match undecided {
+            Undecided::Pair(one, other) => LogsError(format!(
+                "{} and {} both tell of a connection `{}` at the same time and differ: it cannot be \
+                 decided whether they are the two ends of one (hint: leave out one of the files)",
+                self.place(digests[one].line),
+                self.place(digests[other].line),
+                names[one]
+            )),
+            Undecided::TooMany => {
+                LogsError("too many connections begin alike to tell them apart".to_owned())
+            }
+        })?;
+        for Again { shorter, longer } in again {
+            self.connections[shorter].again = true;
+            self.notes.push(format!(
+                "{} and {} are the two ends of one connection, which is judged once, by the second",
+                self.place(digests[shorter].line),
+                self.place(digests[longer].line),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The file that has a line in the numbering of all files.
+    fn file_of(&self, line: u64) -> Option<&LogFile> {
+        let after = self.files.partition_point(|file| file.before < line);
+        self.files.get(after.checked_sub(1)?)
+    }
+
+    fn item(&self, line: u64) -> Option<&LogItem> {
+        let items = &self.sources.get(self.file_of(line)?.source)?.items;
+        items.get(items.binary_search_by_key(&line, |item| item.line).ok()?)
+    }
+
+    /// The file and the line in it of a line in the numbering of all files.
+    pub fn place(&self, line: u64) -> String {
+        match self.file_of(line) {
+            Some(file) => format!("{}:{}", file.name, line - file.before),
+            None => format!("line {line}"),
+        }
+    }
+
+    /// What the log calls the connection that a line is about.
+    pub fn connection_at(&self, line: u64) -> Option<&str> {
+        Some(&self.connections[self.item(line)?.connection].name)
+    }
+
+    /// The message on a line, and who sent it.
+    pub fn message_at(&self, line: u64) -> Option<(Side, &Arc<Frame>)> {
+        match &self.item(line)?.content {
+            Told::Message(by, frame) => Some((*by, frame)),
+            Told::Event(_) => None,
+        }
+    }
+
+    /// The connections that are judged, with their numbers.
+    pub fn judged(&self) -> impl Iterator<Item = (ConnId, &LoggedConnection)> {
+        let all = self.connections.iter().enumerate().filter(|(_, it)| !it.again);
+        all.map(|(index, it)| (ConnId(u32::try_from(index).unwrap_or(u32::MAX)), it))
+    }
+
+    /// How many messages of the connections that are judged there are.
+    pub fn messages(&self) -> u64 {
+        let items = self.sources.iter().flat_map(|source| &source.items);
+        let messages = items.filter(|item| {
+            !self.connections[item.connection].again && matches!(item.content, Told::Message(..))
+        });
+        messages.count() as u64
+    }
+
+    /// Whether the logs say all that a capture does.
+    pub fn is_exact(&self) -> bool {
+        self.connections.iter().all(|connection| connection.exact)
+    }
+
+    /// By how much the times of two connections may be wrong with respect to each other.
+    pub fn spread(&self) -> Duration {
+        // No log has a place above twice their number.
+        let steps = self.skew.unsigned_abs().saturating_mul(2 * self.sources.len() as u64);
+        Duration::from_millis(if self.counted || self.sources.len() < 2 { 0 } else { steps })
+    }
+
+    /// The orders that together put each thing of one log before, after and not between those of any two
+    /// others where the instants leave that open. Each is the exclusive or with the places of the logs.
+    pub fn orders(&self) -> Vec<usize> {
+        let logs = self.sources.len();
+        if logs < 2 || self.counted {
+            return vec![0];
+        }
+        let bits = usize::BITS - (logs - 1).leading_zeros();
+        let mut orders = vec![0, (1 << bits) - 1];
+        orders.extend((0..bits).map(|bit| 1 << bit));
+        orders.dedup();
+        orders
+    }
+
+    /// Everything, in one of the [`orders`](Self::orders).
+    pub fn in_order(&self, order: usize) -> impl Iterator<Item = Entry> {
+        self.entries(order, |_| true)
+    }
+
+    /// Each log alone, as if there were no other.
+    pub fn alone(&self) -> impl Iterator<Item = impl Iterator<Item = Entry>> {
+        (0..self.sources.len()).map(|log| self.entries(0, move |source| source == log))
+    }
+
+    fn entries(&self, order: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = Entry> {
+        let mut places: Vec<(i64, u64, usize, usize)> = Vec::new();
+        let mut base = i64::MAX;
+        for (number, source) in self.sources.iter().enumerate().filter(|(it, _)| wanted(*it)) {
+            let rank = number ^ order;
+            let shift = self.skew.saturating_mul(i64::try_from(rank).unwrap_or(i64::MAX));
+            for (index, item) in source.items.iter().enumerate() {
+                let place = match &item.recorded {
+                    Some(recorded) if self.counted => {
+                        let micros = i64::try_from(recorded.at.as_micros()).unwrap_or(i64::MAX);
+                        (micros, recorded.order, number, index)
+                    }
+                    _ => {
+                        let micros = item.at.saturating_add(shift).saturating_mul(1_000);
+                        (micros, rank as u64, number, index)
+                    }
+                };
+                base = base.min(place.0);
+                places.push(place);
+            }
+        }
+        if self.counted {
+            base = 0;
+            places.sort_unstable_by_key(|(_, order, ..)| *order);
+        } else {
+            places.sort_unstable();
+        }
+        let mut first: HashMap<usize, usize> = HashMap::new();
+        let mut last: HashMap<usize, usize> = HashMap::new();
+        for (index, (.., source, item)) in places.iter().enumerate() {
+            let connection = self.sources[*source].items[*item].connection;
+            first.entry(connection).or_insert(index);
+            last.insert(connection, index);
+        }
+        let around =
+            places.into_iter().enumerate().map(move |(index, (micros, _, source, item))| {
+                let item = &self.sources[source].items[item];
+                let connection = &self.connections[item.connection];
+                let at = Duration::from_micros(micros.saturating_sub(base).unsigned_abs());
+                let conn = ConnId(u32::try_from(item.connection).unwrap_or(u32::MAX));
+                let entry = |event| Entry { line: item.line, at, conn, event };
+                let silent = connection.exact || connection.again;
+                let begins =
+                    connection.whole && !silent && first.get(&item.connection) == Some(&index);
+                // Nobody knows how long a connection stood after the last line of its log.
+                let ends = !silent && last.get(&item.connection) == Some(&index);
+                let opened = begins.then(|| entry(Event::open(connection.name.clone())));
+                let closed = Event::Closed { by: Side::Client, code: None, reason: String::new() };
+                let closed = ends.then(|| entry(closed));
+                let itself = (!connection.again).then(|| entry(item.event(&connection.name)));
+                [opened, itself, closed].into_iter().flatten()
+            });
+        around.flatten()
+    }
+
+    /// Everything, as lines of a capture, in the first of the orders.
+    pub fn as_capture(&self) -> Vec<(u64, Line)> {
+        let line = |entry: Entry| {
+            let name = self.connections[entry.conn.0 as usize].name.clone();
+            // Connections of one name are told apart by their numbers.
+            let conn = format!("{name} {}", entry.conn.0);
+            (entry.line, Line { case: None, at: entry.at, conn, event: entry.event })
+        };
+        self.in_order(0).map(line).collect()
+    }
+}
+
+/// A log while it is read.
+struct Reading {
+    source: LogSource,
+    /// The latest connection of each name.
+    open: HashMap<String, usize>,
+    /// The first segment is there.
+    first: bool,
+    latest: i64,
+}
+
+impl Reading {
+    /// A segment is missing here: nothing is known of the connections any more.
+    fn gap(&mut self) {
+        let at = self.latest;
+        let line = self.source.items.last().map_or(0, |item| item.line);
+        for connection in self.open.values() {
+            let content = Told::Event(Event::Gap { by: Side::Client });
+            let connection = *connection;
+            self.source.items.push(LogItem { at, connection, line, content, recorded: None });
+        }
+    }
+}
+
+impl LogItem {
+    fn event(&self, name: &str) -> Event {
+        match &self.content {
+            Told::Message(Side::Client, frame) => Event::Sent(Arc::new(Seen::again(frame.clone()))),
+            Told::Message(Side::Host, frame) => {
+                Event::Received(Arc::new(Seen::again(frame.clone())))
+            }
+            Told::Event(Event::Open { handshake, .. }) => {
+                Event::Open { client: name.to_owned(), handshake: handshake.clone() }
+            }
+            Told::Event(event) => event.clone(),
+        }
+    }
+}
+
+/// The log that a file belongs to, by its name, and the segment of it.
+fn segment(name: &str) -> (String, u64) {
+    let parts = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
+    match parts.map(|(log, number)| (log, number.parse())) {
+        Some((log, Ok(number))) => (format!("{log}.jsonl"), number),
+        _ => (name.to_owned(), 0),
+    }
+}
+
+fn read_line(text: &str) -> Result<LogLine, String> {
+    match ahp_log::read(text)? {
+        Some(line) => Ok(line),
+        None if line::read(text).is_ok() => Err(format!(
+            "expected a line with `{}`, as before, found one of a capture (hint: keep the two in files \
+             of their own)",
+            ahp_log::MEMBER
+        )),
+        None => Err(format!("expected a line with `{}`, found another", ahp_log::MEMBER)),
+    }
+}
+
+/// Whether a client's message begins a connection.
+fn begins(frame: &Frame) -> bool {
+    let names = |word: &str| memchr::memmem::find(frame.bytes(), word.as_bytes()).is_some();
+    if !HANDSHAKES.iter().any(|word| names(word)) {
+        return false;
+    }
+    match decode(frame) {
+        Decoded::Message(message) => message.method().is_some_and(|it| HANDSHAKES.contains(&it)),
+        _ => false,
+    }
+}

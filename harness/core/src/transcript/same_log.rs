@@ -1,0 +1,182 @@
+//! Whether two logs are of one connection, kept at its two ends.
+//!
+//! They are when what each side sent is the same in both, but for what one of the logs does not have at
+//! its beginning or at its end. Instants and names do not matter: the clocks may differ, and each end has
+//! its own name for the connection.
+//!
+//! Knows: what logs tell. Never knows: files.
+//!
+//! Start at [`again`].
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::wire::json::Value;
+use crate::wire::message::{Decoded, decode};
+
+use super::logs::{LogItem, Told};
+use super::{Event, Side};
+
+/// What stands for a message of which not all is known: it may be any.
+const ANY: u64 = 0;
+/// Places at which the shorter of two lists is looked for in the longer.
+const MAX_PLACES: usize = 64;
+/// Pairs of connections that are compared.
+const MAX_PAIRS: usize = 10_000_000;
+
+/// What passed on a connection, in little space.
+#[derive(Debug, Default)]
+pub(super) struct Digest {
+    /// The log.
+    source: usize,
+    /// Its first line.
+    pub line: u64,
+    /// The instants of its first and of its last line.
+    span: Option<(i64, i64)>,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    /// An action of the host is among it, which no two connections get at the same place by accident.
+    acted: bool,
+}
+
+impl Digest {
+    pub(super) fn add(&mut self, source: usize, item: &LogItem) {
+        let (first, _) = self.span.unwrap_or((item.at, item.at));
+        if self.span.is_none() {
+            (self.source, self.line) = (source, item.line);
+        }
+        self.span = Some((first, item.at));
+        match &item.content {
+            Told::Message(by, frame) => {
+                let list = if *by == Side::Client { &mut self.sent } else { &mut self.received };
+                let mut hasher = DefaultHasher::new();
+                match decode(frame) {
+                    Decoded::Message(message) => {
+                        self.acted |= *by == Side::Host && message.method() == Some("action");
+                        // One end may have taken the token out.
+                        let pushes = message.method() == Some("authenticate");
+                        digest(message.value(), pushes).hash(&mut hasher);
+                    }
+                    _ => frame.bytes().hash(&mut hasher),
+                }
+                list.push(hasher.finish().max(1));
+            }
+            Told::Event(Event::Gap { by: Side::Client }) => self.sent.push(ANY),
+            Told::Event(Event::Gap { by: Side::Host }) => self.received.push(ANY),
+            Told::Event(_) => {}
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.sent.len() + self.received.len()
+    }
+
+    fn overlaps(&self, other: &Digest) -> bool {
+        let spans = self.span.zip(other.span);
+        spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+    }
+
+    /// Whether both may be of one connection, by what passed.
+    fn agrees(&self, other: &Digest) -> bool {
+        let sent = contained(&self.sent, &other.sent);
+        sent && !self.sent.is_empty() && contained(&self.received, &other.received)
+    }
+}
+
+/// Why it cannot be decided which connections are one.
+#[derive(Debug)]
+pub(super) enum Undecided {
+    /// These two may be one or not.
+    Pair(usize, usize),
+    /// There are too many to look at.
+    TooMany,
+}
+
+/// A connection that another log has too.
+#[derive(Debug)]
+pub(super) struct Again {
+    pub shorter: usize,
+    /// The one that has more of it.
+    pub longer: usize,
+}
+
+/// The connections that another log has too.
+///
+/// # Errors
+/// It cannot be decided.
+pub(super) fn again(digests: &[Digest], names: &[&str]) -> Result<Vec<Again>, Undecided> {
+    // Two ends of one connection share a message of the client: the first that one of them has.
+    let mut having: HashMap<u64, Vec<usize>> = HashMap::new();
+    let firsts: std::collections::HashSet<u64> =
+        digests.iter().filter_map(|it| it.sent.first()).copied().filter(|it| *it != ANY).collect();
+    for (index, it) in digests.iter().enumerate() {
+        let mut known: Vec<u64> =
+            it.sent.iter().copied().filter(|it| firsts.contains(it)).collect();
+        known.sort_unstable();
+        known.dedup();
+        known.into_iter().for_each(|key| having.entry(key).or_default().push(index));
+    }
+    let mut left_out = vec![false; digests.len()];
+    let mut found = Vec::new();
+    let mut pairs = 0;
+    for (one, it) in digests.iter().enumerate() {
+        let others = it.sent.first().and_then(|first| having.get(first));
+        for &other in others.into_iter().flatten().filter(|other| **other != one) {
+            pairs += 1;
+            if pairs > MAX_PAIRS {
+                return Err(Undecided::TooMany);
+            }
+            let with = &digests[other];
+            if with.source == it.source || left_out[one] || left_out[other] {
+                continue;
+            }
+            let together = it.overlaps(with);
+            if it.agrees(with) {
+                if together || (it.acted && with.acted) {
+                    // The one with more is kept, or the first.
+                    let other_is_shorter = (with.len(), one) < (it.len(), other);
+                    let (shorter, longer) =
+                        if other_is_shorter { (other, one) } else { (one, other) };
+                    left_out[shorter] = true;
+                    found.push(Again { shorter, longer });
+                }
+            } else if together && names[one] == names[other] {
+                return Err(Undecided::Pair(one.min(other), one.max(other)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the shorter of two lists stands in the longer as it is.
+fn contained(one: &[u64], other: &[u64]) -> bool {
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let same = |one: u64, other: u64| one == other || one == ANY || other == ANY;
+    let Some(first) = short.first() else { return true };
+    let places = (0..=long.len() - short.len()).filter(|at| same(*first, long[*at]));
+    let equal = |at: usize| short.iter().zip(&long[at..]).all(|(one, other)| same(*one, *other));
+    places.take(MAX_PLACES).any(equal)
+}
+
+/// A number for a value that does not hang on the order of members. Values are not deep: they were decoded.
+fn digest(value: &Value, without_token: bool) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(name, _)| !(without_token && *name == "token"));
+            let sum = members.fold(1_u64, |sum, (name, member)| {
+                let mut hasher = DefaultHasher::new();
+                name.as_bytes().hash(&mut hasher);
+                digest(member, without_token).hash(&mut hasher);
+                sum.wrapping_add(hasher.finish())
+            });
+            sum.hash(&mut hasher);
+        }
+        Value::Array(items) => {
+            items.iter().for_each(|item| digest(item, without_token).hash(&mut hasher));
+            items.len().hash(&mut hasher);
+        }
+        plain => plain.to_text().hash(&mut hasher),
+    }
+    hasher.finish()
+}

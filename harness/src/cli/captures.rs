@@ -1,0 +1,121 @@
+//! Captures and logs that a command is given: files, folders, and which of the two they are.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::transcript::ahp_log;
+use crate::transcript::logs::{Logs, LogsError};
+use crate::transcript::reader::MAX_LINE;
+
+use super::exit::Stop;
+
+/// Something to read.
+type Input = Box<dyn BufRead>;
+
+/// What a command was given.
+pub(super) enum Given {
+    /// One file that is no log.
+    Capture(String, Input),
+    /// Logs of connections, put together.
+    Logs(Box<Logs>),
+}
+
+/// Opens files and folders of files.
+///
+/// # Errors
+/// Nothing is there, something cannot be read, or several files are given that are not all logs.
+pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(folder(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let mut known = std::collections::HashSet::new();
+    files.retain(|path| known.insert(path.clone()));
+    let mut logs: Vec<(String, Input)> = Vec::new();
+    let mut empty = Vec::new();
+    let several = files.len() > 1;
+    for path in &files {
+        let name = shown(path);
+        let file = File::open(path)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let (first, input) = begin(file)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let is_log = ahp_log::is_log(&first);
+        if !is_log && !several {
+            return Ok(Given::Capture(name, input));
+        }
+        if !is_log && first.is_empty() {
+            empty.push((name, input));
+        } else if is_log {
+            logs.push((name, input));
+        } else {
+            return Err(Stop::usage(format!(
+                "{name}:1: expected a log of a connection, whose lines have a member `{}`, found \
+                 something else (hint: other captures are read one at a time)",
+                ahp_log::MEMBER
+            )));
+        }
+    }
+    if logs.is_empty()
+        && let Some((name, input)) = empty.into_iter().next()
+    {
+        return Ok(Given::Capture(name, input));
+    }
+    let logs = Logs::read(logs).map_err(|LogsError(reason)| Stop::usage(reason))?;
+    Ok(Given::Logs(Box::new(logs)))
+}
+
+/// The name of a file for a person: what could move the cursor is written out.
+fn shown(path: &Path) -> String {
+    let name = path.display().to_string();
+    match name.contains(char::is_control) {
+        true => name.escape_debug().to_string(),
+        false => name,
+    }
+}
+
+/// The logs of a folder, in the order of their names.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let name = shown(path);
+    let unreadable =
+        |error: std::io::Error| Stop::usage(format!("`{name}` could not be read: {error}"));
+    let mut files = Vec::new();
+    let mut folders = false;
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        folders |= path.is_dir();
+        if path.is_file() && path.extension().is_some_and(|end| end == "jsonl") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let hint = match folders {
+            true => "give one of the folders in it",
+            false => "logs end with `.jsonl`",
+        };
+        return Err(Stop::usage(format!("`{name}` holds no log (hint: {hint})")));
+    }
+    Ok(files)
+}
+
+/// The first line of a file that is not blank, and all of the file.
+fn begin(file: File) -> std::io::Result<(String, Input)> {
+    let mut input = BufReader::new(file);
+    let mut bytes = Vec::new();
+    let mut first = String::new();
+    while first.is_empty() && bytes.len() <= MAX_LINE {
+        let start = bytes.len();
+        let mut line = (&mut input).take((MAX_LINE + 1 - start) as u64);
+        if line.read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        first = String::from_utf8_lossy(&bytes[start..]).trim().to_owned();
+    }
+    Ok((first, Box::new(Cursor::new(bytes).chain(input))))
+}

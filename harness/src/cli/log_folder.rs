@@ -1,0 +1,49 @@
+//! Folders that logs of connections are written to.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::report::connection_logs::LogWriter;
+use crate::report::redact::Redactor;
+use crate::run::mint::iso8601;
+use crate::transcript::ahp_log::Recording;
+
+use super::exit::Stop;
+
+/// Makes the folder, where it is not there. Logs of two recordings in one folder would be taken for one.
+///
+/// # Errors
+/// It cannot be made, or something is in it.
+pub(super) fn prepared(path: &Path) -> Result<PathBuf, Stop> {
+    let name = path.display();
+    let wrong =
+        |error: std::io::Error| Stop::usage(format!("`{name}` could not be written: {error}"));
+    std::fs::create_dir_all(path).map_err(wrong)?;
+    if std::fs::read_dir(path).map_err(wrong)?.next().is_some() {
+        return Err(Stop::usage(format!(
+            "expected `{name}` to be empty, since logs of two recordings in one folder are taken for one, \
+             found files in it (hint: give a new folder)"
+        )));
+    }
+    Ok(path.to_owned())
+}
+
+/// Writes logs into a folder, which is made when there is something to write. `what` tells the recording
+/// from others that began at the same time.
+pub(super) fn writer(
+    folder: PathBuf,
+    redactor: Redactor,
+    epoch: Duration,
+    what: &str,
+) -> LogWriter {
+    let name = format!("ahp-harness {} {what}", iso8601(epoch));
+    let recording = Recording { epoch, name, transport: "websocket" };
+    let open = move |name: &str| {
+        std::fs::create_dir_all(&folder)?;
+        let file = File::create(folder.join(name))?;
+        Ok(Box::new(file) as Box<dyn Write + Send>)
+    };
+    LogWriter::new(Box::new(open), redactor, recording)
+}

@@ -1,0 +1,170 @@
+//! A conversation written as logs, a file for each connection, as VS Code's agent host keeps them, so that
+//! viewers of such logs open it, and `judge` comes to the same as from a capture.
+//!
+//! What passes below a host is not in them: it is on no connection of a client.
+//!
+//! Knows: lines of logs, redaction. Never knows: where the files are.
+//!
+//! Start at [`LogWriter`].
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::run::mint::iso8601;
+use crate::run::play::Recorder;
+use crate::transcript::ahp_log::Recording;
+use crate::transcript::{Event, line};
+
+use super::redact::Redactor;
+
+/// Characters of a connection's name in the name of its file.
+const MAX_NAME: usize = 64;
+/// Files of ended connections that stay open, for what is said of them afterwards.
+const MAX_ENDED: usize = 64;
+/// What a log about no connection is called.
+const HOST: &str = "host";
+
+/// Opens a file by its name.
+pub type OpenFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + Send>;
+
+/// Writes a log for each connection. Cheap to clone; all clones write to the same files.
+#[derive(Clone)]
+pub struct LogWriter {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    open: OpenFile,
+    redactor: Redactor,
+    recording: Recording,
+    order: u64,
+    /// How often each name was opened.
+    opened: HashMap<String, u64>,
+    files: HashMap<String, BufWriter<Box<dyn Write + Send>>>,
+    names: HashSet<String>,
+    ended: VecDeque<String>,
+    error: Option<io::Error>,
+}
+
+/// A text as a part of a file's name.
+pub fn file_part(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    text.chars().take(MAX_NAME).map(plain).collect()
+}
+
+impl LogWriter {
+    /// Writes what the redactor leaves to files that `open` makes.
+    pub fn new(open: OpenFile, redactor: Redactor, recording: Recording) -> LogWriter {
+        let inner = Inner {
+            open,
+            redactor,
+            recording,
+            order: 0,
+            opened: HashMap::new(),
+            files: HashMap::new(),
+            names: HashSet::new(),
+            ended: VecDeque::new(),
+            error: None,
+        };
+        LogWriter { inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    /// A recorder that writes here.
+    pub fn recorder(&self) -> Box<dyn Recorder> {
+        Box::new(self.clone())
+    }
+
+    /// Brings what was written so far to its place.
+    pub fn flush(&self) {
+        self.with(|inner| {
+            for file in inner.files.values_mut() {
+                if let Err(error) = file.flush() {
+                    inner.error.get_or_insert(error);
+                }
+            }
+        });
+    }
+
+    /// Brings everything to its place.
+    ///
+    /// # Errors
+    /// The first thing that went wrong since the beginning.
+    pub fn finish(&self) -> io::Result<()> {
+        self.flush();
+        self.with(|inner| inner.error.take().map_or(Ok(()), Err))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+        act(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Recorder for LogWriter {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        self.with(|inner| {
+            inner.order += 1;
+            if let Err(error) = inner.write(at, client, event) {
+                inner.error.get_or_insert(error);
+            }
+            inner.order
+        })
+    }
+}
+
+impl Inner {
+    fn write(&mut self, at: Duration, client: &str, event: &Event) -> io::Result<()> {
+        if matches!(event, Event::Below { .. }) {
+            return Ok(());
+        }
+        // What is secret is taken out of the same text as in a capture.
+        let mut text = String::new();
+        line::write(&mut text, None, at, client, event);
+        self.redactor.event(&mut text);
+        let line = line::read(&text).map_err(io::Error::other)?;
+        if matches!(event, Event::Open { .. } | Event::Refused(_)) {
+            *self.opened.entry(line.conn.clone()).or_default() += 1;
+        }
+        let connection = match self.opened.get(&line.conn) {
+            _ if line.conn.is_empty() => HOST.to_owned(),
+            Some(again) if *again > 1 => format!("{}-{again}", line.conn),
+            _ => line.conn,
+        };
+        let mut out = String::new();
+        self.recording.write(&mut out, self.order, at, &connection, &line.event);
+        if !self.files.contains_key(&connection) {
+            let began = iso8601(self.recording.epoch + at).replace([':', '.'], "-");
+            let mut name = format!("ahp-{began}-{}.jsonl", file_part(&connection));
+            if !self.names.insert(name.clone()) {
+                name = format!("ahp-{began}-{}-{}.jsonl", file_part(&connection), self.order);
+                self.names.insert(name.clone());
+            }
+            let file = BufWriter::new((self.open)(&name)?);
+            self.files.insert(connection.clone(), file);
+        }
+        if let Some(file) = self.files.get_mut(&connection) {
+            file.write_all(out.as_bytes())?;
+        }
+        if matches!(event, Event::Closed { .. } | Event::Refused(_)) {
+            self.ended.push_back(connection);
+            if self.ended.len() > MAX_ENDED
+                && let Some(oldest) = self.ended.pop_front()
+                && let Some(mut file) = self.files.remove(&oldest)
+            {
+                file.flush()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the same to several places; the lines are those of the first.
+pub struct Recorders(pub Vec<Box<dyn Recorder>>);
+
+impl Recorder for Recorders {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let lines = self.0.iter_mut().map(|recorder| recorder.record(at, client, event));
+        lines.collect::<Vec<_>>().first().copied().unwrap_or_default()
+    }
+}

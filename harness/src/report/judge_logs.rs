@@ -1,0 +1,162 @@
+//! Logs of AHP software, judged: in every order that their instants leave open, and what is found in all
+//! of them is believed.
+//!
+//! Knows: logs, the oracle. Never knows: where the logs come from.
+//!
+//! Start at [`judge_logs`].
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use crate::oracle::{Options, Oracle, with_findings};
+use crate::transcript::logs::Logs;
+use crate::transcript::{Entry, Side};
+use crate::verdict::{CheckReport, FailOn, Finding};
+use crate::wire::message::{Decoded, decode};
+use crate::wire::version::Version;
+
+use super::event::CheckLine;
+use super::redact::REDACTED;
+use super::replay::Judged;
+use super::summary::Summary;
+
+/// Judges logs.
+pub fn judge_logs(logs: &Logs, assume: Option<Version>, fail_on: FailOn) -> Judged {
+    let mut judged = Judged { summary: Summary::new(fail_on), ..Judged::default() };
+    let mut orders = logs.orders().into_iter();
+    let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), assume);
+    let Once { mut reports, mut findings, took } = first;
+    let before = findings.clone();
+    for order in orders {
+        if findings.is_empty() {
+            break;
+        }
+        let once = once(logs, logs.in_order(order), assume);
+        findings = in_both(logs, findings, &once.findings);
+        for (report, other) in reports.iter_mut().zip(once.reports) {
+            report.observations = report.observations.min(other.observations);
+            for ((_, seen), (_, other)) in report.apart.iter_mut().zip(other.apart) {
+                *seen = (*seen).min(other);
+            }
+        }
+    }
+    if findings.len() < before.len() {
+        findings = with_certain(logs, findings, &before, assume);
+    }
+    let left_out = before.len() - findings.len();
+    let lines: Vec<CheckLine> =
+        with_findings(reports, &findings).iter().map(CheckLine::from).collect();
+    judged.summary.add_checks("the logs", &lines);
+    judged.connections = u32::try_from(logs.judged().count()).unwrap_or(u32::MAX);
+    judged.messages = logs.messages();
+    judged.took = took;
+    judged.broken = logs.broken;
+    judged.notes.clone_from(&logs.notes);
+    if left_out > 0 {
+        judged.notes.push(format!(
+            "{left_out} findings are left out: they hang on the order of messages of different \
+             connections, which the instants of the logs do not tell"
+        ));
+    }
+    judged
+}
+
+/// What came of one order.
+struct Once {
+    reports: Vec<CheckReport>,
+    findings: Vec<Finding>,
+    took: Duration,
+}
+
+fn once(logs: &Logs, entries: impl Iterator<Item = Entry>, assume: Option<Version>) -> Once {
+    let options = Options {
+        assume_version: assume,
+        foreign: true,
+        spread: logs.spread(),
+        objects_only: !logs.is_exact(),
+        ..Options::default()
+    };
+    let mut oracle = Oracle::new(options);
+    oracle.keep_secret(REDACTED);
+    for (conn, connection) in logs.judged() {
+        oracle.name_connection(conn, &connection.name);
+    }
+    let mut findings = Vec::new();
+    let mut took = Duration::ZERO;
+    for entry in entries {
+        took = took.max(entry.at);
+        findings.extend(oracle.observe(&entry));
+    }
+    let (reports, last) = oracle.finish_with_findings();
+    findings.extend(last);
+    Once { reports, findings, took }
+}
+
+/// The findings that hold in every order, and those of the first order that some log shows alone: it needs
+/// no order with others. They are in the order of the first.
+fn with_certain(
+    logs: &Logs,
+    kept: Vec<Finding>,
+    first: &[Finding],
+    assume: Option<Version>,
+) -> Vec<Finding> {
+    let said = |finding: &Finding| {
+        let Finding { check, weight, message, diff, .. } = finding;
+        (*check, *weight, message.clone(), diff.clone())
+    };
+    let alone = logs.alone().flat_map(|entries| once(logs, entries, assume).findings);
+    let alone: HashSet<_> = alone.map(|finding| said(&finding)).collect();
+    let mut kept = kept.into_iter().peekable();
+    let certain = first.iter().filter(|finding| {
+        kept.next_if(|it| it == *finding).is_some() || alone.contains(&said(finding))
+    });
+    certain.cloned().collect()
+}
+
+/// The findings of one order that the other one comes to as well, by the same messages. A message that
+/// the host sent to several connections is the same on each.
+fn in_both(logs: &Logs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
+    let mut known: HashMap<u64, usize> = HashMap::new();
+    let mut classes: HashMap<u64, u64> = HashMap::new();
+    let mut key = |finding: &Finding| {
+        let mut lines: Vec<u64> = finding
+            .lines
+            .iter()
+            .map(|line| *classes.entry(*line).or_insert_with(|| class(logs, *line)))
+            .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut hasher = DefaultHasher::new();
+        let Finding { check, weight, message, diff, .. } = finding;
+        (check, weight, message, diff, lines).hash(&mut hasher);
+        format!("{:?}", finding.subject).hash(&mut hasher);
+        hasher.finish()
+    };
+    for finding in others {
+        *known.entry(key(finding)).or_default() += 1;
+    }
+    let mut kept = findings;
+    kept.retain(|finding| match known.get_mut(&key(finding)) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    });
+    kept
+}
+
+/// What stands for a line: the text of a notification of the host, and any other line for itself.
+fn class(logs: &Logs, line: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if let Some((Side::Host, frame)) = logs.message_at(line)
+        && let Decoded::Message(message) = decode(frame)
+        && message.id().is_none()
+    {
+        frame.bytes().hash(&mut hasher);
+    } else {
+        line.hash(&mut hasher);
+    }
+    hasher.finish()
+}
