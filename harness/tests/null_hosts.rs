@@ -100,6 +100,11 @@ fn earned(liar: Liar) -> &'static [&'static str] {
     match liar {
         // What can be seen in the handshake alone.
         Liar::MuteAfterHandshake => &[
+            "handshake.agreed",
+            "handshake.refusal",
+            "sequence.real-time",
+            "state.given",
+            "state.unique-ids",
             "handshake/client-id-is-needed",
             "handshake/empty-offer-is-refused",
             "handshake/highest-offered-version-wins",
@@ -118,6 +123,12 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // It answers everything, if always with the same error, and speaks on its channels only.
         Liar::RefuseEverything => &[
+            "handshake.agreed",
+            "handshake.refusal",
+            "requests.refused",
+            "sequence.real-time",
+            "state.given",
+            "state.unique-ids",
             "errors.no-internals",
             "fanout.subscribed-only",
             "handshake/client-id-is-needed",
@@ -142,6 +153,12 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         // Its requests, its list of sessions, the states that it begins with and the way its echoes
         // travel are honest; whatever needs an action to be refused or to have an effect is not.
         Liar::EchoEverything => &[
+            "handshake.agreed",
+            "handshake.refusal",
+            "requests.refused",
+            "sessions.announced-to-all",
+            "state.given",
+            "state.unique-ids",
             "annotations/they-go-with-their-session",
             "catalog.default-chat",
             "catalog.one-owner",
@@ -235,6 +252,12 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
+            "handshake.agreed",
+            "handshake.refusal",
+            "requests.refused",
+            "sessions.announced-to-all",
+            "state.unique-ids",
+            "status.session-aggregates",
             "automation.run-count",
             "catalog.default-chat",
             "catalog.one-owner",
@@ -354,6 +377,9 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
+            "handshake.agreed",
+            "handshake.refusal",
+            "requests.refused",
             "annotations.*",
             "annotations/*",
             "auth/*",

@@ -239,6 +239,16 @@ impl RefHost {
         }
     }
 
+    /// Takes a default chat out of its catalogue, as a fault has it, and keeps it.
+    pub(super) fn unlist_default(&mut self, uri: &str) {
+        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+            return;
+        };
+        if self.state(&session)["defaultChat"] == uri {
+            self.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
+        }
+    }
+
     /// The chats of a session, in the order of its catalogue.
     pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
         let own = self.chats.iter().filter(|(_, chat)| chat.session == session);

@@ -313,6 +313,9 @@ impl RefHost {
         match action_type(action) {
             "chat/turnStarted" => {
                 self.store(uri, action);
+                if self.has(Fault::DefaultChatUnlisted) {
+                    self.unlist_default(uri);
+                }
                 self.start_run(uri);
             }
             "chat/turnCancelled" => self.empty_queue(uri),

@@ -464,7 +464,10 @@ impl RefHost {
             let wanted = everybody || broadcast || connection.subscriptions.contains(ROOT);
             (wanted && connection.client.is_some()).then_some(*conn)
         };
-        let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
+        let mut conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
+        if self.has(Fault::RootNewsToFirst) {
+            conns.truncate(1);
+        }
         if self.has(Fault::NotificationsReplayed) && self.told.len() < MAX_SESSIONS {
             self.told.push((method.to_owned(), params.clone()));
         }

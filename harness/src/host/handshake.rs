@@ -60,8 +60,11 @@ impl RefHost {
             connection.subscriptions = wanted.iter().cloned().collect();
         }
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
-        let snapshots: Vec<Value> =
+        let mut snapshots: Vec<Value> =
             wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
+        if self.has(Fault::InitialWithoutStates) {
+            snapshots.clear();
+        }
         let mut result = json!({
             "protocolVersion": version,
             "serverSeq": if self.has(Fault::HandshakeSeqZero) { 0 } else { self.log.seq() },
@@ -291,6 +294,9 @@ impl RefHost {
         };
         if self.has(Fault::MissingNotReported) {
             missing.clear();
+        }
+        if self.has(Fault::MissingNamesRoot) && wanted.iter().any(|uri| uri == ROOT) {
+            missing.push(ROOT.to_owned());
         }
         json!({"type": "replay", "actions": actions, "missing": missing})
     }

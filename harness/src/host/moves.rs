@@ -117,6 +117,12 @@ impl RefHost {
         let Some(chat) = moved.first() else {
             return;
         };
+        if self.has(Fault::MovedChatsForget)
+            && let Some(channel) = self.channels.get_mut(chat)
+            && let Some(turns) = channel.state.get_mut("turns").and_then(Value::as_array_mut)
+        {
+            turns.pop();
+        }
         if self.state(to)["lifecycle"] == "creating" {
             let default = json!({"type": "session/defaultChatChanged", "defaultChat": chat});
             self.publish(to, default);

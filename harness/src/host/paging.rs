@@ -51,6 +51,9 @@ impl RefHost {
             let newest = self.sessions.values().map(|session| &session.created_at).max();
             items.retain(|summary| summary["createdAt"].as_str() != newest.map(String::as_str));
         }
+        if self.has(Fault::ListOtherProvider) {
+            items.iter_mut().for_each(|summary| summary["provider"] = json!("other"));
+        }
         if self.has(Fault::ListRepeats) {
             items.extend(items.first().cloned());
         }

@@ -271,6 +271,9 @@ impl RefHost {
         {
             chats.extend(chats.last().cloned());
         }
+        if self.has(Fault::ChatMisnamed) && state.get("turns").is_some() {
+            state["resource"] = json!(format!("{uri}-other"));
+        }
         let wrong = self.has(Fault::SnapshotWrongResource);
         let ahead = if self.has(Fault::SnapshotFutureFromSeq) { 5 } else { 0 };
         let named = match view.and_then(|view| self.views.get(view)) {
@@ -339,6 +342,10 @@ impl RefHost {
         };
         if self.has(Fault::SnapshotMissing) {
             return Ok(json!({}));
+        }
+        if self.has(Fault::ActionBeforeSnapshot) && self.sessions.contains_key(uri) {
+            let title = self.state(uri)["title"].clone();
+            self.publish(uri, json!({"type": "session/titleChanged", "title": title}));
         }
         let turns = call.params.pointer("/view/turns").and_then(Value::as_u64).unwrap_or(0);
         self.shorten(uri, &mut snapshot, usize::try_from(turns).unwrap_or(usize::MAX));

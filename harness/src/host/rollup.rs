@@ -238,7 +238,8 @@ impl RefHost {
         };
         summary.insert("modifiedAt", json!(modified));
         summary.insert("createdAt", json!(created));
-        summary.insert("chats", chats.iter().map(compact).collect());
+        let twice = chats.last().filter(|_| self.has(Fault::SummaryChatTwice));
+        summary.insert("chats", chats.iter().chain(twice).map(compact).collect());
         if let Some(changes) = self.changes_of(uri) {
             summary.insert("changes", changes);
         }
@@ -268,7 +269,8 @@ impl RefHost {
         if changes.get("status").is_some() {
             self.tell_statuses(uri, true);
         }
-        let params = json!({"channel": ROOT, "session": uri, "changes": changes});
+        let channel = if self.has(Fault::RootNewsElsewhere) { uri } else { ROOT };
+        let params = json!({"channel": channel, "session": uri, "changes": changes});
         self.notify("root/sessionSummaryChanged", params);
     }
 

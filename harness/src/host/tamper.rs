@@ -242,6 +242,10 @@ pub(super) fn action(faults: FaultSet, kind: &str, from_client: bool, action: &m
         "chat/toolCallReady" if faults.has(Fault::ReadyChangesOwner) => {
             action["contributor"] = json!({"kind": "client", "clientId": "somebody-else"});
         }
+        "chat/toolCallReady" if faults.has(Fault::OptionsShareId) => {
+            let options = action.get_mut("options").and_then(Value::as_array_mut);
+            options.into_iter().flatten().for_each(|option| option["id"] = json!("option"));
+        }
         "session/chatUpdated" if faults.has(Fault::ActivitiesMixed) => {
             if let Some(status) = action.pointer("/changes/status").and_then(Value::as_u64) {
                 action["changes"]["status"] = json!(status | 3);

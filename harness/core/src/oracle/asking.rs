@@ -38,7 +38,8 @@ impl Context {
     pub(super) fn sent(&mut self, seen: &Arc<Seen>, emit: Emit<'_>) {
         self.assume();
         let conn = self.here_mut();
-        let protocol = conn.protocol;
+        // How a client goes on after an answer that it cannot read is its own business.
+        let protocol = conn.protocol.filter(|_| !conn.guessed);
         let errors = match (seen.message(), protocol) {
             (Some(message), Some(protocol)) => {
                 protocol.check_message(message, Sender::Client, None)
@@ -100,6 +101,7 @@ impl Context {
             at: self.now.at,
             tick: self.now.tick,
             floor: self.highest,
+            counter: self.counter,
             sound: !notification && is_sound(message, id),
             given_up: None,
         };

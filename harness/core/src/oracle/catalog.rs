@@ -3,7 +3,7 @@
 //! What a catalogue repeats of a chat follows the chat with another action: the two are compared
 //! when the host is at rest.
 //!
-//! Knows: folded sessions and chats. Never knows: lists of sessions.
+//! Knows: folded sessions and chats, what summaries repeat of them. Never knows: lists as a whole.
 //!
 //! Start at [`Catalog`].
 
@@ -12,9 +12,10 @@ use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Value, json};
+use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
+use super::channel::Fold;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::difference::difference;
@@ -86,7 +87,27 @@ impl ToldStatus {
 impl Check for Catalog {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, state, .. } => {
+                catalogue(cx, cx.uri(*channel), state, cx.now.line, out);
+            }
+            Step::Answered { request, message } if request.method == "listSessions" => {
+                for summary in message.result().map_or(&[][..], |result| list(result, "items")) {
+                    let uri = text(summary, "resource").unwrap_or_default();
+                    catalogue(cx, uri, summary, cx.now.line, out);
+                }
+            }
+            Step::Notified { seen, method, .. } => {
+                let params = seen.message().map_or(&Value::Null, Message::params);
+                let told = match *method {
+                    "root/sessionAdded" => given(params, "summary"),
+                    "root/sessionSummaryChanged" => given(params, "changes"),
+                    _ => return,
+                };
+                if let Some(told) = told {
+                    let uri = text(params, "session").or_else(|| text(told, "resource"));
+                    catalogue(cx, uri.unwrap_or_default(), told, cx.now.line, out);
+                }
+            }
             Step::Folding(folding) => {
                 folding_in(cx, folding, out);
                 self.had(cx, folding);
@@ -174,19 +195,19 @@ fn status(state: &Value) -> Option<Value> {
     given(state, "status").and_then(plain)
 }
 
-/// I2 and I4, of a snapshot.
-fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+/// I2 and I4, of a session's state, or of a summary of it. What changed of a summary may have one half: then the default chat
+/// is among chats that were told before.
+fn catalogue(cx: &Context, uri: &str, state: &Value, line: u64, out: &mut Sink) {
     let chats = list(state, "chats");
-    if chats.is_empty() {
+    if chats.is_empty() || cx.here().is_none_or(|conn| conn.protocol.is_none()) {
         return;
     }
-    let uri = cx.uri(channel);
     out.seen(Rule::OneOwner);
     if let Some(chat) = repeated(chats, "resource") {
         let message = format!("expected every chat once in `{uri}`, found `{chat}` twice");
-        out.broken(Rule::OneOwner, message, &[cx.now.line]);
+        out.broken(Rule::OneOwner, message, &[line]);
     }
-    let lines = [cx.now.line, 0];
+    let lines = [line, 0];
     default_known(uri, chats, text(state, "defaultChat"), lines, out);
 }
 

@@ -53,6 +53,32 @@ catalogue! {
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
         "Error codes below -32000 are those that JSON-RPC and the version's table assign. Source: \
          error codes; implied, so only noted.";
+    Refused "requests.refused" Must "B7"
+        ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
+        apart ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
+        "What cannot be done is refused: to create a session at a URI in use, MUST; to subscribe to \
+         what was disposed of, essential, since no actions will follow; a method that no version has. \
+         Source: session-channel.md, creation; error codes."
+        open "Other clients may have disposed of a session unseen: then only noted, as are methods \
+              that host and client may have agreed on.";
+    Agreed "handshake.agreed" Must "O1"
+        ["lifecycle.initialize.version-selected-from-offer", "lifecycle.initialize.result-shape",
+         "lifecycle.preinit.request-refused"]
+        apart ["lifecycle.initialize.version-selected-from-offer",
+         "lifecycle.initialize.result-shape", "lifecycle.preinit.request-refused"]
+        "The answer to `initialize` names one of the offered versions, as it was offered. Source: \
+         InitializeResult.protocolVersion."
+        open "That nothing but `ping` is served before it is implied, so only noted. Where the answer \
+              names no version, its connection is judged by the offered one, if that is clear.";
+    Refusal "handshake.refusal" Must "O2"
+        ["lifecycle.version.unsupported-data", "lifecycle.version.unsupported-close"]
+        apart ["lifecycle.version.unsupported-data", "lifecycle.version.unsupported-close"]
+        "A host that supports none of the offered versions says so, closes the connection and, from \
+         0.9.0 on, names those that it supports. Source: versioning.md, negotiation; \
+         UnsupportedProtocolVersionErrorData."
+        open "Which version a host speaks is known from what it agreed on elsewhere: without that, \
+              only noted. A connection counts as open when a request is answered that was sent a \
+              second later.";
     SequenceGrows "sequence.grows" Essential "A1"
         ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved", "transport.ordered"]
         "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client \
@@ -69,10 +95,14 @@ catalogue! {
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
          diverge. Source: the reducers are not commutative.";
-    RealTime "sequence.real-time" Essential "A10" ["envelope.serverseq.survives-connections"]
+    RealTime "sequence.real-time" Essential "A10"
+        ["envelope.serverseq.survives-connections",
+         "lifecycle.initialize.serverseq-matches-snapshots"]
+        apart ["lifecycle.initialize.serverseq-matches-snapshots"]
         "Numbers never go back in real time: `initialize.serverSeq`, and the `fromSeq` of a \
          channel, are not below what was received before they were asked for. A client that \
-         starts lower folds actions twice. Source: InitializeResult.serverSeq, Snapshot.fromSeq."
+         starts lower folds actions twice, one that starts higher loses them. Source: \
+         InitializeResult.serverSeq, Snapshot.fromSeq."
         open "`fromSeq` below the counter but not below the channel's last action is only noted.";
     Causal "sequence.causal" Essential "A11" ["multi.causality"]
         "An accepted action has a number above every one that was received before it was \
@@ -84,7 +114,8 @@ catalogue! {
          "transport.reliable"]
         "What one subscriber of a channel receives, every other one does, between the larger \
          `fromSeq` and the earlier end; otherwise their states diverge. Source: subscriptions.md."
-        open "Rejections, `chat/turnsLoaded` and automations have no stated audience.";
+        open "Rejections, `chat/turnsLoaded` and automations have no stated audience. What comes before \
+              the answer that holds the snapshot, a client may keep until then: only noted.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
         ["unsubscribe.stops-delivery", "multi.isolation.sessions",
          "subscribe.isolated-per-connection"]
@@ -98,8 +129,8 @@ catalogue! {
         "After a snapshot with `fromSeq` n nothing at or below n is delivered on that channel; a \
          client would fold it twice. Source: Snapshot.fromSeq.";
     Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
-        "An action travels on a channel of the kind its type belongs to, otherwise no reducer \
-         takes it. Source: the channel pages.";
+        "An action travels on a channel of the kind its type belongs to, and what is about the root \
+         channel on that, otherwise nobody takes it. Source: the channel pages.";
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known"]
@@ -162,6 +193,22 @@ catalogue! {
          every number that it receives; otherwise clients that save wake-ups see other chats. \
          Source: subscriptions.md, delivery preferences."
         open "Only subscriptions of `subscribe`: what a `reconnect` keeps of them is left open.";
+    StateGiven "state.given" Must "D6"
+        ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription"]
+        apart ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription"]
+        "Whoever subscribes to a channel that has a state MUST get a snapshot of it; without one no \
+         action can be folded. Source: subscriptions.md."
+        open "Of the initial subscriptions essential for the root channel, which is always there; \
+              others may be gone, or not be for everybody: what others are subscribed to is noted.";
+    UniqueIds "state.unique-ids" Essential "D7"
+        ["root.state.terminals-live", "root.state.provider-unique", "root.state.default-model-valid",
+         "chat.tool.option-ids-unique", "chat.input.stable-ids"]
+        apart ["root.state.terminals-live", "root.state.provider-unique",
+         "root.state.default-model-valid", "chat.tool.option-ids-unique", "chat.input.stable-ids"]
+        "Terminals, agents, options of a call and questions of a request differ in what they are \
+         chosen by: of two with one name nobody can say which was meant. Source: RootState, \
+         ConfirmationOption.id, ChatInputRequest."
+        open "Models of an agent and changesets may be listed twice with the same meaning: only noted.";
     DeadHostAction "state.dead-host-action" Note "D4" []
         "An action of the host's own has an effect in the reducers. The text never says so; a \
          dead one is nearly always a lost part or a wrong channel.";
@@ -304,8 +351,8 @@ catalogue! {
         open "Judged when the session is at rest, of the active turn and the last one.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
-        "The default chat is in the catalogue, otherwise a client opens nothing; from 1.0.0 on it MUST \
-         NOT be movable. Source: session-channel.md.";
+        "The default chat is in the catalogue, of a session as of its summaries, otherwise a client opens \
+         nothing; from 1.0.0 on it MUST NOT be movable. Source: session-channel.md.";
     ReorderPermutes "catalog.reorder-permutes" Must "I3" ["session.catalog.reordered-complete"]
         "`session/chatsReordered` lists every chat of the session exactly once. Source: \
          session-channel.md.";
@@ -333,6 +380,15 @@ catalogue! {
          "root.sessionRemoved.no-further-summary"]
         "A session is added once and removed once, and after that nothing is said about it: a late \
          change brings it back to life in clients. Source: root-channel.md.";
+    AnnouncedToAll "sessions.announced-to-all" Essential "I12"
+        ["root.sessionAdded.emitted", "root.sessionRemoved.emitted", "root.summaryChanged.emitted"]
+        apart ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
+         "root.summaryChanged.emitted"]
+        "What one connection subscribed to the root channel is told of sessions, every other one is \
+         told; clients know of sessions by nothing else. Source: root-channel.md, notifications."
+        open "Judged a second after the first was told, when a later request was answered or the host \
+              is at rest. Changes SHOULD be told, and may be merged: judged at rest, of the latest \
+              values. Of a session that nobody was told of only noted until it is known to be ready.";
     SummaryAgrees "sessions.summary-agrees" Essential "I6"
         ["root.listSessions.summary-equals-state", "root.listSessions.chats-catalog",
          "root.summaryChanged.chat-status-projection"]
@@ -348,11 +404,12 @@ catalogue! {
          to begin. Source: SessionLifecycle.";
     IdentityKept "identity.kept" Must "I9"
         ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
-         "chat.state.origin-immutable", "session.modifiedAt.iso"]
+         "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
         apart ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
-         "chat.state.origin-immutable", "session.modifiedAt.iso"]
+         "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
         "Resource, provider, time of creation and origin never change, and partial updates leave them \
-         out. Source: PartialSessionSummary, ChatState.origin."
+         out; a state that names its resource names its own channel. Source: PartialSessionSummary, \
+         ChatState."
         open "A partial update of a chat may repeat its origin as it is.";
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
         "A chat's working directories are among its session's, each once; an agent would work where the \
@@ -567,7 +624,8 @@ catalogue! {
          "reconnect.snapshot.one-per-subscription"]
         "`missing` names only channels that were asked for, that are gone and that deliver nothing \
          afterwards; a client drops their state. Source: ReconnectReplayResult.missing."
-        open "A live channel without a snapshot in a snapshot result is only noted.";
+        open "A live channel without a snapshot, or in `missing`, is only noted where it is not the root \
+              channel: the client may no longer be allowed to see it.";
     NoNotificationReplay "reconnect.no-notification-replay" Essential "M4"
         ["reconnect.replay-no-notifications"]
         "Notifications of the gap are not sent again; the client lists sessions anew, and a late \

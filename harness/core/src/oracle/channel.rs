@@ -48,6 +48,8 @@ pub(super) struct Channel {
     pub owner: Option<ChannelId>,
     /// The chats that a session was seen to have.
     pub chats: Vec<ChannelId>,
+    /// It is a chat that has left a catalogue while somebody waits for it to be moved.
+    pub moving: bool,
     /// The line of the answer that confirmed its disposal.
     pub disposed: Option<u64>,
 }
@@ -174,6 +176,7 @@ impl Channels {
         }
         if let Some(channel) = self.get_mut(chat) {
             channel.owner = Some(session);
+            channel.moving = false;
         }
         if let Some(channel) = self.get_mut(session) {
             channel.chats.push(chat);
@@ -215,6 +218,7 @@ impl Channel {
             subscribers: Vec::new(),
             owner: None,
             chats: Vec::new(),
+            moving: false,
             disposed: None,
         }
     }
@@ -264,7 +268,7 @@ pub(super) fn canonical(uri: &str) -> &str {
 
 /// The kind that a scheme names beyond doubt. Hosts may give terminals, chats and changesets any
 /// scheme.
-fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
+pub(super) fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
     let kind = ChannelKind::promised_by(uri)?;
     let certain = match kind {
         ChannelKind::Root => uri == ROOT,

@@ -40,6 +40,8 @@ pub(super) struct Conn {
     pub client_id: Option<Arc<str>>,
     pub version: Option<Version>,
     pub protocol: Option<&'static Protocol>,
+    /// The handshake named no known version: the table is that of the offer.
+    pub guessed: bool,
     /// The `serverSeq` that the handshake told, and its line.
     pub welcome: Option<(u64, u64)>,
     /// The last accepted number and its line.
@@ -75,6 +77,8 @@ pub(super) struct Request {
     pub tick: u64,
     /// The highest accepted number that any connection had received when it was sent, and its line.
     pub floor: Option<(u64, u64)>,
+    /// The highest number that the host had told in any way when it was sent, and its line.
+    pub counter: Option<(u64, u64)>,
     /// It is sound; an odd one need not be answered.
     pub sound: bool,
     /// What it subscribes to was given up before the answer came: when, in entries, and the line.
@@ -92,6 +96,9 @@ impl Request {
 pub(super) struct Sub {
     /// Nothing at or below this number is to come; `None` where it is not known.
     pub from_seq: Option<u64>,
+    /// The highest number that the host had told in any way when it was asked for, and its line: what happened up to there
+    /// is in the snapshot. `None` where it did not begin with one.
+    pub counter: Option<(u64, u64)>,
     /// The last number received on the channel.
     pub last: u64,
     /// The line of the answer that confirmed it.
@@ -113,6 +120,7 @@ impl Sub {
     pub(super) fn possible(line: u64, tick: u64) -> Sub {
         Sub {
             from_seq: None,
+            counter: None,
             last: 0,
             line,
             tick,

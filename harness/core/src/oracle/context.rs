@@ -66,6 +66,8 @@ pub(super) struct Context {
     pub log: Log,
     /// The highest accepted number received in this life of the host, with its line.
     pub highest: Option<(u64, u64)>,
+    /// The highest number that the host has told in this life, in whatever way, with its line.
+    pub counter: Option<(u64, u64)>,
     /// Channels with snapshots that wait for the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
@@ -90,6 +92,7 @@ impl Context {
             channels: Channels::default(),
             log: Log::default(),
             highest: None,
+            counter: None,
             waiting: Vec::new(),
             versions: HashMap::new(),
             unseen: false,
@@ -180,6 +183,14 @@ impl Context {
         self.channel(id).map_or("", |channel| &channel.uri)
     }
 
+    /// The host told a number that its counter had reached.
+    #[inline]
+    pub(super) fn counted(&mut self, seq: u64) {
+        if self.counter.is_none_or(|(highest, _)| highest < seq) {
+            self.counter = Some((seq, self.now.line));
+        }
+    }
+
     fn opened(&mut self) {
         self.conns.insert(self.now.conn, Conn { opened: true, ..Conn::default() });
         self.assume();
@@ -199,6 +210,7 @@ impl Context {
         emit(self, &Step::Restarted);
         self.log = Log::default();
         self.highest = None;
+        self.counter = None;
         self.waiting.clear();
         self.families = Families::default();
         self.rests = SessionRests::default();
@@ -307,6 +319,7 @@ impl Context {
             self.restarted(emit);
             self.here_mut().stale = false;
             request.floor = None;
+            request.counter = None;
         }
         let protocol = self.here().and_then(|conn| conn.protocol);
         let answers = request.as_ref().map(|request| request.method.as_str());
@@ -371,17 +384,17 @@ impl Context {
         let line = self.now.line;
         let request = self.here_mut().answer(message.id()?, line)?;
         if request.method == "initialize" && message.kind() == Kind::Success {
-            let version = message.result().and_then(|result| result.get("protocolVersion"));
-            // The first protocol has the number 1 for a version.
-            let version: Option<Version> = match version {
-                Some(Value::Number(number)) => number.to_string().parse().ok(),
-                other => other.and_then(Value::as_str).and_then(|text| text.parse().ok()),
-            };
+            let version = message.result().and_then(version_of);
+            // An answer that names no known version must not put the checks out: what was offered is spoken, where
+            // that is one.
+            let spoken = version.and_then(|it| Some((it, Protocol::of(it)?)));
+            let spoken = spoken.or_else(|| offered(request.params(), message.result()?));
             let conn = self.here_mut();
-            conn.version = version;
-            conn.protocol = version.and_then(Protocol::of);
+            conn.guessed = version.and_then(Protocol::of).is_none() && spoken.is_some();
+            conn.version = spoken.map(|(version, _)| version).or(version);
+            conn.protocol = spoken.map(|(_, protocol)| protocol);
             conn.shaken |= version.is_some();
-            let client_id = conn.client_id.clone();
+            let (client_id, version) = (conn.client_id.clone(), conn.version);
             if let (Some(client), Some(version)) = (client_id, version)
                 && self.versions.len() < MAX_CLIENTS
             {
@@ -439,6 +452,9 @@ impl Context {
         emit(self, &Step::Answered { request, message });
         if self.here().is_none_or(|conn| conn.stale) {
             return;
+        }
+        if request.method == "moveChat" && message.error().is_some() {
+            self.stays(request);
         }
         self.fence(request.tick, emit);
         let Some(result) = message.result() else {
@@ -509,6 +525,30 @@ impl Context {
             self.unsettle(session);
         }
     }
+}
+
+/// The version that the answer to `initialize` names. The first protocol has the number 1 for a version.
+pub(super) fn version_of(result: &Value) -> Option<Version> {
+    match result.get("protocolVersion")? {
+        Value::Number(number) => number.to_string().parse().ok(),
+        other => other.as_str()?.parse().ok(),
+    }
+}
+
+/// The highest version that an `initialize` offers, where everything that is offered and known is of one table. What
+/// both sides have agreed on beyond the known versions is no reason to guess.
+fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol)> {
+    let offers = list(params, "protocolVersions");
+    if result.get("protocolVersion").is_some_and(|found| offers.contains(found)) {
+        return None;
+    }
+    let offers = offers.iter().filter_map(Value::as_str);
+    let offers = offers.filter_map(|offer| offer.parse::<Version>().ok());
+    let mut known = offers.filter_map(|offer| Some((offer, Protocol::of(offer)?)));
+    let (first, table) = known.next()?;
+    known.try_fold((first, table), |(highest, table), (offer, other)| {
+        std::ptr::eq(table, other).then_some((highest.max(offer), table))
+    })
 }
 
 /// What was told in the one notification that there was before 0.2.0, as it is told since.

@@ -10,8 +10,9 @@ use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;
 
 use super::channel::{ChannelId, Fold};
+use super::connection::Request;
 use super::context::{Context, Emit};
-use super::envelope::Envelope;
+use super::envelope::{Envelope, target};
 use super::folding::Way;
 use super::log::{Kept, Logged};
 use super::step::{Delivery, Step};
@@ -71,6 +72,7 @@ impl Context {
         if self.highest.is_none_or(|(highest, _)| highest < seq) {
             self.highest = Some((seq, now.line));
         }
+        self.counted(seq);
         let conn = self.here_mut();
         let version = conn.version;
         conn.last = Some((seq, now.line));
@@ -126,7 +128,7 @@ impl Context {
         }
     }
 
-    /// Learns which chats a session has. One that leaves the catalogue may end at any moment.
+    /// Learns which chats a session has. One that leaves the catalogue may end at any moment, unless it moves.
     fn catalogue(&mut self, session: ChannelId, envelope: &Envelope<'_>) {
         let uri = match envelope.action_type {
             "session/chatAdded" => envelope.action.get("summary").and_then(|it| it.get("resource")),
@@ -139,7 +141,38 @@ impl Context {
         };
         match envelope.action_type {
             "session/chatAdded" => self.channels.own(session, chat),
+            _ if self.moves(session, chat) => {}
             _ => self.unsettle(chat),
+        }
+    }
+
+    /// Whether a chat that leaves a session's catalogue lives on in another one: it is there already, or somebody has asked
+    /// for that.
+    fn moves(&mut self, session: ChannelId, chat: ChannelId) -> bool {
+        let Some(channel) = self.channels.get_mut(chat) else { return false };
+        if channel.owner.is_some_and(|owner| owner != session) {
+            return true;
+        }
+        let uri = channel.uri.clone();
+        let asked = |request: &Request| {
+            request.method == "moveChat" && target(request.params()) == Some(&*uri)
+        };
+        let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
+        let moving = open.flat_map(|(_, conn)| conn.open_requests()).any(asked);
+        if let Some(channel) = self.channels.get_mut(chat) {
+            channel.moving = moving;
+        }
+        moving
+    }
+
+    /// A move was refused. Where the chat has left its catalogue meanwhile, that was its end.
+    pub(super) fn stays(&mut self, request: &Request) {
+        let chat = target(request.params()).and_then(|uri| self.channels.find(uri));
+        if let Some(chat) = chat
+            && let Some(channel) = self.channels.get_mut(chat)
+            && std::mem::take(&mut channel.moving)
+        {
+            self.unsettle(chat);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
-use crate::wire::channel::ChannelKind;
+use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -27,6 +27,8 @@ const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
 const MCP: &str = "mcp:";
 /// How the methods of notifications begin that are about one channel for all its subscribers.
 const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
+/// How the methods of notifications begin that are about the root channel.
+const ROOT_NOTIFICATIONS: &str = "root/";
 /// Notifications that may concern a client without a subscription.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
 /// Actions that the registry of the specification dates before the packages, by how their names
@@ -48,6 +50,8 @@ const MAX_REPORTED: usize = 4_096;
 pub(super) struct Fanout {
     /// The highest missed number of a subscription.
     reported: Reported,
+    /// The highest number on a channel that came before its subscription was answered, with its line.
+    early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
 type Reported = HashMap<(ConnId, ChannelId), u64>;
@@ -57,6 +61,7 @@ impl Check for Fanout {
         match step {
             Step::Envelope(delivery) => {
                 if delivery.replayed.is_none() {
+                    self.is_early(cx, delivery);
                     subscribed_only(cx, delivery, out);
                     after_snapshot(cx, delivery, out);
                     if !delivery.envelope.rejected {
@@ -67,6 +72,11 @@ impl Check for Fanout {
                 known_actions(cx, delivery, out);
             }
             Step::Notified { method, channel, .. } => notified(cx, method, *channel, out),
+            Step::Snapshot { channel, from_seq, .. } => self.early(cx, *channel, *from_seq, out),
+            Step::Closed => {
+                let here = cx.now.conn;
+                self.early.retain(|(conn, _), _| *conn != here);
+            }
             Step::Ending { conn, channel } => {
                 let known = cx.conns.get(conn);
                 let sub = known.and_then(|conn| conn.subs.get(channel));
@@ -126,6 +136,15 @@ fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Si
     let Some(channel) = channel.filter(|_| !relayed) else {
         return;
     };
+    if method.starts_with(ROOT_NOTIFICATIONS) && conn.protocol.is_some() {
+        out.seen(Rule::Family);
+        if cx.uri(channel) != ROOT {
+            let uri = cx.uri(channel);
+            let message = format!("expected `{method}` on `{ROOT}`, found it on `{uri}`");
+            let line = cx.channel(channel).map_or(0, |channel| channel.kind_line);
+            out.broken(Rule::Family, message, &[line, cx.now.line]);
+        }
+    }
     let rule = match OWN_NOTIFICATIONS.iter().any(|own| method.starts_with(own)) {
         true => Rule::NotificationsSubscribed,
         false => Rule::SubscribedOnly,
@@ -285,6 +304,34 @@ struct Who<'a> {
 }
 
 impl Fanout {
+    /// Remembers what comes on a channel that is asked for and not yet answered, own actions aside.
+    fn is_early(&mut self, cx: &Context, delivery: &Delivery<'_>) {
+        let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
+        let key = (cx.now.conn, delivery.channel);
+        let origin = delivery.envelope.origin.map(|origin| origin.client_id);
+        let own = origin.is_some() && origin == conn.client_id.as_deref();
+        let subscribed = conn.subs.contains_key(&delivery.channel);
+        if own || subscribed || delivery.envelope.rejected || self.early.len() >= MAX_REPORTED {
+            return;
+        }
+        if asked_for(cx, conn, delivery.channel) {
+            self.early.insert(key, (delivery.envelope.seq, cx.now.line));
+        }
+    }
+
+    /// A4, when the state comes: clients that begin with the answer have lost what came before it and is not in the state.
+    fn early(&mut self, cx: &Context, channel: ChannelId, from_seq: u64, out: &mut Sink) {
+        let early = self.early.remove(&(cx.now.conn, channel));
+        let Some((seq, line)) = early.filter(|(seq, _)| *seq > from_seq) else { return };
+        let uri = cx.uri(channel);
+        let message = format!(
+            "expected the actions of `{uri}` above {from_seq}, the number of its snapshot, after the \
+             answer that holds it, found {seq} before"
+        );
+        let rule = Rule::FanoutComplete.of("subscribe.live-after-response");
+        out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
+    }
+
     /// A4, when a number arrives: what lies between it and the last one was skipped.
     fn skipped(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         let seq = delivery.envelope.seq;

@@ -49,6 +49,7 @@ impl Context {
         let protocol = self.here().and_then(|conn| conn.protocol);
         let kind = protocol.and_then(|it| folded_kind(self.uri(channel), state, it));
         emit(self, &Step::Snapshot { request, channel, kind, from_seq, state });
+        self.counted(from_seq);
         let waiting = Waiting {
             seen: arrival.seen.clone(),
             place: arrival.place,

@@ -52,7 +52,16 @@ struct Born {
 impl Check for Identity {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            Step::Snapshot { channel, kind, state, .. } => {
+                snapshot(cx, *channel, state, out);
+                match kind {
+                    Some(ChannelKind::Session) => self.state(cx, cx.uri(*channel), state, out),
+                    Some(ChannelKind::Chat | ChannelKind::AutomationRun) => {
+                        named(cx, cx.uri(*channel), state, out);
+                    }
+                    _ => {}
+                }
+            }
             Step::Folding(folding) => fold(cx, folding, out),
             Step::Compared(comparison) => compare(cx, comparison, out),
             Step::Envelope(delivery)
@@ -109,10 +118,26 @@ impl Identity {
         let Some(uri) = text(summary, "resource") else {
             return;
         };
+        self.agrees(cx, uri, &BORN.map(|name| given(summary, name)), out);
+    }
+
+    /// I9: a session's state says of it what its summaries do. Up to 0.4.0 it has a summary of its own.
+    fn state(&mut self, cx: &Context, uri: &str, state: &Value, out: &mut Sink) {
+        let holder = given(state, "summary").unwrap_or(state);
+        self.agrees(cx, uri, &[given(holder, BORN[0]), None, None], out);
+    }
+
+    fn agrees(
+        &mut self,
+        cx: &Context,
+        uri: &str,
+        members: &[Option<&Value>; BORN.len()],
+        out: &mut Sink,
+    ) {
         let version = cx.here().and_then(|conn| conn.version);
-        let Some(born) = self.sessions.get(uri) else {
+        let Some(born) = self.sessions.get_mut(uri) else {
             if self.sessions.len() < MAX_SESSIONS {
-                let members = BORN.map(|name| given(summary, name).cloned());
+                let members = members.map(|member| member.cloned());
                 let born = Born { members, version, line: cx.now.line };
                 self.sessions.insert(uri.to_owned(), born);
             }
@@ -121,11 +146,11 @@ impl Identity {
         if born.version != version {
             return;
         }
-        for (name, before) in BORN.iter().zip(&born.members) {
-            let lines = [born.line, 0, cx.now.line];
-            if let Some(after) = given(summary, name) {
-                kept(cx, uri, name, before.as_ref(), Some(after), lines, out);
-            }
+        let lines = [born.line, 0, cx.now.line];
+        for ((name, before), after) in BORN.iter().zip(&mut born.members).zip(members) {
+            let Some(after) = after else { continue };
+            kept(cx, uri, name, before.as_ref(), Some(after), lines, out);
+            before.get_or_insert_with(|| (*after).clone());
         }
     }
 }
@@ -133,6 +158,7 @@ impl Identity {
 /// The requirements about what partial updates leave out.
 const SUMMARY_CHANGES: &str = "root.summaryChanged.identity-omitted";
 const CHAT_CHANGES: &str = "session.catalog.chatUpdated-identity";
+const NAMED: &str = "chat.state.fields-inlined";
 
 /// The unions of origins; no two have a variant of the same name.
 const ORIGINS: [&str; 3] = ["ChatOrigin", "SessionOrigin", "AutomationRunOrigin"];
@@ -200,6 +226,22 @@ fn kept_items(
             }
         }
     }
+}
+
+/// I9: a state that names itself has the name of its channel. URIs that are written in two ways may be of one thing.
+fn named(cx: &Context, channel: &str, state: &Value, out: &mut Sink) {
+    let Some(uri) = text(state, "resource") else { return };
+    let rule = Rule::IdentityKept.of(NAMED);
+    out.seen(rule);
+    if uri == channel {
+        return;
+    }
+    let loosely = |uri: &str| uri.to_lowercase().replace('/', "");
+    let escaped = uri.contains('%') || channel.contains('%');
+    let same = escaped || loosely(uri) == loosely(channel);
+    let weight = if same { Weight::Note } else { Weight::Essential };
+    let message = format!("expected the state of `{channel}` to name it, found `{uri}`");
+    out.weaker(rule, weight, message, &[cx.now.line]);
 }
 
 /// I10 and I11, of a snapshot.

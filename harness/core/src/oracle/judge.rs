@@ -17,8 +17,9 @@ use super::check::{Check, Sink};
 use super::context::Context;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
 use super::{
-    annotations, automations, catalog, changesets, customizations, identity, internals, merging,
-    owners, pending, progress, rollup, scalars, secrets, sessions, status,
+    annotations, announcements, automations, catalog, changesets, customizations, given, handshake,
+    identity, ids, internals, merging, owners, pending, progress, refusals, rollup, scalars,
+    secrets, sessions, status,
 };
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, sequence,
@@ -166,6 +167,11 @@ impl Families {
             checks: vec![
                 (FRAME, Box::new(shape::Shapes)),
                 (FRAME, Box::new(jsonrpc::JsonRpc::default())),
+                (RARE, Box::new(handshake::Handshakes::default())),
+                (FRAME, Box::new(refusals::Refusals::default())),
+                (RARE, Box::new(given::StatesGiven)),
+                (ENVELOPE, Box::new(ids::Ids)),
+                (FRAME | FOLDING, Box::new(announcements::Announcements::default())),
                 (ENVELOPE, Box::new(sequence::Sequence)),
                 (ENVELOPE, Box::new(fanout::Fanout::default())),
                 (FRAME | ENVELOPE, Box::new(removal::Removal::default())),

@@ -9,14 +9,16 @@ use crate::wire::json::Value;
 
 use crate::transcript::{ConnId, Seen};
 use crate::verdict::Weight;
+use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
 
 use super::catalogue::Rule;
-use super::channel::{Channel, ChannelId};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
 use super::envelope::{Envelope, channel_of};
+use super::given::served;
 use super::log::Logged;
 use super::step::{Delivery, Step};
 use super::subscriptions::uris;
@@ -280,6 +282,17 @@ fn missing(cx: &Context, answer: &Answer<'_>, out: &mut Sink) {
         let message = format!("expected only asked-for channels in `missing`, found `{uri}`");
         out.broken(Rule::Missing, message, &lines);
     }
+    for uri in answer.missing.iter().filter(|uri| answer.wanted.contains(uri)) {
+        let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
+        let (weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
+            _ if *uri == ROOT => (Weight::Essential, 0),
+            // This client may no longer be allowed to see it.
+            Some(line) => (Weight::Note, line),
+            None => continue,
+        };
+        let message = format!("expected only channels that are gone in `missing`, found `{uri}`");
+        out.weaker(Rule::Missing, weight, message, &[line, answer.request.line, cx.now.line]);
+    }
     for uri in answer.wanted.iter().filter(|uri| !answer.missing.contains(uri)) {
         let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
         if let Some(line) = channel.and_then(|channel| channel.disposed) {
@@ -301,25 +314,14 @@ fn snapshots(cx: &Context, answer: &Answer<'_>, result: &Value, out: &mut Sink) 
     let found: Vec<String> = snapshots.iter().filter_map(resource).collect();
     for uri in answer.wanted.iter().filter(|uri| !found.iter().any(|found| found == **uri)) {
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
-        let Some((id, channel)) = channel else {
-            continue;
+        let (why, weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
+            _ if *uri == ROOT => ("is always there", Weight::Essential, 0),
+            Some(line) => ("another connection is subscribed to", Weight::Note, line),
+            None => continue,
         };
-        if let Some(line) = served(cx, id, channel) {
-            let message = format!(
-                "expected a snapshot of `{uri}`, which another connection is subscribed to, found \
-                 none"
-            );
-            let lines = [line, answer.request.line, cx.now.line];
-            out.weaker(Rule::Missing, Weight::Note, message, &lines);
-        }
+        let message = format!("expected a snapshot of `{uri}`, which {why}, found none");
+        out.weaker(Rule::Missing, weight, message, &[line, answer.request.line, cx.now.line]);
     }
-}
-
-/// The line of another connection's subscription with a snapshot.
-fn served(cx: &Context, id: ChannelId, channel: &Channel) -> Option<u64> {
-    let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
-    let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));
-    subs.find(|sub| sub.complete_from().is_some()).map(|sub| sub.line)
 }
 
 /// What a notification is the news of: a session that is added is the same one whatever is said of it by then.

@@ -17,6 +17,7 @@ use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::context::Context;
+use super::members::text;
 use super::step::{Delivery, Step};
 
 /// Removed channels that are remembered, and asked-for disposals.
@@ -199,7 +200,9 @@ impl Removal {
                 let moves = |protocol: &Protocol| protocol.has(Feature::ChatMoves);
                 let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
                 let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
-                let ends = known && !spoken.any(moves);
+                let own = delivery.envelope.origin.is_none();
+                let default = own && is_default(cx, delivery.channel, chat);
+                let ends = known && (default || !spoken.any(moves));
                 if ends || self.disposed.contains(&chat) {
                     self.goes(chat, since, cx.now.line);
                 }
@@ -275,6 +278,12 @@ impl Removal {
             out.broken(Rule::AfterRemoval, message, &[gone.line, cx.now.line]);
         }
     }
+}
+
+/// Whether a chat that leaves is the default one of its session, which can be moved by nobody.
+fn is_default(cx: &Context, session: ChannelId, chat: ChannelId) -> bool {
+    let seen = cx.followed(session).and_then(|fold| text(&fold.state, "defaultChat"));
+    seen.is_some_and(|uri| uri == cx.uri(chat))
 }
 
 fn resources(list: &Value) -> impl Iterator<Item = &str> {

@@ -6,8 +6,10 @@ use crate::wire::json::Value;
 
 use crate::verdict::Weight;
 
-use super::catalogue::Rule;
+use super::catalogue::{CheckRule, Rule};
+use super::channel::ChannelId;
 use super::check::{Check, Sink};
+use super::connection::Request;
 use super::context::Context;
 use super::step::{Delivery, Step};
 
@@ -20,6 +22,7 @@ impl Check for Sequence {
             Step::Envelope(delivery) => {
                 if delivery.replayed.is_none() {
                     grows(cx, delivery, out);
+                    covered(cx, delivery, out);
                     order(cx, delivery, out);
                 }
                 if !delivery.envelope.rejected {
@@ -42,6 +45,7 @@ impl Check for Sequence {
                 }
             }
             Step::Snapshot { request, channel, from_seq, .. } => {
+                welcomed(cx, request, *channel, *from_seq, out);
                 let Some((floor, line)) = request.floor else {
                     return;
                 };
@@ -72,6 +76,51 @@ impl Check for Sequence {
         }
     }
 }
+
+/// A10: the number that `initialize` tells is not behind the snapshots beside it.
+fn welcomed(cx: &Context, request: &Request, channel: ChannelId, from_seq: u64, out: &mut Sink) {
+    let welcome = cx.here().and_then(|conn| conn.welcome);
+    let Some((seq, line)) = welcome.filter(|_| request.method == "initialize") else {
+        return;
+    };
+    out.seen(Rule::RealTime);
+    if from_seq > seq && line == cx.now.line {
+        let uri = cx.uri(channel);
+        let message = format!(
+            "expected `fromSeq` of `{uri}` not above {seq}, the `serverSeq` of the same answer, found \
+             {from_seq}"
+        );
+        out.broken(Rule::RealTime.of(WELCOME), message, &[request.line, line]);
+    }
+}
+
+/// A10: what had happened when a channel was subscribed to is in its snapshot. An action that comes later and is older than
+/// a number that had been told by then is not, or the number was not reached yet.
+fn covered(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
+    let Some((sub, (counter, line))) = sub.and_then(|sub| Some((sub, sub.counter?))) else {
+        return;
+    };
+    let seq = delivery.envelope.seq;
+    // What is at or below the snapshot is another check's to report, as is what is below the last number.
+    let last = cx.here().and_then(|conn| conn.last).is_none_or(|(last, _)| last < seq);
+    let new = sub.from_seq.is_some_and(|from_seq| from_seq < seq) && last;
+    if delivery.envelope.rejected || !new {
+        return;
+    }
+    out.seen(Rule::RealTime);
+    if seq <= counter {
+        let uri = cx.uri(delivery.channel);
+        let message = format!(
+            "expected actions of `{uri}` above {counter}, which had been told before it was \
+             subscribed to, found {seq}"
+        );
+        out.broken(Rule::RealTime, message, &[line, sub.line, cx.now.line]);
+    }
+}
+
+/// The requirement about the number of the handshake.
+const WELCOME: &str = "lifecycle.initialize.serverseq-matches-snapshots";
 
 /// A1.
 fn grows(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {

@@ -9,6 +9,7 @@
 //! Start at [`Sessions`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use litemap::LiteMap;
 
@@ -22,7 +23,8 @@ use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::Sender;
 
-use super::catalogue::Rule;
+use super::asking::replaced;
+use super::catalogue::{CheckRule, Rule};
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
 use super::connection::Request;
@@ -39,8 +41,13 @@ const MAX_LISTED: usize = 4_096;
 const MAX_LISTS: usize = 256;
 /// Requests that change nothing: after them the host is still at rest.
 const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
+/// The params of a `listSessions` that asks for everything.
+const WHOLE: &[&str] = &["channel", "limit", "_meta"];
 /// Members of a summary that may lag behind, or that a partial update cannot clear.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
+
+/// The requirement about changes of a summary.
+const CHANGED: &str = "root.summaryChanged.emitted";
 
 /// The list of each connection that asked for one.
 #[derive(Default)]
@@ -48,6 +55,25 @@ pub(super) struct Sessions {
     lists: LiteMap<ConnId, List>,
     /// Since the host was at rest, nothing has happened that could change a list.
     at_rest: bool,
+    /// Sessions that clients have created: by whom, when it was answered, in entries, and its line.
+    created: HashMap<String, Created>,
+    /// What changes were told since the host was at rest, by the URI of the session.
+    changed: HashMap<String, Changed>,
+}
+
+struct Created {
+    client: Option<Arc<str>>,
+    tick: u64,
+    line: u64,
+}
+
+/// The latest values that any connection was told.
+struct Changed {
+    protocol: &'static Protocol,
+    /// The first of them came then, after what the connection had asked before.
+    cause: u64,
+    /// Each with its line.
+    members: LiteMap<String, (Value, u64)>,
 }
 
 #[derive(Default)]
@@ -81,12 +107,18 @@ impl Check for Sessions {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
             Step::Frame { seen, sender, .. } => {
-                if let Some(method) = seen.message().and_then(Message::method) {
+                if let Some((method, message)) =
+                    seen.message().and_then(|it| Some((it.method()?, it)))
+                {
                     self.at_rest &= *sender == Sender::Client && READING.contains(&method);
+                    if let Some((uri, _)) = replaced(method, message.params()) {
+                        self.created.remove(uri);
+                    }
                 }
             }
             Step::Rest { touched } => {
                 self.at_rest = true;
+                self.spread(cx, out);
                 let families = touched.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| self.followed(cx, &family, out));
             }
@@ -97,6 +129,9 @@ impl Check for Sessions {
             }
             Step::Answered { request, message } if request.method == "listSessions" => {
                 self.listed(cx, request, message, out);
+            }
+            Step::Answered { request, message } if message.result().is_some() => {
+                self.is_created(cx, request);
             }
             Step::Notified { seen, method, .. } => {
                 if let Some(message) = seen.message() {
@@ -124,6 +159,7 @@ impl Sessions {
             let message = format!("expected every session once in a list, found `{uri}` twice");
             out.broken(Rule::ListedOnce, message, &[cx.now.line]);
         }
+        self.contains(cx, request, message, items, out);
         let more = message.result().and_then(|result| given(result, "nextCursor")).is_some();
         let page = given(request.params(), "cursor").is_some();
         let room = self.lists.len() < MAX_LISTS || self.lists.contains_key(&cx.now.conn);
@@ -154,6 +190,13 @@ impl Sessions {
         let Some(uri) = uri else {
             return;
         };
+        match (method, given(params, "changes").and_then(Value::as_object)) {
+            ("root/sessionSummaryChanged", Some(changes)) => self.changes(cx, uri, changes),
+            _ => drop(self.changed.remove(uri)),
+        }
+        if method == "root/sessionRemoved" {
+            self.created.remove(uri);
+        }
         let room = self.lists.len() < MAX_LISTS;
         if !self.lists.contains_key(&cx.now.conn) && !room {
             return;
@@ -199,6 +242,128 @@ impl Sessions {
                 list.known.insert(uri.to_owned(), known);
             }
             _ => {}
+        }
+    }
+
+    fn is_created(&mut self, cx: &Context, request: &Request) {
+        let asked = replaced(&request.method, request.params());
+        let Some((uri, _)) = asked.filter(|_| request.method == "createSession") else { return };
+        if self.created.len() < MAX_LISTED {
+            let client = cx.here().and_then(|conn| conn.client_id.clone());
+            let created = Created { client, tick: cx.now.tick, line: cx.now.line };
+            self.created.insert(uri.to_owned(), created);
+        }
+    }
+
+    /// I5: whoever created a session finds it in the whole list. It may not be there before it is ready; that it goes on
+    /// is known from its own channel, or from the root channel.
+    fn contains(
+        &self,
+        cx: &Context,
+        request: &Request,
+        message: &Message,
+        items: &[Value],
+        out: &mut Sink,
+    ) {
+        let whole = request.params().as_object().into_iter().flatten();
+        let whole = whole.map(|(name, _)| name).all(|name| WHOLE.contains(&name.as_str()));
+        let more = message.result().and_then(|result| given(result, "nextCursor")).is_some();
+        if !self.at_rest || !whole || more || self.created.is_empty() {
+            return;
+        }
+        let listed: foldhash::HashSet<&str> =
+            items.iter().filter_map(|item| text(item, "resource")).collect();
+        let client = cx.here().and_then(|conn| conn.client_id.as_ref());
+        let own = self.created.iter().filter(|(_, created)| {
+            created.client.is_some()
+                && created.client.as_ref() == client
+                && created.tick < request.tick
+        });
+        let mut own: Vec<(&String, &Created)> = own.collect();
+        own.sort_unstable_by_key(|(_, created)| created.line);
+        for (uri, created) in own {
+            let family = cx.channels.find(uri).and_then(|session| Family::of(cx, session));
+            let Some(family) =
+                family.filter(|it| text(&it.fold.state, "lifecycle") == Some("ready"))
+            else {
+                continue;
+            };
+            if cx.options.foreign && family.entries().is_empty() && !subscribed(cx) {
+                continue;
+            }
+            let rule = Rule::ListAgrees.of("root.listSessions.contains-created");
+            out.seen(rule);
+            if !listed.contains(uri.as_str()) {
+                let message = format!(
+                    "expected `{uri}`, which the same client has created, in the whole list of \
+                     sessions, found it missing"
+                );
+                let [base, last] = family.lines();
+                let lines = [created.line, base, last, request.line, cx.now.line];
+                out.broken(rule, message, &lines);
+            }
+        }
+    }
+
+    /// Somebody was told of changes.
+    fn changes(&mut self, cx: &Context, uri: &str, changes: &Map) {
+        let Some((conn, protocol)) = cx.here().and_then(|conn| Some((conn, conn.protocol?))) else {
+            return;
+        };
+        if self.changed.len() >= MAX_LISTED && !self.changed.contains_key(uri) {
+            return;
+        }
+        let (line, cause) = (cx.now.line, conn.fence);
+        let new = || Changed { protocol, cause, members: LiteMap::new() };
+        let changed = self.changed.entry(uri.to_owned()).or_insert_with(new);
+        let told =
+            changes.iter().filter(|(name, it)| !it.is_null() && !LAGGING.contains(&name.as_str()));
+        for (name, value) in told {
+            changed.members.insert(name.to_string(), (value.clone(), line));
+        }
+    }
+
+    /// I12: what one connection was told of a session, the others that know the session have been told when the host is
+    /// at rest.
+    fn spread(&mut self, cx: &Context, out: &mut Sink) {
+        let Some(root) = cx.channels.find(ROOT) else { return };
+        let mut changed: Vec<(String, Changed)> = self.changed.drain().collect();
+        changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (uri, changed) in changed {
+            for (id, list) in &self.lists {
+                let conn = cx.conns.get(id).filter(|conn| !conn.stale && !conn.closed);
+                let same = conn.and_then(|conn| conn.protocol);
+                let same = same.is_some_and(|it| std::ptr::eq(it, changed.protocol));
+                let sub = conn.and_then(|conn| conn.subs.get(&root));
+                let sub = sub.filter(|sub| sub.certain && sub.ending.is_none());
+                let Some(sub) = sub.filter(|sub| same && sub.tick < changed.cause) else {
+                    continue;
+                };
+                let Some(known) = list.known.get(&uri).filter(|it| it.summary.is_object()) else {
+                    continue;
+                };
+                out.seen(Rule::AnnouncedToAll.of(CHANGED));
+                let mut differing = Vec::new();
+                let mut lines = vec![sub.line, known.line, cx.now.line];
+                // A list that came later shows what nobody need have been told yet, and what no change can take away.
+                let told = changed.members.iter().filter(|(_, (_, line))| list.line < *line);
+                for (name, (value, line)) in told {
+                    if given(&known.summary, name).and_then(plain) != plain(value) {
+                        differing.push(name.as_str());
+                        lines.push(*line);
+                    }
+                }
+                if differing.is_empty() {
+                    continue;
+                }
+                let message = format!(
+                    "expected `root/sessionSummaryChanged` for `{uri}` on every connection \
+                     subscribed to the root channel, found connection {id} without the latest {}",
+                    differing.join(", ")
+                );
+                let rule = Rule::AnnouncedToAll.of(CHANGED);
+                out.weaker(rule, Weight::Should, message, &lines);
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
-use super::members::{given, list, text};
+use super::members::{given, list, repeated, text};
 use super::step::{Comparison, Step};
 
 /// Everything needed is in the context.
@@ -56,6 +56,11 @@ impl Check for Statuses {
                 let summary = params.and_then(|params| given(params, member));
                 one_activity(cx, summary, out);
                 chats(cx, summary, out);
+                let uri = params.and_then(|params| text(params, "session"));
+                if let Some(summary) = summary {
+                    let uri = uri.or_else(|| text(summary, "resource"));
+                    summarised(cx, uri.unwrap_or_default(), summary, out);
+                }
             }
             Step::Answered { request, message } => listed(cx, request, message, out),
             Step::Compared(comparison) => flags(cx, comparison, out),
@@ -69,6 +74,7 @@ fn listed(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
         for summary in message.result().map_or(&[][..], |result| list(result, "items")) {
             one_activity(cx, Some(summary), out);
             chats(cx, Some(summary), out);
+            summarised(cx, text(summary, "resource").unwrap_or_default(), summary, out);
         }
     }
 }
@@ -118,7 +124,7 @@ fn snapshot(
             for entry in list(state, "chats") {
                 one_activity(cx, Some(entry), out);
             }
-            aggregated(cx, channel, state, out);
+            aggregated(cx, cx.uri(channel), state, out);
             waits(cx, channel, protocol, state, out);
         }
         _ => {}
@@ -151,7 +157,7 @@ fn derived(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value,
 }
 
 /// G2. Which of waiting and failing comes first is not said: either is taken.
-fn aggregated(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn aggregated(cx: &Context, uri: &str, state: &Value, out: &mut Sink) {
     let chats = list(state, "chats");
     let (Some(found), false) = (activity(state), chats.is_empty()) else {
         return;
@@ -172,12 +178,24 @@ fn aggregated(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
     }
     out.seen(Rule::SessionAggregates);
     if !expected.contains(&found) {
-        let uri = cx.uri(channel);
         let message = format!(
             "expected the activity of `{uri}` to follow its chats, {}, found {found}",
             expected.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
         );
         out.broken(Rule::SessionAggregates, message, &[cx.now.line]);
+    }
+}
+
+/// G2, of a summary. It does not say what waits beside its chats, and which chat counts only by the default one.
+fn summarised(cx: &Context, uri: &str, summary: &Value, out: &mut Sink) {
+    let chats = list(summary, "chats");
+    let default = text(summary, "defaultChat");
+    let decided = chats.len() == 1 || (default.is_some() && repeated(chats, "resource").is_none());
+    let told = chats.iter().all(|chat| activity(chat).is_some());
+    let waits = activity(summary) == Some(INPUT_NEEDED);
+    let known = chats.len() == 1 || chats.iter().any(|chat| text(chat, "resource") == default);
+    if decided && known && told && !waits {
+        aggregated(cx, uri, summary, out);
     }
 }
 

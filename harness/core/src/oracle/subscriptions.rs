@@ -38,6 +38,7 @@ impl Context {
         self.superseded();
         let counter = result.get("serverSeq").and_then(Value::as_u64);
         self.here_mut().welcome = counter.map(|seq| (seq, self.now.line));
+        counter.into_iter().for_each(|seq| self.counted(seq));
         let wanted = uris(request.params().get("initialSubscriptions"));
         self.listed(seen, request, result, &wanted, emit);
     }
@@ -62,7 +63,8 @@ impl Context {
             let arrival = Arrival { seen, place, request, windowed: false };
             if let Some(channel) = self.channels.intern(uri) {
                 let from_seq = self.snapshot(channel, snapshot, &arrival, emit);
-                let sub = self.begin(from_seq, from_seq.is_some());
+                let mut sub = self.begin(from_seq, from_seq.is_some());
+                sub.counter = from_seq.and(request.counter);
                 self.enter(channel, sub);
             }
         }
@@ -96,6 +98,7 @@ impl Context {
             from_seq = self.snapshot(channel, snapshot, &arrival, emit);
         }
         let mut sub = self.begin(from_seq, true);
+        sub.counter = from_seq.and(request.counter);
         sub.merged = may_merge(params);
         sub.ending = request.given_up;
         self.enter(channel, sub);

@@ -499,7 +499,10 @@ fn reconnects() {
         &["fanout.complete"],
     );
     let missing = ["reconnect.missing"];
-    play("B back 1 root,session missing=session", &[]);
+    play("A unsub session\nA barrier\nB back 1 root,session missing=session", &[]);
+    // Somebody else is subscribed to it: only noted.
+    play("B back 1 root,session missing=session", &missing);
+    play(&format!("B back 1 root,session missing=root {all}"), &missing);
     play("B back 1 root missing=session", &missing);
     play(
         "B back 1 root,session missing=session\nA got session 5 title e\nB got session 5 title e",

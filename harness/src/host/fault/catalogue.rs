@@ -598,36 +598,22 @@ faults! {
         "What is attached within an attached chat is given too.";
     AttachmentsReachOut = "attachments-reach-out",
         "An agent is given any file that a message attaches.";
-    ChatsUnoffered = "chats-unoffered",
-        "Agents make chats that they do not offer.";
-    WorkerMisnamed = "worker-misnamed",
-        "The chat of a worker says that it is of another call.";
-    WorkersGoOn = "workers-go-on",
-        "A worker goes on when the turn that it works for is over.";
-    WorkersWithoutEnd = "workers-without-end",
-        "Workers may have workers without end.";
-    MovesKeepOrder = "moves-keep-order",
-        "A chat that is moved stands last, or stays where it was.";
-    MovesLeaveWorkers = "moves-leave-workers",
-        "The workers of a chat that is moved stay behind.";
-    MovesCopy = "moves-copy",
-        "A chat that is moved stays in the catalogue that it leaves.";
-    CanvasUrlStays = "canvas-url-stays",
-        "A canvas keeps its address when what showed it is gone.";
-    CanvasUrlKept = "canvas-url-kept",
-        "A canvas has its address again after a crash.";
-    BackgroundUnseen = "background-unseen",
-        "The terminal of a command in the background does not exist.";
-    BackgroundStays = "background-stays",
-        "A command in the background that has ended stays in the list.";
-    CrashUnnoticed = "crash-unnoticed",
-        "The turn of an agent that has crashed stays active.";
-    AsksTheSameAgain = "asks-the-same-again",
-        "A call that asks again says what it said before.";
+    ChatsUnoffered = "chats-unoffered", "Agents make chats that they do not offer.";
+    WorkerMisnamed = "worker-misnamed", "The chat of a worker says that it is of another call.";
+    WorkersGoOn = "workers-go-on", "A worker goes on when the turn that it works for is over.";
+    WorkersWithoutEnd = "workers-without-end", "Workers may have workers without end.";
+    MovesKeepOrder = "moves-keep-order", "A chat that is moved stands last, or stays where it was.";
+    MovesLeaveWorkers = "moves-leave-workers", "The workers of a chat that is moved stay behind.";
+    MovesCopy = "moves-copy", "A chat that is moved stays in the catalogue that it leaves.";
+    CanvasUrlStays = "canvas-url-stays", "A canvas keeps its address when what showed it is gone.";
+    CanvasUrlKept = "canvas-url-kept", "A canvas has its address again after a crash.";
+    BackgroundUnseen = "background-unseen", "The terminal of a command in the background does not exist.";
+    BackgroundStays = "background-stays", "A command in the background that has ended stays in the list.";
+    CrashUnnoticed = "crash-unnoticed", "The turn of an agent that has crashed stays active.";
+    AsksTheSameAgain = "asks-the-same-again", "A call that asks again says what it said before.";
     EditedInputLost = "edited-input-lost",
         "An edited input does not replace the content that the call refers to.";
-    ActivityUnmirrored = "activity-unmirrored",
-        "A session does not say what its chat does.";
+    ActivityUnmirrored = "activity-unmirrored", "A session does not say what its chat does.";
     MovableUnmirrored = "movable-unmirrored",
         "A session's catalogue does not follow whether a chat is movable.";
     DatedByFirstChat = "dated-by-first-chat",
@@ -690,4 +676,16 @@ faults! {
     ConditionsRepeat = "conditions-repeat", "An automation may end twice for the same reason.";
     ForksForgotten = "forks-forgotten", "A session or chat that is forked begins without turns.";
     MetaDropped = "meta-dropped", "Nothing that is said keeps its `_meta`.";
+    RootNewsToFirst = "root-news-to-first", "Of the subscribers of the root channel only the first hears of sessions.";
+    RootNewsElsewhere = "root-news-elsewhere", "Changes of a session are told on the channel of the session.";
+    SummaryChatTwice = "summary-chat-twice", "The summary of a session lists its last chat twice.";
+    ChatMisnamed = "chat-misnamed", "The state of a chat names another one.";
+    OptionsShareId = "options-share-id", "All options of a tool call have the same id.";
+    MissingNamesRoot = "missing-names-root", "A replay names the root channel as missing.";
+    ListOtherProvider = "list-other-provider", "The list of sessions names another provider than they have.";
+    MovedChatsForget = "moved-chats-forget", "A chat that is moved loses its last turn, and says nothing of it.";
+    ActionBeforeSnapshot = "action-before-snapshot",
+        "The answer to a subscription comes after an action that is not in its snapshot.";
+    DefaultChatUnlisted = "default-chat-unlisted", "With its first turn the default chat leaves the catalogue.";
+    InitialWithoutStates = "initial-without-states", "The handshake gives no state of what it subscribes to.";
 }

@@ -16,6 +16,7 @@ use super::mutants::Row;
 pub(super) mod acp;
 mod actions;
 mod agent;
+mod answers;
 mod auth;
 mod automations;
 mod below;
@@ -36,7 +37,7 @@ pub use older::ROWS as OLDER;
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
-    let later = later.chain(auth::ROWS).chain(chats::ROWS);
+    let later = later.chain(auth::ROWS).chain(chats::ROWS).chain(answers::ROWS);
     let wire =
         origins::ROWS.iter().chain(invariants::ROWS).chain(state::ROWS).chain(requests::ROWS);
     agents.chain(wire).chain(later)

@@ -9,7 +9,11 @@ use super::row;
 pub(super) const ROWS: &[Row] = &[
     row(
         Fault::DuplicateSessionAccepted,
-        &["sessions/a-uri-in-use-is-refused", "sessions/of-two-at-once-one-is-created"],
+        &[
+            "requests.refused",
+            "sessions/a-uri-in-use-is-refused",
+            "sessions/of-two-at-once-one-is-created",
+        ],
     ),
     row(
         Fault::ChatRemovedSilent,

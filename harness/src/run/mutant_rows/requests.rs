@@ -39,10 +39,16 @@ pub(super) const ROWS: &[Row] = &[
             "handshake/ping-needs-no-handshake",
         ],
     ),
-    row(Fault::ServesBeforeInitialize, &["handshake/requests-wait-for-the-handshake"]),
+    row(
+        Fault::ServesBeforeInitialize,
+        &["handshake.agreed", "handshake/requests-wait-for-the-handshake"],
+    ),
     row(Fault::SecondInitializeServed, &["handshake/second-handshake-does-no-harm"]),
     row(Fault::VersionPicksFirst, &["handshake/highest-offered-version-wins"]),
-    row(Fault::VersionNotOffered, &["handshake/version-is-an-offered-text", "handshake/*"]),
+    row(
+        Fault::VersionNotOffered,
+        &["handshake.agreed", "handshake/version-is-an-offered-text", "handshake/*"],
+    ),
     row(
         Fault::UnknownVersionAccepted,
         &[
@@ -51,7 +57,10 @@ pub(super) const ROWS: &[Row] = &[
             "handshake/unknown-version-is-refused",
         ],
     ),
-    row(Fault::NoSupportedVersions, &["handshake/a-refusal-names-the-versions"]),
+    row(
+        Fault::NoSupportedVersions,
+        &["handshake.refusal", "handshake/a-refusal-names-the-versions"],
+    ),
     row(Fault::UnsupportedStaysOpen, &["handshake/unknown-version-is-refused"]),
     row(
         Fault::NewerActionsSent,

@@ -60,7 +60,10 @@ pub(super) const ROWS: &[Row] = &[
             "turns/resumed-by-a-late-client",
         ],
     ),
-    row(Fault::SnapshotFutureFromSeq, &["fanout.after-snapshot", "state.snapshot-agrees"]),
+    row(
+        Fault::SnapshotFutureFromSeq,
+        &["fanout.after-snapshot", "sequence.real-time", "state.snapshot-agrees"],
+    ),
     row(
         Fault::SnapshotFrozen,
         &[
@@ -72,7 +75,10 @@ pub(super) const ROWS: &[Row] = &[
             "customizations/every-kind-is-shown",
         ],
     ),
-    row(Fault::SnapshotMissing, &["subscriptions/a-subscription-begins-with-the-state"]),
+    row(
+        Fault::SnapshotMissing,
+        &["state.given", "subscriptions/a-subscription-begins-with-the-state"],
+    ),
     row(
         Fault::SnapshotWrongResource,
         &[
@@ -93,6 +99,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::UnknownChannelFabricated,
         &[
+            "requests.refused",
             "sequence.real-time",
             "dispatch/disposed-channels-are-ignored",
             "dispatch/unknown-channels-are-ignored",
@@ -212,6 +219,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::ListMissesCreated,
         &[
             "sessions.active-count",
+            "sessions.list-agrees",
             "sessions/a-session-is-listed-until-disposed",
             "sessions/a-shell-message-counts-as-use",
             "changesets/an-edit-shows",
@@ -231,6 +239,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::SessionAddedNotAnnounced,
         &[
             "automations/*",
+            "sessions.announced-to-all",
             "sessions.list-agrees",
             "handshake/nothing-comes-unasked",
             "metadata/a-title-is-shared",
@@ -244,6 +253,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::SessionRemovedNotAnnounced,
         &[
+            "sessions.announced-to-all",
             "sessions.list-agrees",
             "handshake/nothing-comes-unasked",
             "sessions/disposing-ends-everything",

@@ -1,0 +1,372 @@
+//! Sessions that come and go are announced to everybody who is subscribed to the root channel.
+//!
+//! Notifications have no numbers. What one connection was told, another one is owed whose subscription is older than what
+//! brought it about; it is overdue when the host was at rest since, or has answered a later request on that connection
+//! a second after it. Where nobody was told of a session, only one that is known to be ready is overdue for certain.
+//!
+//! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, what summaries say.
+//!
+//! Start at [`Announcements`].
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::validate::Sender;
+
+use super::asking::replaced;
+use super::catalogue::{CheckRule, Rule};
+use super::check::{Check, Sink};
+use super::connection::{Conn, Request};
+use super::context::Context;
+use super::members::{given, text};
+use super::step::Step;
+
+/// How long an announcement may be on its way to another connection. The text gives no figure.
+const SPREADING: Duration = Duration::from_secs(1);
+/// Announcements that are remembered.
+const MAX_NEWS: usize = 1_024;
+/// Sessions that are remembered.
+const MAX_SESSIONS: usize = 4_096;
+
+/// What is announced.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Event {
+    Added,
+    Removed,
+}
+
+impl Event {
+    fn of(method: &str) -> Option<Event> {
+        match method {
+            "root/sessionAdded" => Some(Event::Added),
+            "root/sessionRemoved" => Some(Event::Removed),
+            _ => None,
+        }
+    }
+
+    fn of_request(method: &str) -> Option<Event> {
+        match method {
+            "createSession" => Some(Event::Added),
+            "disposeSession" => Some(Event::Removed),
+            _ => None,
+        }
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            Event::Added => "root/sessionAdded",
+            Event::Removed => "root/sessionRemoved",
+        }
+    }
+
+    fn requirement(self) -> &'static str {
+        match self {
+            Event::Added => "root.sessionAdded.emitted",
+            Event::Removed => "root.sessionRemoved.emitted",
+        }
+    }
+}
+
+/// A session and what becomes of it.
+type Key = (String, Event);
+
+/// What was announced, and what has to be.
+#[derive(Default)]
+pub(super) struct Announcements {
+    news: HashMap<Key, News>,
+    /// The keys of `news`, oldest first.
+    order: VecDeque<Key>,
+    /// Who is owed something, and how much.
+    owing: HashMap<ConnId, usize>,
+    /// When somebody last asked for it, in entries.
+    asked: HashMap<Key, u64>,
+    /// What was done on request and nobody was told of.
+    silent: HashMap<Key, Silent>,
+    /// Sessions that are known to be ready.
+    ready: HashSet<String>,
+    /// Sessions that somebody was told of.
+    told: HashSet<String>,
+}
+
+/// The latest announcement of one event.
+struct News {
+    line: u64,
+    at: Duration,
+    tick: u64,
+    told: HashSet<ConnId>,
+    owed: HashSet<ConnId>,
+}
+
+/// What was done on request.
+struct Silent {
+    line: u64,
+    asked: u64,
+    at: Duration,
+    tick: u64,
+    /// It is known to be a session that is still being created.
+    creating: bool,
+    /// The connections that have to be told.
+    owed: Vec<ConnId>,
+}
+
+impl Check for Announcements {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                if let Some(message) = seen.message() {
+                    self.asks(cx, message);
+                }
+            }
+            Step::Answered { request, message } if message.result().is_some() => {
+                self.done(cx, request);
+            }
+            Step::Notified { seen, method, .. } => {
+                let params = seen.message().map_or(&Value::Null, Message::params);
+                let summary = given(params, "summary").and_then(|it| text(it, "resource"));
+                let uri = text(params, "session").or(summary);
+                if let (Some(uri), Some(event)) = (uri, Event::of(method)) {
+                    self.announced(cx, uri, event, out);
+                }
+            }
+            Step::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. } => {
+                let uri = cx.uri(*channel);
+                match text(state, "lifecycle") {
+                    Some("ready") => self.is_ready(uri),
+                    Some("creating") => self.is_creating(uri),
+                    _ => {}
+                }
+            }
+            Step::Folding(folding) if folding.envelope.action_type == "session/ready" => {
+                self.is_ready(cx.uri(folding.channel));
+            }
+            Step::Fence { sent } => self.fenced(cx, *sent, out),
+            Step::Rest { .. } => self.rest(cx, out),
+            Step::Ending { conn, channel } if cx.uri(*channel) == ROOT => self.leaves(*conn),
+            Step::Closed => self.leaves(cx.now.conn),
+            Step::Restarted => *self = Announcements::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Announcements {
+    fn asks(&mut self, cx: &Context, message: &Message) {
+        let method = message.method().unwrap_or_default();
+        let Some(event) = Event::of_request(method) else { return };
+        let Some((uri, _)) = replaced(method, message.params()) else { return };
+        let key = (uri.to_owned(), event);
+        if self.asked.len() < MAX_SESSIONS || self.asked.contains_key(&key) {
+            self.asked.insert(key, cx.now.tick);
+        }
+        // It may be another one from now on, or none.
+        for event in [Event::Added, Event::Removed] {
+            self.silent.remove(&(uri.to_owned(), event));
+        }
+        self.ready.remove(uri);
+    }
+
+    fn is_creating(&mut self, uri: &str) {
+        if let Some(silent) = self.silent.get_mut(&(uri.to_owned(), Event::Added)) {
+            silent.creating = true;
+        }
+    }
+
+    fn is_ready(&mut self, uri: &str) {
+        if self.ready.len() < MAX_SESSIONS && !self.ready.contains(uri) {
+            self.ready.insert(uri.to_owned());
+        }
+    }
+
+    /// Something was done on request.
+    fn done(&mut self, cx: &Context, request: &Request) {
+        let Some(event) = Event::of_request(&request.method) else { return };
+        let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
+        let key = (uri.to_owned(), event);
+        let told = self.news.get(&key).is_some_and(|news| news.tick > request.tick);
+        // A session that nobody was told of needs no farewell.
+        let known = event == Event::Added || self.told.contains(uri);
+        if told || !known || self.silent.len() >= MAX_NEWS {
+            return;
+        }
+        let owed = owed(cx, request.tick);
+        if !owed.is_empty() {
+            let silent = Silent {
+                line: cx.now.line,
+                asked: request.line,
+                at: cx.now.at,
+                tick: cx.now.tick,
+                creating: false,
+                owed,
+            };
+            self.silent.insert(key, silent);
+        }
+    }
+
+    /// A connection was told.
+    fn announced(&mut self, cx: &Context, uri: &str, event: Event, out: &mut Sink) {
+        let key = (uri.to_owned(), event);
+        let here = cx.now.conn;
+        self.silent.remove(&key);
+        match event {
+            Event::Added if self.told.len() < MAX_SESSIONS => {
+                self.told.insert(uri.to_owned());
+            }
+            Event::Added => {}
+            Event::Removed => {
+                self.told.remove(uri);
+                self.silent.remove(&(uri.to_owned(), Event::Added));
+            }
+        }
+        if let Some(news) = self.news.get_mut(&key).filter(|news| !news.told.contains(&here)) {
+            news.told.insert(here);
+            if news.owed.remove(&here) {
+                out.seen(Rule::AnnouncedToAll.of(event.requirement()));
+                settle(&mut self.owing, here);
+            }
+            return;
+        }
+        let fence = cx.here().map_or(0, |conn| conn.fence);
+        let cause = self.asked.get(&key).copied().unwrap_or(0).max(fence);
+        let version = cx.here().and_then(|conn| conn.version);
+        let same = |id: &ConnId| cx.conns.get(id).is_some_and(|conn| conn.version == version);
+        let owed: HashSet<ConnId> =
+            owed(cx, cause).into_iter().filter(|id| *id != here && same(id)).collect();
+        self.forget(&key);
+        while self.news.len() >= MAX_NEWS {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.forget(&oldest);
+        }
+        owed.iter().for_each(|id| *self.owing.entry(*id).or_default() += 1);
+        let (line, at, tick) = (cx.now.line, cx.now.at, cx.now.tick);
+        let news = News { line, at, tick, told: HashSet::from([here]), owed };
+        self.order.push_back(key.clone());
+        self.news.insert(key, news);
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let Some(news) = self.news.remove(key) else { return };
+        news.owed.into_iter().for_each(|id| settle(&mut self.owing, id));
+        self.order.retain(|known| known != key);
+    }
+
+    fn leaves(&mut self, conn: ConnId) {
+        if self.owing.remove(&conn).is_some() {
+            for news in self.news.values_mut() {
+                news.owed.remove(&conn);
+            }
+        }
+        for silent in self.silent.values_mut() {
+            silent.owed.retain(|id| *id != conn);
+        }
+    }
+
+    /// The host has answered a request on this connection.
+    fn fenced(&mut self, cx: &Context, sent: u64, out: &mut Sink) {
+        let here = cx.now.conn;
+        if !self.silent.is_empty() {
+            let over = |it: &Silent| it.owed.contains(&here) && cx.now.at >= it.at + SPREADING;
+            let due = self.silent.iter().filter(|(_, silent)| silent.tick < sent && over(silent));
+            self.silences(cx, due.map(|(key, _)| key.clone()).collect(), out);
+        }
+        if !self.owing.contains_key(&here) {
+            return;
+        }
+        let over = |news: &News| news.tick < sent && cx.now.at >= news.at + SPREADING;
+        let due = self.news.iter().filter(|(_, news)| news.owed.contains(&here) && over(news));
+        let mut due: Vec<Key> = due.map(|(key, _)| key.clone()).collect();
+        due.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for key in due {
+            self.missed(cx, &key, &[here], out);
+        }
+    }
+
+    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+        if !self.owing.is_empty() {
+            for key in self.order.clone() {
+                let owed = self.news.get(&key).map(|news| news.owed.iter().copied().collect());
+                let mut owed: Vec<ConnId> = owed.unwrap_or_default();
+                owed.sort_unstable();
+                self.missed(cx, &key, &owed, out);
+            }
+        }
+        self.silences(cx, self.silent.keys().cloned().collect(), out);
+    }
+
+    fn silences(&mut self, cx: &Context, mut due: Vec<Key>, out: &mut Sink) {
+        due.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        due.iter().for_each(|key| self.silence(cx, key, out));
+    }
+
+    /// I12: others were told.
+    fn missed(&mut self, cx: &Context, key: &Key, owed: &[ConnId], out: &mut Sink) {
+        let (uri, event) = key;
+        for id in owed {
+            let Some(news) = self.news.get_mut(key).filter(|news| news.owed.contains(id)) else {
+                continue;
+            };
+            news.owed.remove(id);
+            settle(&mut self.owing, *id);
+            let line = cx.conns.get(id).map_or(0, |conn| conn.handshake_line);
+            let message = format!(
+                "expected `{}` for `{uri}` on every connection subscribed to the root channel, \
+                 found none on connection {id}",
+                event.method()
+            );
+            let rule = Rule::AnnouncedToAll.of(event.requirement());
+            out.broken(rule, message, &[line, news.line, cx.now.line]);
+        }
+    }
+
+    /// I12: nobody was told. A session may take its time until it is ready.
+    fn silence(&mut self, cx: &Context, key: &Key, out: &mut Sink) {
+        let (uri, event) = key;
+        let Some(silent) = self.silent.get(key) else { return };
+        let certain = *event == Event::Removed || self.ready.contains(uri);
+        if !certain && (silent.creating || cx.now.at < silent.at + cx.options.deadline) {
+            return;
+        }
+        let weight = if certain { Weight::Essential } else { Weight::Note };
+        if let Some(id) = silent.owed.first() {
+            let line = cx.conns.get(id).map_or(0, |conn| conn.handshake_line);
+            let message = format!(
+                "expected `{}` for `{uri}` on every connection subscribed to the root channel, \
+                 found none anywhere so far",
+                event.method()
+            );
+            let rule = Rule::AnnouncedToAll.of(event.requirement());
+            out.weaker(rule, weight, message, &[line, silent.asked, silent.line, cx.now.line]);
+        }
+        self.silent.remove(key);
+    }
+}
+
+fn settle(owing: &mut HashMap<ConnId, usize>, conn: ConnId) {
+    if let Some(count) = owing.get_mut(&conn) {
+        *count -= 1;
+        if *count == 0 {
+            owing.remove(&conn);
+        }
+    }
+}
+
+/// The connections whose subscription to the root channel is older than an entry, and certain.
+fn owed(cx: &Context, cause: u64) -> Vec<ConnId> {
+    let root = cx.channels.find(ROOT);
+    let Some((id, channel)) = root.and_then(|id| Some((id, cx.channel(id)?))) else {
+        return Vec::new();
+    };
+    let listens = |conn: &Conn| {
+        let sub = conn.subs.get(&id).filter(|sub| sub.certain && sub.ending.is_none());
+        !conn.stale
+            && !conn.closed
+            && conn.protocol.is_some()
+            && sub.is_some_and(|it| it.tick < cause)
+    };
+    let conns = channel.subscribers.iter();
+    conns.filter(|id| cx.conns.get(*id).is_some_and(listens)).copied().collect()
+}

@@ -1,0 +1,89 @@
+//! Whoever subscribes to what has a state is given that state.
+//!
+//! Knows: kinds of channels, answers. Never knows: what a state holds.
+//!
+//! Start at [`StatesGiven`].
+
+use crate::verdict::Weight;
+use crate::wire::channel::ROOT;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+
+use super::catalogue::{CheckRule, Rule};
+use super::channel::{Channel, ChannelId, canonical, kind_of_scheme};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::envelope::target;
+use super::members::{given, list, text};
+use super::step::Step;
+use super::subscriptions::uris;
+
+const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
+const INITIAL: &str = "lifecycle.initialize.snapshots-per-subscription";
+
+/// Everything needed is in the context.
+pub(super) struct StatesGiven;
+
+impl Check for StatesGiven {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        let Step::Answered { request, message } = step else { return };
+        let spoken = cx.here().filter(|conn| !conn.stale && conn.protocol.is_some());
+        let Some(result) = message.result().filter(|_| spoken.is_some()) else { return };
+        match request.method.as_str() {
+            "subscribe" => subscribed(cx, request, result, out),
+            "initialize" => initialized(cx, request, message, out),
+            _ => {}
+        }
+    }
+}
+
+/// D6: every kind of channel has a state; what is of no known kind may have none.
+fn subscribed(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+    let Some(uri) = target(request.params()) else { return };
+    let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
+    let known = channel.and_then(|channel| Some((channel.kind?, channel.kind_line)));
+    let Some((kind, line)) = known.or_else(|| Some((kind_of_scheme(uri)?, 0))) else { return };
+    let rule = Rule::StateGiven.of(SUBSCRIBED);
+    out.seen(rule);
+    if given(result, "snapshot").is_none() && result.get("fromSeq").is_none() {
+        let message = format!(
+            "expected a snapshot of `{uri}` in the answer to `subscribe`, since {} channels have a \
+             state, found none",
+            kind.family()
+        );
+        out.broken(rule, message, &[line, request.line, cx.now.line]);
+    }
+}
+
+/// D6: the root channel is always there. Another one may be gone, or not be for everybody.
+fn initialized(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    let wanted = uris(request.params().get("initialSubscriptions"));
+    let result = message.result().unwrap_or(&Value::Null);
+    let snapshots = list(result, "snapshots").iter();
+    let found: Vec<&str> = snapshots.filter_map(|it| text(it, "resource")).map(canonical).collect();
+    let rule = Rule::StateGiven.of(INITIAL);
+    if !wanted.is_empty() {
+        out.seen(rule);
+    }
+    for uri in wanted.iter().filter(|uri| !found.contains(*uri)) {
+        let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
+        let served = channel.and_then(|(id, channel)| served(cx, id, channel));
+        let (weight, line) = match served {
+            _ if *uri == ROOT => (Weight::Essential, 0),
+            Some(line) => (Weight::Note, line),
+            None => continue,
+        };
+        let message = format!(
+            "expected a snapshot of `{uri}`, which is among the initial subscriptions, found none"
+        );
+        out.weaker(rule, weight, message, &[line, request.line, cx.now.line]);
+    }
+}
+
+/// The line of another connection's subscription with a snapshot.
+pub(super) fn served(cx: &Context, id: ChannelId, channel: &Channel) -> Option<u64> {
+    let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
+    let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));
+    subs.find(|sub| sub.complete_from().is_some()).map(|sub| sub.line)
+}

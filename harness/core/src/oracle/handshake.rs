@@ -1,0 +1,245 @@
+//! The handshake: the version that is agreed on, the refusal of the others, and what comes before it.
+//!
+//! Knows: offers, answers to `initialize`, versions that the host has spoken. Never knows: tables of messages.
+//!
+//! Start at [`Handshakes`].
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::catalogue::{CheckRule, Rule};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::members::list;
+use super::step::Step;
+
+const OFFERED: &str = "lifecycle.initialize.version-selected-from-offer";
+const SHAPE: &str = "lifecycle.initialize.result-shape";
+const EARLY: &str = "lifecycle.preinit.request-refused";
+const DATA: &str = "lifecycle.version.unsupported-data";
+const CLOSE: &str = "lifecycle.version.unsupported-close";
+/// The error of a host that supports none of the offered versions.
+const UNSUPPORTED: i64 = -32005;
+/// The first version whose hosts have to name the versions that they support.
+const DATA_SINCE: Version = Version::V0_9;
+/// Requests that need no handshake.
+const UNGUARDED: [&str; 3] = ["initialize", "reconnect", "ping"];
+/// How long a host may take to close a connection. The text gives no figure.
+const CLOSING: Duration = Duration::from_secs(1);
+/// Refusals that wait until the version of the host is known.
+const MAX_BARE: usize = 64;
+/// Connections that are remembered.
+const MAX_CONNECTIONS: usize = 4_096;
+
+/// What became of handshakes.
+#[derive(Default)]
+pub(super) struct Handshakes {
+    /// Connections whose handshake was answered with a result.
+    agreed: HashSet<ConnId>,
+    /// Connections whose handshake was answered with an error: when, in entries and in time, its line, and whether the
+    /// host has to close the connection.
+    refused: HashMap<ConnId, Refusal>,
+    /// Refusals that name no version: the lines of request and answer.
+    bare: Vec<[u64; 2]>,
+    /// A version from 0.9.0 on was agreed on, with the line.
+    modern: Option<u64>,
+    /// What kept a rule on connections without a handshake, which count for nothing by themselves.
+    kept: [u64; 3],
+}
+
+#[derive(Clone, Copy)]
+struct Refusal {
+    tick: u64,
+    at: Duration,
+    line: u64,
+    closes: bool,
+}
+
+/// The places of [`Handshakes::kept`].
+const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
+
+impl Check for Handshakes {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Answered { request, message } => self.answered(cx, request, message, out),
+            Step::Closed => {
+                self.agreed.remove(&cx.now.conn);
+                if self.refused.remove(&cx.now.conn).is_some_and(|refusal| refusal.closes) {
+                    self.keeps(CLOSE);
+                }
+            }
+            Step::Restarted => *self = Handshakes { kept: self.kept, ..Handshakes::default() },
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _cx: &Context, out: &mut Sink) {
+        for (requirement, times) in KEPT.iter().zip(self.kept) {
+            let rule = rule_of(requirement).of(requirement);
+            (0..times).for_each(|_| out.seen(rule));
+        }
+        for lines in std::mem::take(&mut self.bare) {
+            let message = "expected `data.supportedVersions` in the refusal of versions from \
+                           0.9.0 on, found none; whether the host speaks any of these is not known";
+            out.weaker(Rule::Refusal.of(DATA), Weight::Note, message.to_owned(), &lines);
+        }
+    }
+}
+
+impl Handshakes {
+    fn keeps(&mut self, requirement: &str) {
+        let kept = KEPT.iter().zip(&mut self.kept).find(|(known, _)| **known == requirement);
+        if let Some((_, times)) = kept {
+            *times += 1;
+        }
+    }
+
+    fn answered(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+        let handshake = matches!(request.method.as_str(), "initialize" | "reconnect");
+        let here = cx.now.conn;
+        if cx.here().is_none_or(|conn| conn.partial() || conn.stale) {
+            return;
+        }
+        self.late(cx, request, out);
+        match message.result() {
+            Some(result) if request.method == "initialize" => {
+                let first = self.agreed.len() < MAX_CONNECTIONS && self.agreed.insert(here);
+                let judged = first.then_some(result);
+                judged.into_iter().for_each(|result| self.agreed_on(cx, request, result, out));
+            }
+            None if request.method == "initialize" => {
+                self.refused(cx, request, message);
+                self.bare(out);
+            }
+            Some(_) if !handshake => self.early(cx, request, out),
+            None if !handshake && self.is_early(cx, request) => self.keeps(EARLY),
+            _ => {}
+        }
+    }
+
+    /// O1: the answer names an offered version. Whether its other members are sound is for the tables, where one is known.
+    fn agreed_on(&mut self, cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+        let lines = [request.line, cx.now.line];
+        let params = request.params();
+        let single = params.get("protocolVersion").filter(|it| it.is_string() || it.is_number());
+        let offers = list(params, "protocolVersions").iter().filter(|it| it.is_string());
+        let offers: Vec<&Value> = offers.chain(single).collect();
+        let found = result.get("protocolVersion").unwrap_or(&Value::Null);
+        if let Some(version) = super::context::version_of(result).filter(|it| *it >= DATA_SINCE)
+            && offers.contains(&found)
+            && Protocol::of(version).is_some()
+        {
+            self.modern = self.modern.or(Some(cx.now.line));
+            self.bare(out);
+        }
+        if offers.is_empty() {
+            return;
+        }
+        out.seen(Rule::Agreed.of(OFFERED));
+        out.seen_of(Rule::Agreed, SHAPE);
+        if !offers.contains(&found) {
+            let requirement = if found.is_string() { OFFERED } else { SHAPE };
+            let offered: Vec<String> = offers.iter().map(|offer| offer.to_string()).collect();
+            let message = format!(
+                "expected one of the offered versions at `protocolVersion`, {}, found {}",
+                offered.join(", "),
+                result.get("protocolVersion").map_or("nothing".to_owned(), Value::to_string)
+            );
+            out.broken(Rule::Agreed.of(requirement), message, &lines);
+        }
+        if cx.here().is_some_and(|conn| conn.protocol.is_none()) {
+            let sound = [
+                ("serverSeq", result.get("serverSeq").is_some_and(Value::is_u64)),
+                ("snapshots", result.get("snapshots").is_some_and(Value::is_array)),
+            ];
+            for (name, _) in sound.iter().filter(|(_, sound)| !sound) {
+                let message = format!("expected a sound `{name}` in the answer to `initialize`");
+                out.broken(Rule::Agreed.of(SHAPE), message, &lines);
+            }
+        }
+    }
+
+    /// O2: a refusal says what is supported.
+    fn refused(&mut self, cx: &Context, request: &Request, message: &Message) {
+        let closes = message.error_code() == Some(UNSUPPORTED);
+        let (tick, at, line) = (cx.now.tick, cx.now.at, cx.now.line);
+        if self.refused.len() < MAX_CONNECTIONS {
+            let refusal = Refusal { tick, at, line, closes };
+            self.refused.entry(cx.now.conn).or_insert(refusal);
+        }
+        // Before 0.9.0 a host may name them: an offer of such versions says nothing.
+        let offers = list(request.params(), "protocolVersions").iter().filter_map(Value::as_str);
+        let mut offers = offers.filter_map(|offer| offer.parse::<Version>().ok());
+        if !closes || !offers.all(|offer| offer >= DATA_SINCE) {
+            return;
+        }
+        let data = message.error().and_then(|error| error.get("data"));
+        let versions = data.map_or(&[][..], |data| list(data, "supportedVersions"));
+        if !versions.is_empty() && versions.iter().all(Value::is_string) {
+            self.keeps(DATA);
+        } else if self.bare.len() < MAX_BARE {
+            self.bare.push([request.line, line]);
+        }
+    }
+
+    /// The host speaks a version that asks for it.
+    fn bare(&mut self, out: &mut Sink) {
+        let Some(line) = self.modern else { return };
+        for [request, answer] in std::mem::take(&mut self.bare) {
+            let message = "expected `data.supportedVersions`, a list of texts, in the refusal by a \
+                           host that speaks 0.9.0 or later, found none";
+            let lines = [request, answer, line];
+            out.broken(Rule::Refusal.of(DATA), message.to_owned(), &lines);
+        }
+    }
+
+    /// O2: the connection is closed after the refusal. What was on its way may still be answered.
+    fn late(&mut self, cx: &Context, request: &Request, out: &mut Sink) {
+        let refusal = self.refused.get(&cx.now.conn).filter(|refusal| refusal.closes);
+        let Some(refusal) = refusal.filter(|it| request.at >= it.at + CLOSING) else {
+            return;
+        };
+        let message = format!(
+            "expected the connection to be closed after no offered version was supported, found \
+             `{}` answered on it",
+            request.method
+        );
+        let lines = [refusal.line, request.line, cx.now.line];
+        out.broken(Rule::Refusal.of(CLOSE), message, &lines);
+        if let Some(refusal) = self.refused.get_mut(&cx.now.conn) {
+            refusal.closes = false;
+        }
+    }
+
+    /// Whether a request was sent with no handshake before it, or after one that was refused.
+    fn is_early(&self, cx: &Context, request: &Request) -> bool {
+        let Some(conn) = cx.here() else { return false };
+        let refused = self.refused.get(&cx.now.conn).is_some_and(|it| request.tick > it.tick);
+        let before = conn.handshake_line == 0 || request.line < conn.handshake_line;
+        !UNGUARDED.contains(&request.method.as_str()) && (before || (refused && !conn.shaken))
+    }
+
+    /// O1: nothing but `ping` is served before the handshake.
+    fn early(&self, cx: &Context, request: &Request, out: &mut Sink) {
+        if self.is_early(cx, request) {
+            let message = format!(
+                "expected an error for `{}` without a handshake, found a result",
+                request.method
+            );
+            let lines = [request.line, cx.now.line];
+            out.weaker(Rule::Agreed.of(EARLY), Weight::Note, message, &lines);
+        }
+    }
+}
+
+fn rule_of(requirement: &str) -> Rule {
+    if requirement == EARLY { Rule::Agreed } else { Rule::Refusal }
+}

@@ -1,0 +1,194 @@
+//! Ids that are there twice: what names one thing must not name another one beside it.
+//!
+//! Knows: which lists are addressed by which member. Never knows: what their items are for.
+//!
+//! Start at [`LISTS`].
+
+use crate::verdict::Weight;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+
+use super::catalogue::{CheckRule, Rule};
+use super::check::{Check, Sink};
+use super::context::Context;
+use super::members::{given, list, repeated};
+use super::step::Step;
+
+/// A list whose items are told apart by a member.
+struct IdList {
+    /// Where a snapshot of that kind holds it.
+    kind: ChannelKind,
+    place: &'static [&'static str],
+    /// The action that brings it, and where.
+    action: &'static str,
+    brings: &'static [&'static str],
+    id: &'static str,
+    what: &'static str,
+    requirement: Option<&'static str>,
+    weight: Weight,
+}
+
+/// The lists. `*` stands for every item of a list, or for every member of an object.
+const LISTS: &[IdList] = {
+    use ChannelKind::{Chat, Root, Session};
+    use Weight::{Essential, Note};
+    &[
+        IdList {
+            kind: Root,
+            place: &["terminals"],
+            action: "root/terminalsChanged",
+            brings: &["terminals"],
+            id: "resource",
+            what: "terminals",
+            requirement: Some("root.state.terminals-live"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Root,
+            place: &["agents"],
+            action: "root/agentsChanged",
+            brings: &["agents"],
+            id: "provider",
+            what: "agents",
+            requirement: Some("root.state.provider-unique"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Root,
+            place: &["agents", "*", "models"],
+            action: "root/agentsChanged",
+            brings: &["agents", "*", "models"],
+            id: "id",
+            what: "models of an agent",
+            requirement: Some("root.state.default-model-valid"),
+            weight: Note,
+        },
+        IdList {
+            kind: Session,
+            place: &["changesets"],
+            action: "session/changesetsChanged",
+            brings: &["changesets"],
+            id: "uriTemplate",
+            what: "changesets",
+            requirement: None,
+            weight: Note,
+        },
+        IdList {
+            kind: Chat,
+            place: &["changesets"],
+            action: "chat/changesetsChanged",
+            brings: &["changesets"],
+            id: "uriTemplate",
+            what: "changesets",
+            requirement: None,
+            weight: Note,
+        },
+        IdList {
+            kind: Chat,
+            place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
+            action: "chat/toolCallReady",
+            brings: &["options"],
+            id: "id",
+            what: "options of a tool call",
+            requirement: Some("chat.tool.option-ids-unique"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Session,
+            place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
+            action: "session/toolCallReady",
+            brings: &["options"],
+            id: "id",
+            what: "options of a tool call",
+            requirement: Some("chat.tool.option-ids-unique"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Chat,
+            place: &["inputRequests", "*", "questions"],
+            action: "chat/inputRequested",
+            brings: &["request", "questions"],
+            id: "id",
+            what: "questions of a request",
+            requirement: Some("chat.input.stable-ids"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Chat,
+            place: &["activeTurn", "responseParts", "*", "request", "questions"],
+            action: "chat/inputRequested",
+            brings: &["request", "questions"],
+            id: "id",
+            what: "questions of a request",
+            requirement: Some("chat.input.stable-ids"),
+            weight: Essential,
+        },
+        IdList {
+            kind: Session,
+            place: &["inputRequests", "*", "questions"],
+            action: "session/inputRequested",
+            brings: &["request", "questions"],
+            id: "id",
+            what: "questions of a request",
+            requirement: Some("chat.input.stable-ids"),
+            weight: Essential,
+        },
+    ]
+};
+
+/// Everything needed is in the context.
+pub(super) struct Ids;
+
+impl Check for Ids {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Snapshot { channel, kind: Some(kind), state, .. } => {
+                for row in LISTS.iter().filter(|row| row.kind == *kind) {
+                    at(cx, row, state, row.place, cx.uri(*channel), out);
+                }
+            }
+            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+                let (name, action) = (delivery.envelope.action_type, delivery.envelope.action);
+                let mut rows = LISTS.iter().filter(|row| row.action == name);
+                if let Some(first) = rows.next() {
+                    let uri = cx.uri(delivery.channel);
+                    // Rows of one place in an action come once.
+                    let others = rows.filter(|row| row.brings != first.brings);
+                    std::iter::once(first)
+                        .chain(others)
+                        .for_each(|row| at(cx, row, action, row.brings, uri, out));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// D7: the list at a place, wherever that leads.
+fn at(cx: &Context, row: &IdList, value: &Value, place: &[&str], uri: &str, out: &mut Sink) {
+    let Some((name, rest)) = place.split_first() else { return };
+    match (*name, rest.is_empty()) {
+        ("*", _) => {
+            let items = value.as_array().into_iter().flatten();
+            items.for_each(|item| at(cx, row, item, rest, uri, out));
+        }
+        (name, false) => {
+            given(value, name).into_iter().for_each(|inner| at(cx, row, inner, rest, uri, out));
+        }
+        (name, true) => {
+            let items = list(value, name);
+            if items.is_empty() {
+                return;
+            }
+            let rule = Rule::UniqueIds.about(row.requirement);
+            out.seen(rule);
+            if let Some(id) = repeated(items, row.id) {
+                let message = format!(
+                    "expected {} with different values of `{}` in `{uri}`, found `{id}` twice",
+                    row.what, row.id
+                );
+                out.weaker(rule, row.weight, message, &[cx.now.line]);
+            }
+        }
+    }
+}

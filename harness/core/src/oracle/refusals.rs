@@ -1,0 +1,195 @@
+//! Requests that must fail: what exists cannot be made again, what is gone cannot be subscribed to.
+//!
+//! A session is known to be there by an answer to a request for it that was sent after every disposal. Where clients that
+//! are not in the transcript may have disposed of it, it takes a connection that would have heard of that.
+//!
+//! Knows: sessions and disposals by URI. Never knows: states, lists.
+//!
+//! Start at [`Refusals`].
+
+use std::collections::HashMap;
+
+use crate::verdict::Weight;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::Feature;
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
+
+use super::asking::replaced;
+use super::catalogue::{CheckRule, Rule};
+use super::check::{Check, Sink};
+use super::connection::Request;
+use super::context::Context;
+use super::envelope::target;
+use super::family::Family;
+use super::members::text;
+use super::step::Step;
+
+const DUPLICATE: &str = "session.create.duplicate";
+const GONE: &str = "subscribe.unknown-resource";
+const METHOD: &str = "jsonrpc.method-not-found";
+/// How the URIs of the relay to MCP servers begin: their methods are those of the server.
+const MCP: &str = "mcp:";
+/// Sessions that are remembered.
+const MAX_SESSIONS: usize = 4_096;
+
+/// The sessions that there are.
+#[derive(Default)]
+pub(super) struct Refusals {
+    sessions: HashMap<String, Existence>,
+}
+
+/// What is known of the session at a URI.
+#[derive(Clone, Copy, Default)]
+struct Existence {
+    /// It was there: the entry that proves it, and its line.
+    there: Option<(u64, u64)>,
+    /// When somebody last asked to dispose of it, in entries.
+    disposed: u64,
+    /// Somebody asked for it anew while a connection would have heard of its end.
+    watched: bool,
+}
+
+impl Check for Refusals {
+    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+        match step {
+            Step::Frame { seen, sender: Sender::Client, .. } => {
+                let asked = seen.message().and_then(|it| replaced(it.method()?, it.params()));
+                match asked {
+                    Some((uri, true)) => self.leaves(uri, cx.now.tick),
+                    Some((uri, false)) => {
+                        let watched = is_watched(cx, uri);
+                        if let Some(known) = self.sessions.get_mut(uri) {
+                            known.watched = watched;
+                        }
+                    }
+                    None => {}
+                }
+            }
+            Step::Notified { seen, method: "root/sessionRemoved", .. } => {
+                let params = seen.message().map(Message::params);
+                if let Some(uri) = params.and_then(|params| text(params, "session")) {
+                    self.leaves(uri, cx.now.tick);
+                }
+            }
+            Step::Snapshot { request, channel, kind: Some(ChannelKind::Session), .. } => {
+                self.there(cx, cx.uri(*channel), request);
+            }
+            Step::Answered { request, message } => self.answered(cx, request, message, out),
+            Step::Restarted => self.sessions.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl Refusals {
+    fn leaves(&mut self, uri: &str, tick: u64) {
+        if let Some(known) = self.known(uri) {
+            *known = Existence { disposed: tick, ..Existence::default() };
+        }
+    }
+
+    fn known(&mut self, uri: &str) -> Option<&mut Existence> {
+        if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(uri) {
+            return None;
+        }
+        Some(self.sessions.entry(uri.to_owned()).or_default())
+    }
+
+    fn there(&mut self, cx: &Context, uri: &str, request: &Request) {
+        if let Some(known) = self.known(uri).filter(|known| known.disposed < request.tick) {
+            known.there = known.there.or(Some((cx.now.tick, cx.now.line)));
+        }
+    }
+
+    fn answered(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+        if cx.here().is_none_or(|conn| conn.stale) {
+            return;
+        }
+        let served = message.result().is_some();
+        match request.method.as_str() {
+            "createSession" => {
+                let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
+                self.created(cx, uri, request, served, out);
+            }
+            "subscribe" => gone(cx, request, served, out),
+            _ => unknown(cx, request, served, out),
+        }
+    }
+
+    /// B7: a URI in use cannot be taken.
+    fn created(
+        &mut self,
+        cx: &Context,
+        uri: &str,
+        request: &Request,
+        served: bool,
+        out: &mut Sink,
+    ) {
+        let known = self.sessions.get(uri).copied().unwrap_or_default();
+        if let Some((_, line)) = known.there.filter(|(tick, _)| *tick < request.tick) {
+            let rule = Rule::Refused.of(DUPLICATE);
+            out.seen(rule);
+            if served {
+                let certain = !cx.options.foreign || known.watched;
+                let weight = if certain { Weight::Must } else { Weight::Note };
+                let message = format!(
+                    "expected `createSession` for `{uri}`, which is in use, to fail, found a result"
+                );
+                out.weaker(rule, weight, message, &[line, request.line, cx.now.line]);
+            }
+        }
+        if served {
+            self.there(cx, uri, request);
+        }
+    }
+}
+
+/// Whether somebody would have been told of the end of a session: who follows it with its chats, or the sessions of the
+/// host.
+fn is_watched(cx: &Context, session: &str) -> bool {
+    let followed = cx.channels.find(session).and_then(|session| Family::of(cx, session));
+    let chats =
+        followed.is_some_and(|it| it.fold.protocol.has(Feature::Chats) && !it.entries().is_empty());
+    let root = cx.channels.find(ROOT);
+    let root = root.and_then(|root| cx.here()?.subs.get(&root));
+    chats || root.is_some_and(|sub| sub.certain && sub.ending.is_none())
+}
+
+/// B7: what was disposed of cannot be subscribed to, until somebody asks for it anew.
+fn gone(cx: &Context, request: &Request, served: bool, out: &mut Sink) {
+    let channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
+    let Some(channel) = channel.and_then(|id| cx.channel(id)) else { return };
+    let Some(line) = channel.disposed.filter(|line| *line < request.line) else { return };
+    let rule = Rule::Refused.of(GONE);
+    out.seen(rule);
+    if served {
+        let uri = &channel.uri;
+        let message = format!(
+            "expected `subscribe` to fail for `{uri}`, which was disposed of, found a result"
+        );
+        out.weaker(rule, Weight::Essential, message, &[line, request.line, cx.now.line]);
+    }
+}
+
+/// B7: what no version has, a host may have agreed on with its clients.
+fn unknown(cx: &Context, request: &Request, served: bool, out: &mut Sink) {
+    let method = request.method.as_str();
+    let relayed = text(request.params(), "channel").is_some_and(|uri| uri.starts_with(MCP));
+    let mut tables = Protocol::all_played().iter().filter_map(|version| Protocol::of(*version));
+    let shaken = cx.here().is_some_and(|conn| conn.protocol.is_some() && !conn.guessed);
+    if !shaken || relayed || method.starts_with("x-") {
+        return;
+    }
+    if tables.any(|table| table.method(method).is_some()) {
+        return;
+    }
+    let rule = Rule::Refused.of(METHOD);
+    out.seen(rule);
+    if served {
+        let message =
+            format!("expected an error for `{method}`, which no version has, found a result");
+        out.weaker(rule, Weight::Note, message, &[request.line, cx.now.line]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Rows of faults in what clients are told of sessions beside their actions: answers, summaries, announcements.
+
+use crate::host::fault::Fault;
+use crate::run::mutants::Row;
+
+use super::row;
+
+/// In the order of the faults.
+pub(super) const ROWS: &[Row] = &[
+    row(Fault::RootNewsToFirst, &["sessions.announced-to-all"]),
+    row(Fault::RootNewsElsewhere, &["fanout.family"]),
+    row(Fault::SummaryChatTwice, &["catalog.one-owner"]),
+    row(Fault::ChatMisnamed, &["identity.kept"]),
+    row(Fault::OptionsShareId, &["state.unique-ids"]),
+    row(Fault::MissingNamesRoot, &["reconnect.missing"]),
+    row(Fault::ListOtherProvider, &["identity.kept"]),
+    row(Fault::MovedChatsForget, &["state.snapshot-agrees"]),
+    row(Fault::ActionBeforeSnapshot, &["fanout.complete"]),
+    row(Fault::DefaultChatUnlisted, &["fanout.after-removal"]),
+    row(Fault::InitialWithoutStates, &["state.given"]),
+];
