@@ -124,7 +124,9 @@ impl WireOptions {
             });
             let verdict = all.into_iter().chain(classes).next().map(|(least, found, which)| {
                 let (whole, rest) = (found / 10, found % 10);
-                format!("expected {least} % of {which} mutants to be killed, found {whole}.{rest} %")
+                format!(
+                    "expected {least} % of {which} mutants to be killed, found {whole}.{rest} %"
+                )
             });
             (format!("# Wire mutants\n\n{head}\n\n{}", table::of_mutants(&results)), verdict)
         };

@@ -18,8 +18,8 @@ use crate::transcript::line::Line;
 use crate::transcript::{Event, Seen};
 use crate::verdict::Weight;
 use crate::wire::channel::ROOT;
-use crate::wire::message::Message;
 use crate::wire::json::json;
+use crate::wire::message::Message;
 use crate::wire::version::Version;
 
 use super::capture::Capture;
@@ -83,7 +83,12 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
     for entry in mutants::playable(&suite, version).into_iter().step_by(part.max(1)) {
         let keeping = Keeping::default();
         let config = ground.config(&entry.scenario);
-        mutants::play_recorded(&entry, version, &mut RefHost::new(config), Box::new(keeping.clone()));
+        mutants::play_recorded(
+            &entry,
+            version,
+            &mut RefHost::new(config),
+            Box::new(keeping.clone()),
+        );
         found.push((entry.scenario.id.clone(), keeping.lines()));
     }
     let generator = Generator::new(version, seed, Taste::ALL);
@@ -101,7 +106,8 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
     for (name, lines) in found {
         let left_open = left_open(&lines);
         let whole = Capture { name: name.clone(), assume: None, lines };
-        let open = left_open.map(|lines| Capture { name: format!("{name}#open"), assume: None, lines });
+        let open =
+            left_open.map(|lines| Capture { name: format!("{name}#open"), assume: None, lines });
         captures.extend([Some(whole), open].into_iter().flatten());
     }
     captures.retain(is_clean);
@@ -124,9 +130,8 @@ fn left_open(lines: &[Line]) -> Option<Vec<Line>> {
         _ => false,
     };
     let tail = (0..lines.len()).rev().take_while(leaves).last()?;
-    let first = (tail..lines.len()).find(|number| {
-        !matches!(lines[*number].event, Event::Received(_))
-    })?;
+    let first =
+        (tail..lines.len()).find(|number| !matches!(lines[*number].event, Event::Received(_)))?;
     let is_open = |number: usize| {
         reading.facts[number].role == FrameRole::Request
             && reading.answered.get(&number).is_none_or(|answer| *answer >= first)

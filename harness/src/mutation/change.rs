@@ -215,7 +215,8 @@ impl WireChange {
                 })?
             }
             WireChange::Reword(audience, place, wording) => {
-                let secret = if wording == Wording::Secret { secret(reading, at)? } else { String::new() };
+                let secret =
+                    if wording == Wording::Secret { secret(reading, at)? } else { String::new() };
                 change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
                     if let Some(text) = it.as_str() {
                         *it = json!(wording.of(text, &secret));
@@ -261,7 +262,8 @@ impl WireChange {
             }
             WireChange::Fail(code) => {
                 let id = message_of(&lines[at])?.get("id")?.clone();
-                let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}});
+                let error =
+                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}});
                 put_message(&mut lines[at], &error);
                 format!("refused with {code}")
             }
@@ -300,7 +302,8 @@ impl WireChange {
             WireChange::SwapAnswers => {
                 let other = (at + 1..lines.len()).find(|line| {
                     let (one, two) = (&reading.facts[at], &reading.facts[*line]);
-                    one.role == two.role && one.name == two.name
+                    one.role == two.role
+                        && one.name == two.name
                         && message_of(&lines[at]).and_then(|it| it.get("result"))
                             != message_of(&lines[*line]).and_then(|it| it.get("result"))
                 })?;
@@ -357,9 +360,11 @@ pub(super) fn places(reading: &Reading<'_>, spot: &Spot, audience: Audience) -> 
 
 /// The same notification on other connections, as long as each was told it once.
 fn same_notices(reading: &Reading<'_>, line: usize) -> Vec<Spot> {
-    let lines = reading.lines.iter().enumerate().filter(|(number, _)| {
-        reading.facts[*number].role == FrameRole::Notice
-    });
+    let lines = reading
+        .lines
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| reading.facts[*number].role == FrameRole::Notice);
     let value = message_of(&reading.lines[line]);
     let same = lines.filter(|(_, other)| message_of(other) == value);
     same.map(|(line, _)| Spot { line, base: String::new() }).collect()
@@ -414,12 +419,17 @@ fn change_at(
     for one in places(reading, spot, audience) {
         let whole = format!("{}{place}", one.base);
         let done = edit(&mut lines[one.line], |value| {
-            if value.pointer(&whole).is_none() {
+            let is_new = value.pointer(&whole).is_none();
+            if is_new {
                 make(value, &whole);
             }
             let Some(found) = value.pointer_mut(&whole) else { return false };
             let before = found.to_text();
             change(found);
+            if is_new && found.is_null() {
+                remove(value, &whole);
+                return false;
+            }
             told = Some(format!("`{whole}` from {before} to {}", found.to_text()));
             true
         });
@@ -669,5 +679,4 @@ impl Reading<'_> {
             fact.life == life && fact.role == FrameRole::Result && fact.name == "initialize"
         })
     }
-
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::model::apply;
 use crate::transcript::Event;
 use crate::transcript::line::Line;
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Map, Value};
 
 use super::capture::message_of;
@@ -60,7 +61,8 @@ impl Evidence {
             Evidence::Itself => true,
             Evidence::Twin => original.has_twin(spot),
             Evidence::TwinAndFence => {
-                original.has_twin(spot) && original.fence(spot.line).is_some()
+                let fence = original.fence(spot.line);
+                original.has_twin(spot) && fence.is_some_and(|at| !made_good(original, spot, at))
             }
             Evidence::Fence => original.fence(spot.line).is_some(),
             Evidence::Wait => original.lasts(spot.line, PATIENCE),
@@ -83,15 +85,16 @@ impl Evidence {
                 let others = original.lines.iter().zip(&original.facts);
                 let life = original.facts[spot.line].life;
                 let mut others = others.filter(|(_, fact)| fact.life != life);
-                others.any(|(line, fact)| {
-                    fact.role == FrameRole::Notice && message_of(line) == here
-                }) && original.fence(spot.line).is_some()
+                others
+                    .any(|(line, fact)| fact.role == FrameRole::Notice && message_of(line) == here)
+                    && original.fence(spot.line).is_some()
             }
             Evidence::Listed => listed(original, &changed.lines, spot),
             Evidence::Replay => {
                 let lost = envelopes(original.lines, spot.line);
                 let kept = envelopes(&changed.lines, spot.line);
-                let mut gone = lost.iter().filter(|(_, it)| !kept.iter().any(|(_, other)| other == it));
+                let mut gone =
+                    lost.iter().filter(|(_, it)| !kept.iter().any(|(_, other)| other == it));
                 gone.any(|(spot, _)| original.has_twin(spot))
             }
         }
@@ -119,6 +122,17 @@ impl Evidence {
     }
 }
 
+/// Whether the connection got a snapshot that has the action, up to a line.
+fn made_good(original: &Reading<'_>, spot: &Spot, until: usize) -> bool {
+    let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
+    let life = original.facts[spot.line].life;
+    let lines = (spot.line..=until).filter(|line| original.facts[*line].life == life);
+    lines.filter_map(|line| message_of(&original.lines[line])).flat_map(snapshots).any(|(_, it)| {
+        let from = it.get("fromSeq").and_then(Value::as_u64);
+        text(it, "resource") == channel && from.is_some_and(|from| from >= seq)
+    })
+}
+
 /// Whether a later dispatch on the channel is settled, after the dispatch on a line or the one that the envelope there
 /// answers.
 fn overtaken(reading: &Reading<'_>, line: usize) -> bool {
@@ -128,7 +142,8 @@ fn overtaken(reading: &Reading<'_>, line: usize) -> bool {
     let life = reading.facts[line].life;
     let client = reading.lives[life].client.as_str();
     let origin = params.get("origin").unwrap_or(params);
-    let (Some(seq), channel) = (origin.get("clientSeq").and_then(Value::as_i64), params.get("channel"))
+    let (Some(seq), channel) =
+        (origin.get("clientSeq").and_then(Value::as_i64), params.get("channel"))
     else {
         return false;
     };
@@ -174,18 +189,17 @@ fn listed(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool {
     let lost = items(original.lines).into_iter().filter(|item| !kept.contains(item));
     let names: Vec<String> = lost.map(|item| text(&item, "resource")).collect();
     let lives = 0..original.lives.len();
-    names.iter().any(|name| {
-        lives.clone().any(|life| original.is_subscribed(life, name, spot.line))
-    })
+    names.iter().any(|name| lives.clone().any(|life| original.is_subscribed(life, name, spot.line)))
 }
 
 /// Whether some snapshot agreed with the log and no longer does.
 fn disagrees(original: &[Line], changed: &[Line]) -> bool {
     let (before, after) = (agreements(original), agreements(changed));
     before.len() == after.len()
-        && before.iter().zip(&after).any(|((channel, agreed), (other, agrees))| {
-            channel == other && *agreed && !agrees
-        })
+        && before
+            .iter()
+            .zip(&after)
+            .any(|((channel, agreed), (other, agrees))| channel == other && *agreed && !agrees)
 }
 
 /// Every snapshot that has an earlier one of its channel, and whether it agrees with that and the actions between.
@@ -199,9 +213,10 @@ fn agreements(lines: &[Line]) -> Vec<(String, bool)> {
 }
 
 fn of_life(lines: &[Line], agreements: &mut Vec<(String, bool)>) {
-    let version = lines.iter().filter_map(message_of).find_map(|value| {
-        value.pointer("/result/protocolVersion")?.as_str()?.parse().ok()
-    });
+    let version = lines
+        .iter()
+        .filter_map(message_of)
+        .find_map(|value| value.pointer("/result/protocolVersion")?.as_str()?.parse().ok());
     let Some(version) = version else { return };
     let mut log: HashMap<&str, BTreeMap<u64, &Value>> = HashMap::new();
     for number in 0..lines.len() {
@@ -232,11 +247,32 @@ fn of_life(lines: &[Line], agreements: &mut Vec<(String, bool)>) {
                 for (_, action) in actions.take_while(|(number, _)| **number <= seq) {
                     apply(version, kind, &mut folded, action);
                 }
-                let agrees = seq >= from && plain(&folded) == plain(state);
+                let agrees = seq >= from
+                    && match kind {
+                        ChannelKind::Terminal => same_terminal(&folded, state),
+                        _ => plain(&folded) == plain(state),
+                    };
                 agreements.push((channel.to_owned(), agrees));
             }
         }
     }
+}
+
+/// Whether two states of a terminal agree: it may have kept only the end of its output, in parts of its own choice.
+fn same_terminal(folded: &Value, state: &Value) -> bool {
+    let shown = |state: &Value| -> String {
+        let parts = state.get("content").and_then(Value::as_array);
+        let texts = parts.into_iter().flatten();
+        texts.map(|part| text(part, "value") + &text(part, "output")).collect()
+    };
+    let rest = |state: &Value| {
+        let mut state = plain(state);
+        if let Some(map) = state.as_object_mut() {
+            map.remove("content");
+        }
+        state
+    };
+    shown(folded).ends_with(&shown(state)) && rest(folded) == rest(state)
 }
 
 /// A state without what is absent or of no account: empty lists and objects, and when it was last changed.

@@ -24,3 +24,6 @@ pub mod rewrite;
 pub mod rewrites;
 pub mod table;
 pub mod trial;
+
+#[cfg(test)]
+mod tests;

@@ -6,13 +6,14 @@
 //! Start at [`WireOperator`].
 
 use crate::wire::channel::ROOT;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
+use crate::wire::protocol::Protocol;
 
+use super::capture::message_of;
 use super::change::WireChange;
 use super::evidence::Evidence;
 use super::pointer;
 use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, kind_of, snapshots};
-use super::capture::message_of;
 
 /// Writes the classes once: the variant, its name, and what belongs to it.
 macro_rules! fault_classes {
@@ -101,6 +102,8 @@ pub enum TargetKind {
 /// What has to hold at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Condition {
+    /// Nothing: it is so everywhere.
+    Always,
     /// The action has an origin.
     Own,
     /// It was dispatched by the client that gets it here.
@@ -141,6 +144,10 @@ pub enum Condition {
     RootSubscribed,
     /// The list at one of these places has items.
     HasMany(&'static str),
+    /// The channel of the request was disposed of before, and that was answered.
+    Disposed,
+    /// The request has a method that the version does not know.
+    UnknownMethod,
     /// The request was sound, as far as the host answered it or refused it for a reason of its own.
     Sound,
     /// An earlier action of that type stands on the same channel.
@@ -221,6 +228,7 @@ impl Condition {
             (reading.facts[at].role == FrameRole::Action).then_some(at)
         };
         match self {
+            Condition::Always => true,
             Condition::Own => client().is_some(),
             Condition::Echo => client() == Some(here),
             Condition::OthersOwn => client().is_some_and(|it| it != here),
@@ -252,13 +260,17 @@ impl Condition {
                 other.is_some() && other == key_of(value).map(|(channel, _)| channel)
             }
             Condition::BeforeItsAction => {
-                let number = value.pointer("/result/snapshot/fromSeq").and_then(Value::as_u64);
-                let channel = value.pointer("/result/snapshot/resource").and_then(Value::as_str);
                 let other = next().and_then(|at| envelopes(reading.lines, at).pop());
-                let other = other.and_then(|(_, it)| key_of(it));
-                other.zip(number).is_some_and(|((on, seq), number)| {
-                    Some(on) == channel && seq > number
-                })
+                let other = other.filter(|(_, it)| it.get("rejectionReason").is_none());
+                let Some((on, seq)) = other.and_then(|(_, it)| key_of(it)) else { return false };
+                let resumed = value.pointer("/result/actions").is_some();
+                let wanted = asked().and_then(|it| it.pointer("/params/subscriptions")?.as_array());
+                let resumes = resumed && wanted.is_some_and(|it| it.contains(&json!(on)));
+                let mut begun = snapshots(value).filter(|(_, it)| {
+                    it.get("resource").and_then(Value::as_str) == Some(on)
+                        && it.get("fromSeq").and_then(Value::as_u64).is_some_and(|from| seq > from)
+                });
+                resumes || begun.next().is_some()
             }
             Condition::BeforeEcho => {
                 let other = next().and_then(|at| envelopes(reading.lines, at).pop());
@@ -279,6 +291,20 @@ impl Condition {
                 let mut lists = found.iter().filter_map(|place| value.pointer(place)?.as_array());
                 lists.any(|list| !list.is_empty())
             }
+            Condition::Disposed => {
+                let channel = asked().and_then(|it| it.pointer("/params/channel"));
+                let before = fact.answers.unwrap_or_default();
+                reading.facts[..before].iter().any(|other| {
+                    let disposed =
+                        other.role == FrameRole::Result && other.name.starts_with("dispose");
+                    let request = other.answers.and_then(|line| message_of(&reading.lines[line]));
+                    disposed && request.and_then(|it| it.pointer("/params/channel")) == channel
+                })
+            }
+            Condition::UnknownMethod => {
+                let protocol = reading.version().and_then(Protocol::of);
+                protocol.is_some_and(|it| it.method(&fact.name).is_none())
+            }
             Condition::Sound => {
                 let code = value.pointer("/error/code").and_then(Value::as_i64);
                 !matches!(code, Some(-32700..=-32600))
@@ -289,11 +315,7 @@ impl Condition {
 }
 
 /// The last earlier envelope of one of these types on the same channel, on the same connection.
-pub(super) fn earlier<'a>(
-    reading: &Reading<'a>,
-    spot: &Spot,
-    names: &[&str],
-) -> Option<&'a Value> {
+pub(super) fn earlier<'a>(reading: &Reading<'a>, spot: &Spot, names: &[&str]) -> Option<&'a Value> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;
     let life = reading.facts[spot.line].life;
     let lines = (reading.lives[life].begin..spot.line).rev();

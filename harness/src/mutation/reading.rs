@@ -219,7 +219,8 @@ impl<'a> Reading<'a> {
                 let mut channels: Vec<String> =
                     snapshots(value).map(|(_, it)| text(it, "resource")).collect();
                 let asked = fact.answers.and_then(|line| message_of(&self.lines[line]));
-                let wanted = asked.map_or(&Value::Null, |it| it.get("params").unwrap_or(&Value::Null));
+                let wanted =
+                    asked.map_or(&Value::Null, |it| it.get("params").unwrap_or(&Value::Null));
                 match fact.name.as_str() {
                     "subscribe" => channels.push(text(wanted, "channel")),
                     "reconnect" if value.pointer("/result/actions").is_some() => {
@@ -242,12 +243,9 @@ impl<'a> Reading<'a> {
 
     /// Whether a connection is subscribed to a channel on a line, and what was sent there before has been answered.
     pub fn is_subscribed(&self, life: usize, channel: &str, line: usize) -> bool {
-        self.subscriptions
-            .iter()
-            .any(|(whose, of, from, to)| {
-                *whose == life && of == channel && (*from..*to).contains(&line)
-            })
-            && self.lives[life].end > line
+        self.subscriptions.iter().any(|(whose, of, from, to)| {
+            *whose == life && of == channel && (*from..*to).contains(&line)
+        }) && self.lives[life].end > line
     }
 
     /// Whether a connection ever was subscribed to a channel, or asked to be.

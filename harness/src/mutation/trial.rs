@@ -17,7 +17,7 @@ use super::reading::{Reading, Spot};
 use super::rewrite::LegalRewrite;
 
 /// For each mutant that counts, so many places are tried.
-const TRIES: usize = 12;
+const TRIES: usize = 6;
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -193,7 +193,7 @@ impl WireTrial {
         dice.shuffle(&mut order);
         let mut result = RewriteResult { rewrite, rewritten: 0, accused: Vec::new() };
         // Where there are fewer captures than rewrites, the same one is rewritten in other ways.
-        let again = self.count.saturating_mul(3).max(order.len());
+        let again = self.count.saturating_mul(3).max(order.len().saturating_mul(2));
         for number in order.iter().copied().cycle().take(again) {
             if result.rewritten >= self.count {
                 break;

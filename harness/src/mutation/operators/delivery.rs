@@ -19,7 +19,13 @@ use crate::mutation::reading::FrameRole::{ClientNotice, Result};
 
 /// What every subscriber has to get. Automations have no stated audience.
 const STATE: &[&str] = &[
-    "root/*", "session/*", "chat/*", "terminal/*", "changeset/*", "annotations/*", "canvas/*",
+    "root/*",
+    "session/*",
+    "chat/*",
+    "terminal/*",
+    "changeset/*",
+    "annotations/*",
+    "canvas/*",
     "resourceWatch/*",
 ];
 
@@ -128,7 +134,7 @@ operator_table! {
     row(Settlement, "echo-of-another-client-to-one", "The client that dispatched an action gets it as that of another client.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Other(One, "/origin/clientId"), &[Twin]),
     row(Settlement, "echo-of-another-client", "An action is told as that of a client that did not dispatch it.",
-        action(STATE).when(&[Accepted, Echo]), Other(All, "/origin/clientId"), &[Itself]),
+        action(STATE).when(&[Accepted, Echo]), Other(All, "/origin/clientId"), &[Overtaken, Wait]),
     row(Settlement, "echo-of-another-number-to-one", "An echo has another `clientSeq` than others see.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Add(One, "/origin/clientSeq", 1), &[Twin]),
     row(Settlement, "echo-of-no-dispatch", "An echo has a `clientSeq` that the client never used.",

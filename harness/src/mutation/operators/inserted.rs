@@ -4,11 +4,15 @@ use super::{action, row};
 use crate::mutation::change::WireChange::{Again, AgainAfter, Insert};
 use crate::mutation::evidence::Evidence::{Itself, State};
 use crate::mutation::operator::Condition;
-use crate::mutation::operator::Condition::{Accepted, After, HostMade, Is};
+use crate::mutation::operator::Condition::{Accepted, After, Always, HostMade, Is};
 use crate::mutation::operator::FaultClass::Inserted;
 
 /// Actions that everybody took as they are.
 const ANY: &[Condition] = &[Accepted];
+
+/// Why an action that finds nothing to change is no defect.
+const NO_EFFECT: &str =
+    "reducers pass over an action that finds nothing to change; the text gives no rule";
 
 operator_table! {
     INSERTED
@@ -57,7 +61,8 @@ operator_table! {
     row(Inserted, "queued-message-lost", "A queued message is taken away, the chat still has it.",
         action(&["chat/pendingMessageSet"]).when(&[Accepted]), Insert(r#"{"type":"chat/pendingMessageRemoved","kind":"$kind","id":"$id"}"#), &[State]),
     row(Inserted, "unknown-message-removed", "A queued message is taken away that is not there.",
-        action(&["chat/pendingMessageSet"]).when(&[Accepted]), Insert(r#"{"type":"chat/pendingMessageRemoved","kind":"$kind","id":"$unknown"}"#), &[Itself]),
+        action(&["chat/pendingMessageSet"]).when(&[Accepted]), Insert(r#"{"type":"chat/pendingMessageRemoved","kind":"$kind","id":"$unknown"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
     row(Inserted, "history-cut", "The history of a chat is cut, the chat still has it.",
         action(&["chat/turnComplete"]).when(ANY), Insert(r#"{"type":"chat/truncated"}"#), &[State]),
     row(Inserted, "session-ready-twice", "A session is ready twice.",
@@ -81,13 +86,16 @@ operator_table! {
     row(Inserted, "active-client-removed-by-itself", "An active client is said to be gone, the session has it.",
         action(&["session/activeClientSet"]).when(ANY), Insert(r#"{"type":"session/activeClientRemoved","clientId":"$activeClient.clientId"}"#), &[State]),
     row(Inserted, "unknown-client-removed", "An active client is said to be gone that never was there.",
-        action(&["session/*"]).when(ANY), Insert(r#"{"type":"session/activeClientRemoved","clientId":"$unknown"}"#), &[Itself]),
+        action(&["session/*"]).when(ANY), Insert(r#"{"type":"session/activeClientRemoved","clientId":"$unknown"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
     row(Inserted, "unknown-customization-removed", "A customization is removed that is not there.",
-        action(&["session/customization*"]).when(ANY), Insert(r#"{"type":"session/customizationRemoved","id":"$unknown"}"#), &[Itself]),
+        action(&["session/customization*"]).when(ANY), Insert(r#"{"type":"session/customizationRemoved","id":"$unknown"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
     row(Inserted, "action-of-another-family", "An action of a session comes on the channel of a chat.",
         action(&["chat/*"]).when(ANY), Insert(r#"{"type":"session/titleChanged","title":"x"}"#), &[Itself]),
     row(Inserted, "action-unknown", "An action has a type that no version knows.",
-        action(&["chat/*", "session/*", "root/*"]).when(ANY), Insert(r#"{"type":"chat/nothingHappened"}"#), &[Itself]),
+        action(&["chat/*", "session/*", "root/*"]).when(ANY), Insert(r#"{"type":"chat/nothingHappened"}"#), &[Itself])
+        .legal_where(Always, "a name of no version may be an extension, which clients pass over"),
     row(Inserted, "active-sessions-wrong", "The number of sessions is said to change, the host keeps it.",
         action(&["root/*"]).when(ANY), Insert(r#"{"type":"root/activeSessionsChanged","activeSessions":77}"#), &[State]),
     row(Inserted, "terminals-wrong", "All terminals are said to be gone, the host has them.",
@@ -103,9 +111,12 @@ operator_table! {
     row(Inserted, "command-ends-twice", "A command ends twice.",
         action(&["terminal/commandFinished"]).when(ANY), Again, &[Itself]),
     row(Inserted, "unknown-file-removed", "A file is removed from a changeset that it is not in.",
-        action(&["changeset/*"]).when(ANY), Insert(r#"{"type":"changeset/fileRemoved","fileId":"$unknown"}"#), &[Itself]),
+        action(&["changeset/*"]).when(ANY), Insert(r#"{"type":"changeset/fileRemoved","fileId":"$unknown"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
     row(Inserted, "unknown-annotation-removed", "An annotation is removed that is not there.",
-        action(&["annotations/*"]).when(ANY), Insert(r#"{"type":"annotations/removed","annotationId":"$unknown"}"#), &[Itself]),
+        action(&["annotations/*"]).when(ANY), Insert(r#"{"type":"annotations/removed","annotationId":"$unknown"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
     row(Inserted, "run-session-removed-of-nobody", "A run loses a session that it never had.",
-        action(&["automationRun/*"]).when(&[HostMade]), Insert(r#"{"type":"automationRun/sessionRemoved","session":"ahp-session:/nobody-made-this-id"}"#), &[Itself]),
+        action(&["automationRun/*"]).when(&[HostMade]), Insert(r#"{"type":"automationRun/sessionRemoved","session":"ahp-session:/nobody-made-this-id"}"#), &[Itself])
+        .legal_where(Always, NO_EFFECT),
 }

@@ -12,13 +12,14 @@ use crate::mutation::evidence::Evidence::{
 };
 use crate::mutation::operator::Condition;
 use crate::mutation::operator::Condition::{
-    Asked, BeforeAction, Has, HasMany, Is, Lacks, Long, NotAsked, RootSubscribed, Sound, Twin as HasTwin,
+    Always, Asked, BeforeItsAction, Disposed, Has, HasMany, Is, Lacks, Long, NotAsked,
+    RootSubscribed, Sound, Twin as HasTwin, UnknownMethod,
 };
 use crate::mutation::operator::FaultClass::{
     Handshake, Notifications, Reconnect, Responses, Results,
 };
-use crate::mutation::operator::TargetKind::{Frame, Replayed, Snapshot};
 use crate::mutation::operator::Target;
+use crate::mutation::operator::TargetKind::{Frame, Replayed, Snapshot};
 use crate::mutation::reading::FrameRole::{Notice, Refusal, Result};
 
 const fn result(names: &'static [&'static str]) -> Target {
@@ -34,8 +35,12 @@ const fn refusal(names: &'static [&'static str]) -> Target {
 }
 
 /// A list that is all of it: neither a part was asked for nor is there more.
-const WHOLE: &[Condition] =
-    &[NotAsked("/params/limit"), NotAsked("/params/cursor"), Lacks("/result/nextCursor"), Long("/result/items", 1)];
+const WHOLE: &[Condition] = &[
+    NotAsked("/params/limit"),
+    NotAsked("/params/cursor"),
+    Lacks("/result/nextCursor"),
+    Long("/result/items", 1),
+];
 
 operator_table! {
     RESULTS
@@ -81,8 +86,8 @@ operator_table! {
         result(&["moveChat"]), Remove(One, "/result/session"), &[Itself]),
     row(Results, "existing-session-created", "A session that exists is created again.",
         refusal(&["createSession"]).when(&[Is("/error/code", "-32003")]), Succeed("null"), &[Itself]),
-    row(Results, "unknown-session-subscribed", "A channel that does not exist is subscribed to.",
-        refusal(&["subscribe"]).when(&[Is("/error/code", "-32001")]), Succeed("{}"), &[Itself]),
+    row(Results, "disposed-channel-subscribed", "A channel that was disposed of is subscribed to.",
+        refusal(&["subscribe"]).when(&[Disposed]), Succeed("{}"), &[Itself]),
 }
 
 operator_table! {
@@ -132,9 +137,10 @@ operator_table! {
     row(Notifications, "notice-leaks", "A client that never asked for the host's channel is told of its sessions.",
         notice(&["root/session*"]), Leak, &[Itself]),
     row(Notifications, "notice-unknown", "A notification has a method that no version knows.",
-        notice(&["root/session*"]), Set(One, "/method", "\"root/nothingHappened\""), &[Itself]),
+        notice(&["root/session*"]), Set(One, "/method", "\"root/nothingHappened\""), &[Itself])
+        .legal_where(Always, "a name of no version may be an extension, which clients pass over"),
     row(Notifications, "progress-goes-back", "Progress goes back.",
-        notice(&["root/progress"]), DuplicateLater(1), &[Itself]),
+        notice(&["root/progress"]), NoticeAgain("root/progress"), &[Itself]),
     row(Notifications, "progress-of-nobody", "Progress has a token that nobody gave.",
         notice(&["root/progress"]), Set(One, "/params/progressToken", "\"nobody-made-this-id\""), &[Itself]),
     row(Notifications, "telemetry-without-payload", "Telemetry has no payload.",
@@ -222,7 +228,7 @@ operator_table! {
     row(Responses, "error-code-reserved", "An error has a code that JSON-RPC keeps for itself.",
         refusal(&[]), Set(One, "/error/code", "-32650"), &[Itself]),
     row(Responses, "unknown-method-answered", "A method that does not exist is answered with a result.",
-        refusal(&[]).when(&[Is("/error/code", "-32601")]), Succeed("null"), &[Itself]),
+        refusal(&[]).when(&[Is("/error/code", "-32601"), UnknownMethod]), Succeed("null"), &[Itself]),
     row(Responses, "ping-refused", "A ping is refused.",
         result(&["ping"]), Fail(-32603), &[Itself]),
     row(Responses, "answer-before-its-request", "A request is answered before it was sent.",
@@ -282,7 +288,7 @@ operator_table! {
     row(Reconnect, "replayed-channel-differs", "A replayed action is on another channel than it was.",
         target(Replayed, &[]).when(&[HasTwin]), Other(One, "/channel"), &[Twin]),
     row(Reconnect, "replay-before-the-answer", "The first action after a replay comes before it.",
-        result(&["reconnect"]).when(&[BeforeAction]), Delay(1), &[Itself]),
+        result(&["reconnect"]).when(&[BeforeItsAction]), Delay(1), &[Itself]),
     row(Reconnect, "replay-state-differs", "A snapshot after a reconnect is not what the actions made.",
-        target(Snapshot, &[]).when(&[Asked("/params/lastSeenServerSeq")]), Reword(One, "/state/**/title", Wording::More), &[State]),
+        target(Snapshot, &[]).when(&[Asked("/params/lastSeenServerSeq")]), Reword(One, "/state/**/text", Wording::More), &[State]),
 }
