@@ -2,7 +2,6 @@
 //! class, and that they accuse nobody who only tells a conversation in another way.
 //!
 //! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
-#![expect(clippy::unwrap_used, reason = "a test that cannot make its captures has failed")]
 
 use std::sync::OnceLock;
 
@@ -88,9 +87,9 @@ fn legal_rewrites_are_accused_of_nothing() {
 
 #[test]
 fn the_same_seed_makes_the_same_mutants() {
-    let wanted: Vec<_> = operators::all().step_by(17).collect();
+    let wanted: Vec<_> = operators::all().step_by(40).collect();
     let mutants = |seed| {
-        let trial = WireTrial::new(captures(), seed, 2);
+        let trial = WireTrial::new(captures(), seed, 1);
         table::of_mutants(&trial.mutate(&wanted, &|_, _| {}, &on_all_cores))
     };
     assert_eq!(mutants(5), mutants(5));

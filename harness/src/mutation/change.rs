@@ -542,12 +542,12 @@ fn stranger(reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<Strin
 
 /// A secret that a client gave the host before a line.
 fn secret(reading: &Reading<'_>, line: usize) -> Option<String> {
-    let tokens = reading.lines[..line].iter().zip(&reading.facts).filter_map(|(line, fact)| {
+    let mut tokens = reading.lines[..line].iter().zip(&reading.facts).filter_map(|(line, fact)| {
         let authenticates = fact.role == FrameRole::Request && fact.name == "authenticate";
         let value = message_of(line).filter(|_| authenticates)?;
         value.pointer("/params/token")?.as_str()
     });
-    tokens.filter(|token| token.len() >= 8).last().map(str::to_owned)
+    tokens.rfind(|token| token.len() >= 8).map(str::to_owned)
 }
 
 impl Wording {

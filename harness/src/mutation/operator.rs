@@ -130,7 +130,7 @@ pub enum Condition {
     Asked(&'static str),
     /// The request has nothing at that place.
     NotAsked(&'static str),
-    /// The next frame of the host on the connection is an action too.
+    /// The next frame of the host on the connection is an accepted action too. Rejections have no order.
     BeforeAction,
     /// The next frame of the host on the connection is an action of the same channel.
     BeforeSameChannel,
@@ -225,7 +225,9 @@ impl Condition {
         let asked = || fact.answers.and_then(|line| message_of(&reading.lines[line]));
         let next = || {
             let at = reading.next_received(spot.line)?;
-            (reading.facts[at].role == FrameRole::Action).then_some(at)
+            let value = message_of(&reading.lines[at])?;
+            let accepted = value.pointer("/params/rejectionReason").is_none();
+            (reading.facts[at].role == FrameRole::Action && accepted).then_some(at)
         };
         match self {
             Condition::Always => true,

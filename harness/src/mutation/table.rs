@@ -10,8 +10,10 @@ use std::fmt::Write as _;
 use super::operator::FaultClass;
 use super::trial::{MutantFate, OperatorResult, RewriteResult, WireMutant};
 
-/// Survivors that are shown of each operator.
+/// Accusations that are shown of each rewrite.
 const SHOWN: usize = 3;
+/// Survivors that are shown of an operator that is alone.
+const ALL: usize = 100;
 
 /// How mutants ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -93,25 +95,30 @@ pub fn of_mutants(results: &[OperatorResult]) -> String {
         let _ = writeln!(out, "| {} | {} | {cells} |", operator.name, operator.class.name());
     }
     out.push_str("\n## Survivors\n\n");
+    let shown = if sorted.len() == 1 { ALL } else { 1 };
     for result in &sorted {
-        survivors(result, &mut out);
+        survivors(result, shown, &mut out);
     }
     out.push_str("\n## What does not count\n\n");
-    for (fate, word) in [(MutantFate::Legal, "legal"), (MutantFate::Undecidable, "undecidable")] {
-        for result in results {
-            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-            for mutant in result.mutants.iter().filter(|mutant| mutant.fate == fate) {
-                *reasons.entry(&mutant.why).or_default() += 1;
-            }
-            for (reason, times) in reasons {
-                let _ = writeln!(out, "- `{}`, {times} {word}: {reason}", result.operator.name);
+    let mut reasons: BTreeMap<(MutantFate, &str), Vec<&str>> = BTreeMap::new();
+    for result in results {
+        for mutant in &result.mutants {
+            if matches!(mutant.fate, MutantFate::Legal | MutantFate::Undecidable) {
+                let all = reasons.entry((mutant.fate, &mutant.why)).or_default();
+                all.push(result.operator.name);
             }
         }
+    }
+    for ((fate, reason), mut names) in reasons {
+        let times = names.len();
+        names.dedup();
+        let word = if fate == MutantFate::Legal { "legal" } else { "undecidable" };
+        let _ = writeln!(out, "- {times} {word}: {reason} (`{}`)", names.join("`, `"));
     }
     out
 }
 
-fn survivors(result: &OperatorResult, out: &mut String) {
+fn survivors(result: &OperatorResult, shown: usize, out: &mut String) {
     let alive: Vec<&WireMutant> = result
         .mutants
         .iter()
@@ -121,7 +128,7 @@ fn survivors(result: &OperatorResult, out: &mut String) {
         return;
     }
     let _ = writeln!(out, "- `{}`: {}", result.operator.name, result.operator.wrong);
-    for mutant in alive.iter().take(SHOWN) {
+    for mutant in alive.iter().take(shown) {
         let noted = if mutant.fate == MutantFate::Noted { " (noted)" } else { "" };
         let what = shortened(&mutant.what);
         let _ = writeln!(out, "  - {}:{}: {what}{noted}", mutant.capture, mutant.line);
@@ -129,7 +136,7 @@ fn survivors(result: &OperatorResult, out: &mut String) {
 }
 
 fn shortened(text: &str) -> String {
-    let short: String = text.chars().take(240).collect();
+    let short: String = text.chars().take(160).collect();
     let more = if short.len() < text.len() { " .." } else { "" };
     format!("{}{more}", short.replace('\n', " "))
 }

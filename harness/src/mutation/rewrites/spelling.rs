@@ -59,7 +59,7 @@ pub enum JsonForm {
     Slashes,
 }
 
-/// Members whose own members are names of users' choice, or belong to somebody else.
+/// Members whose own members are names of users' choice, belong to somebody else, or to kinds that are not known yet.
 const OPEN: &[&str] = &[
     "config",
     "values",
@@ -77,6 +77,7 @@ const OPEN: &[&str] = &[
     "error",
     "review",
     "capabilities",
+    "attachments",
 ];
 
 /// Objects that are the same thing for everybody, whose extension has to be so too.
@@ -149,8 +150,6 @@ fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Val
         Value::Array(items) => {
             items.iter_mut().for_each(|item| extended(item, name, member, extension));
         }
-        // Of a kind of later nobody knows which members are its own.
-        Value::Object(map) if map.values().any(is_strange) => {}
         Value::Object(map) => {
             for (name, inner) in map.iter_mut() {
                 if !OPEN.contains(&name.as_str()) {
@@ -163,11 +162,6 @@ fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Val
         }
         _ => {}
     }
-}
-
-/// Whether a value is the name of a kind that no version knows.
-fn is_strange(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.starts_with("x-"))
 }
 
 /// Points in time are written in another way.
