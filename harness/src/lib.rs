@@ -43,5 +43,7 @@ pub mod record;
 
 pub mod arb;
 
+pub mod mutation;
+
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each uses only those before it.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "dice",
     "wire",
     "transcript",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 20] = [
     "report",
     "record",
     "arb",
+    "mutation",
     "cli",
 ];
 

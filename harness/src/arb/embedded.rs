@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::host::engine::{Config, RefHost};
 use crate::host::fault::Fault;
 use crate::run::case::Setup;
-use crate::run::play::{Counting, Play, Verdict};
+use crate::run::play::{Counting, Play, Recorder, Verdict};
 use crate::run::sim;
 use crate::scenario::parse::Scenario;
 use crate::wire::version::Version;
@@ -49,19 +49,34 @@ impl Ground {
 
     /// Plays a scenario.
     pub fn play(&self, scenario: Scenario) -> Verdict {
-        let epoch = Duration::from_millis(Config::default().epoch_ms);
-        let mut config = sim::settings_with(&scenario, SEED, epoch, self.agent);
-        config.faults.clone_from(&self.faults);
-        let config = sim::speaking(config, self.version);
+        let config = self.config(&scenario);
         self.play_on(scenario, &mut RefHost::new(config))
+    }
+
+    /// The settings of the host of a scenario.
+    pub fn config(&self, scenario: &Scenario) -> Config {
+        let epoch = Duration::from_millis(Config::default().epoch_ms);
+        let mut config = sim::settings_with(scenario, SEED, epoch, self.agent);
+        config.faults.clone_from(&self.faults);
+        sim::speaking(config, self.version)
     }
 
     /// Plays a scenario on some other host.
     pub fn play_on(&self, scenario: Scenario, host: &mut dyn Host) -> Verdict {
+        self.play_recorded(scenario, host, Box::new(Counting::default()))
+    }
+
+    /// The same, and something keeps the transcript.
+    pub fn play_recorded(
+        &self,
+        scenario: Scenario,
+        host: &mut dyn Host,
+        recorder: Box<dyn Recorder>,
+    ) -> Verdict {
         let epoch = Duration::from_millis(Config::default().epoch_ms);
         let setup = Setup::of(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
         let setup = Setup { agent: self.agent, ..setup };
-        sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
+        sim::play(Play::new(setup, false, recorder), host)
     }
 
     /// What a draft finds.

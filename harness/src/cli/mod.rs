@@ -46,6 +46,7 @@ mod subject;
 mod target;
 mod variants;
 mod versions;
+mod wire_mutants;
 
 use context::Context;
 use exit::{Code, Stop};

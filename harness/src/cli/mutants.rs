@@ -28,6 +28,7 @@ use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::options;
+use super::wire_mutants::WireOptions;
 
 /// Names of one kind that a summary shows; the others are counted.
 const SHOWN: usize = 12;
@@ -43,6 +44,8 @@ const SHOWN_BROKEN: usize = 40;
 pub struct Mutants {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    on_wire: WireOptions,
     /// Play this fault only (repeatable); `ahp-harness list faults` names them
     #[arg(long)]
     fault: Vec<String>,
@@ -84,6 +87,12 @@ pub struct Mutants {
 
 impl Mutants {
     pub(super) fn main(self, context: &Context) -> Outcome {
+        let newest = Protocol::known().first().copied();
+        let version = self.spec.or(newest);
+        let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        if self.on_wire.is_wanted() {
+            return self.on_wire.main(context, version, &self.paths, self.out.as_deref());
+        }
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
@@ -96,9 +105,6 @@ impl Mutants {
             let matrix = agents::play_all(&suite, &faults, depth, on_all_cores);
             return self.told(context, &suite, &matrix, began);
         }
-        let newest = Protocol::known().first().copied();
-        let version = self.spec.or(newest);
-        let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let faults: Vec<Fault> = self.faults()?;
         if self.fuzz {
             return self.fuzzed(context, version, &faults);
@@ -182,7 +188,7 @@ impl Mutants {
     }
 }
 
-fn written(path: &Path, text: &str) -> Result<(), Stop> {
+pub(super) fn written(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text)
         .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
 }

@@ -21,7 +21,7 @@ use crate::transcript::ahp_log;
 use crate::transcript::line::{self, Line};
 use crate::transcript::reader::{self, Reader, Unreadable};
 use crate::transcript::{Below, ConnId, Entry, Event, Side};
-use crate::verdict::{FailOn, Status};
+use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{Standard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
@@ -115,6 +115,17 @@ pub fn judge(
         }
     }
     Ok(replay.finish())
+}
+
+/// What the always-on checks say about a capture from elsewhere that is in memory; its lines count from 1.
+pub fn judge_lines(lines: &[Line], assume: Option<Version>) -> Vec<CheckReport> {
+    let mut foreign = Foreign::new(assume);
+    for (number, line) in (1..).zip(lines) {
+        if foreign.line(number, line.clone()).is_err() {
+            break;
+        }
+    }
+    foreign.oracle.finish()
 }
 
 struct Replay {

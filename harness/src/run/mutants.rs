@@ -21,7 +21,7 @@ use super::case::Setup;
 use super::detect::Detected;
 use super::kills::{self, Depth, Exempt, Hunt, Matrix, Table, Tripped};
 use super::plan::{Abilities, plan};
-use super::play::{Counting, Play, Verdict};
+use super::play::{Counting, Play, Recorder, Verdict};
 use super::sim;
 use super::suite::{Entry, Suite};
 
@@ -61,13 +61,29 @@ pub(super) const LIMIT: Duration = Duration::from_secs(2);
 
 /// Plays one scenario against a host in memory that keeps its own agent, with the settings of the matrix.
 pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict {
-    play_with(entry, version, host, Mode::Host)
+    play_recorded(entry, version, host, Box::new(Counting::default()))
 }
 
-fn play_with(entry: &Entry, version: Version, host: &mut dyn Host, agent: Mode) -> Verdict {
+/// The same, and something keeps the transcript.
+pub fn play_recorded(
+    entry: &Entry,
+    version: Version,
+    host: &mut dyn Host,
+    recorder: Box<dyn Recorder>,
+) -> Verdict {
+    play_with(entry, version, host, Mode::Host, recorder)
+}
+
+fn play_with(
+    entry: &Entry,
+    version: Version,
+    host: &mut dyn Host,
+    agent: Mode,
+    recorder: Box<dyn Recorder>,
+) -> Verdict {
     let facts = sim::facts(&entry.scenario, version);
     let setup = Setup { agent, facts, ..Setup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
-    sim::play(Play::new(setup, false, Box::new(Counting::default())), host)
+    sim::play(Play::new(setup, false, recorder), host)
 }
 
 /// The scenarios that a host of this version can be asked to play.
@@ -108,7 +124,8 @@ fn play(
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
         let config = sim::speaking(config, version);
-        play_with(entry, version, &mut RefHost::new(config), agent)
+        let recorder = Box::new(Counting::default());
+        play_with(entry, version, &mut RefHost::new(config), agent, recorder)
     })
 }
 

@@ -13,6 +13,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
+use crate::wire::trim::Of;
 
 use super::catalogue::Rule;
 use super::channel::Fold;
@@ -394,6 +395,14 @@ fn mirrors(
         return;
     }
     let fresh = chat.base_line > family.fold.base_line.max(family.fold.last_line);
+    // Members that no table names, and how instants are written, are each side's own.
+    let [of_chat, of_entry] = [&chat.state, entry].map(|side| {
+        let told =
+            REPEATED.iter().filter_map(|(name, _)| Some((*name, given(side, name)?.clone())));
+        let mut told: Value = Value::Object(told.collect());
+        protocol.canonical(Of::Named("ChatSummary"), &mut told);
+        told
+    });
     let mut differs = [Map::new(), Map::new(), Map::new(), Map::new()];
     out.seen(Rule::CatalogMirrors);
     for (name, by) in REPEATED {
@@ -402,7 +411,7 @@ fn mirrors(
         if !(fresh || changed_by_actions) || !timed {
             continue;
         }
-        let (own, copy) = (given(&chat.state, name), given(entry, name));
+        let (own, copy) = (given(&of_chat, name), given(&of_entry, name));
         let equal = match (own.and_then(plain), copy.and_then(plain)) {
             (None, Some(copy)) => absence(name).is_none_or(|default| copy == default),
             (Some(own), None) => absence(name) == Some(own),

@@ -5,7 +5,9 @@
 //!
 //! Knows: JSON. Never knows: what the values are.
 
+use crate::wire::canonical::INSTANT;
 use crate::wire::json::{Map, Value};
+use crate::wire::timestamp;
 
 /// The member that is free for everybody.
 pub(super) const META: &str = "_meta";
@@ -62,6 +64,29 @@ fn same_members(one: &Map, other: &Map) -> bool {
     found.is_some_and(|count: usize| count == other.iter().filter(says).count())
 }
 
+/// Whether two members of this name are the same value, each of them written in its own way: a whole number with or
+/// without a fraction of zero, a point in time in any form of ISO 8601. Nothing else may differ.
+pub(super) fn written_alike(name: &str, one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, value)| {
+                    other.get(name).is_some_and(|beside| written_alike(name, value, beside))
+                })
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| written_alike(name, one, other))
+        }
+        (Value::Number(_), Value::Number(_)) => equal(one, other),
+        (Value::String(one), Value::String(other)) => {
+            let at = |text: &str| timestamp::parse(text).filter(|_| name.ends_with(INSTANT));
+            one == other || at(one).is_some_and(|it| Some(it) == at(other))
+        }
+        _ => one == other,
+    }
+}
+
 /// A number without a fraction.
 fn whole(value: &Value) -> Option<i64> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT)?;
@@ -92,5 +117,23 @@ mod tests {
         check(json!("1"), json!(1), false);
         check(json!(false), json!(null), false);
         check(json!({"a": 1, "b": 2}), json!({"a": 1, "c": 2}), false);
+    }
+
+    #[test]
+    fn is_written_alike() {
+        let check = |one: Value, other: Value, expected: bool| {
+            assert_eq!(written_alike("", &one, &other), expected, "{one} {other}");
+        };
+        let time = |member: &str, text: &str| json!({"a": [{(member): text}]});
+        let at = time("startedAt", "2026-01-01T00:00:00.060Z");
+        check(json!({"a": 1, "b": [2.0]}), json!({"b": [2], "a": 1.0}), true);
+        check(at.clone(), time("startedAt", "2026-01-01T01:00:00.06+01:00"), true);
+        check(at.clone(), time("startedAt", "2026-01-01T00:00:00.061Z"), false);
+        check(at, time("text", "2026-01-01T00:00:00.060Z"), false);
+        let text = "2026-01-01T00:00:00Z";
+        check(json!({"text": text}), json!({"text": "2026-01-01T00:00:00.000Z"}), false);
+        check(json!({"a": null}), json!({}), false);
+        check(json!({"a": []}), json!({"a": null}), false);
+        check(json!({"_meta": 1}), json!({"_meta": 2}), false);
     }
 }

@@ -11,6 +11,7 @@ use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
+use super::same::written_alike;
 use super::step::{Delivery, Step};
 
 /// Everything needed is in the context.
@@ -169,7 +170,11 @@ fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
     let known = |name: &str| (given(&first, name), given(delivery.value, name));
     for member in ["channel", "action", "origin"] {
         let (first, second) = known(member);
-        if first != second {
+        let alike = match (first, second) {
+            (Some(first), Some(second)) => written_alike(member, first, second),
+            (first, second) => first == second,
+        };
+        if !alike {
             let message = format!(
                 "expected the same `{member}` wherever `serverSeq` {seq} is received, found another"
             );

@@ -21,6 +21,7 @@ use crate::wire::feature::Feature;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
+use crate::wire::trim::Of;
 use crate::wire::validate::Sender;
 
 use super::asking::replaced;
@@ -452,10 +453,19 @@ impl List {
     /// one that the answer lacks is not compared.
     fn compare(&self, cx: &Context, items: &[Value], out: &mut Sink) {
         out.seen(Rule::ListAgrees);
+        let protocol = cx.here().and_then(|conn| conn.protocol);
+        // Members that no table names, and how instants are written, may differ from one time to the next.
+        let told = |summary: &Value| {
+            let mut told = steady(summary);
+            if let Some(protocol) = protocol {
+                protocol.canonical(Of::Named("SessionSummary"), &mut told);
+            }
+            told
+        };
         let live = self.known.iter().filter(|(_, known)| !known.removed);
         let mut expected: LiteMap<&str, Value> = LiteMap::new();
-        expected.extend(live.map(|(uri, known)| (uri.as_str(), steady(&known.summary))));
-        let listed = items.iter().filter_map(|item| Some((text(item, "resource")?, steady(item))));
+        expected.extend(live.map(|(uri, known)| (uri.as_str(), told(&known.summary))));
+        let listed = items.iter().filter_map(|item| Some((text(item, "resource")?, told(item))));
         let mut found: LiteMap<&str, Value> = LiteMap::new();
         found.extend(listed);
         let mut differs = [Map::new(), Map::new()];

@@ -17,7 +17,7 @@ use super::trim::Of;
 use super::walk::admits;
 
 /// What the names of members end with that hold instants.
-const INSTANT: &str = "At";
+pub const INSTANT: &str = "At";
 
 impl Protocol {
     /// Removes the members that the tables of this version do not name, at any depth, and writes

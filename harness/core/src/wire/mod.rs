@@ -7,7 +7,7 @@
 //!
 //! Start at [`frame`], then [`message`]; [`protocol`] holds what each version says is valid.
 
-mod canonical;
+pub mod canonical;
 pub mod channel;
 pub mod error_code;
 pub mod feature;

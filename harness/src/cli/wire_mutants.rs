@@ -1,0 +1,173 @@
+//! `ahp-harness mutants --wire`: how many faults of a host, planted into captures, the always-on checks miss, and whom
+//! they accuse that is only told in another way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::mutation::bases::{self, BaseOptions};
+use crate::mutation::capture::Capture;
+use crate::mutation::operator::WireOperator;
+use crate::mutation::rewrite::LegalRewrite;
+use crate::mutation::trial::WireTrial;
+use crate::mutation::{operators, rewrites, table};
+use crate::scenario::source::did_you_mean;
+use crate::wire::version::Version;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::mutants::{on_all_cores, written};
+
+/// What belongs to `--wire`.
+#[derive(Args, Debug)]
+pub struct WireOptions {
+    /// Plant faults of a host into captures instead, and see which of them the always-on checks find; the paths are
+    /// captures to change, the suite and drawn conversations unless given
+    #[arg(long, conflicts_with_all = ["fault", "acp", "quick", "full", "write", "fuzz"])]
+    wire: bool,
+    /// With `--wire`: tell captures in other legal ways instead; nothing may be found above a note
+    #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
+    legal: bool,
+    /// With `--wire`: this operator, or legal rewrite, only (repeatable)
+    #[arg(long, value_name = "NAME", requires = "wire")]
+    operator: Vec<String>,
+    /// With `--wire`: the seed of every choice
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
+    seed: u64,
+    /// With `--wire`: how many mutants that count, or rewrites, of each operator
+    #[arg(long, value_name = "N", default_value_t = 40, requires = "wire")]
+    count: usize,
+    /// With `--wire`: every N-th scenario of the suite
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
+    part: usize,
+    /// With `--wire`: how many drawn conversations
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "wire")]
+    drawn: u64,
+    /// With `--wire`: write the capture of each mutant that counts, or of each accusation, to this folder
+    #[arg(long, value_name = "FOLDER", requires = "wire")]
+    keep: Option<PathBuf>,
+    /// With `--wire`: fail if fewer of a hundred mutants are killed
+    #[arg(long, value_name = "PERCENT", requires = "wire")]
+    at_least: Option<usize>,
+    /// With `--wire`: fail if fewer of a hundred mutants of a class are killed
+    #[arg(long, value_name = "PERCENT", requires = "wire")]
+    class_at_least: Option<usize>,
+}
+
+impl WireOptions {
+    /// Whether it is asked for.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wire
+    }
+
+    pub(super) fn main(
+        &self,
+        context: &Context,
+        version: Version,
+        paths: &[PathBuf],
+        out: Option<&Path>,
+    ) -> Outcome {
+        let began = Instant::now();
+        let captures = match paths {
+            [] => {
+                let WireOptions { part, drawn, seed, .. } = *self;
+                bases::clean(BaseOptions { version, part, drawn, seed })
+            }
+            paths => paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?,
+        };
+        let given = captures.len();
+        let trial = WireTrial::new(captures, self.seed, self.count);
+        if trial.captures().is_empty() {
+            return Err(Stop::usage(
+                "no capture to change: in each something is found above a note (hint: `judge` shows what)",
+            ));
+        }
+        if let Some(folder) = &self.keep {
+            fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        }
+        let keep = |name: &str, capture: &Capture| {
+            if let Some(folder) = &self.keep {
+                let path = folder.join(format!("{name}.jsonl"));
+                if let Err(error) = fs::write(&path, capture.text()) {
+                    context.error(&format!("`{}` could not be written: {error}\n", path.display()));
+                }
+            }
+        };
+        let (used, seed, count) = (trial.captures().len(), self.seed, self.count);
+        let head = format!(
+            "`ahp-harness mutants --wire{} --spec {version} --seed {seed} --count {count}`: {used} captures of {given}",
+            if self.legal { " --legal" } else { "" },
+        );
+        let (text, verdict) = if self.legal {
+            let wanted: Vec<&LegalRewrite> =
+                chosen(&self.operator, rewrites::all().map(|it| (it.name, it)).collect())?;
+            let results = trial.rewrite(&wanted, &keep, &on_all_cores);
+            let accused: usize = results.iter().map(|result| result.accused.len()).sum();
+            let verdict = (accused > 0).then(|| {
+                format!("expected no finding above a note, found some in {accused} captures")
+            });
+            (format!("# Legal rewrites\n\n{head}\n\n{}", table::of_rewrites(&results)), verdict)
+        } else {
+            let wanted: Vec<&WireOperator> =
+                chosen(&self.operator, operators::all().map(|it| (it.name, it)).collect())?;
+            let results = trial.mutate(&wanted, &keep, &on_all_cores);
+            let below = |least: Option<usize>, per_mille: Option<usize>| {
+                least.zip(per_mille).filter(|(least, found)| *found < least * 10)
+            };
+            let all = below(self.at_least, table::score(&results).per_mille());
+            let all = all.map(|(least, found)| (least, found, "all".to_owned()));
+            let classes = table::by_class(&results).into_iter().filter_map(|(class, score)| {
+                let (least, found) = below(self.class_at_least, score.per_mille())?;
+                Some((least, found, class.name().to_owned()))
+            });
+            let verdict = all.into_iter().chain(classes).next().map(|(least, found, which)| {
+                let (whole, rest) = (found / 10, found % 10);
+                format!(
+                    "expected {least} % of {which} mutants to be killed, found {whole}.{rest} %"
+                )
+            });
+            (format!("# Wire mutants\n\n{head}\n\n{}", table::of_mutants(&results)), verdict)
+        };
+        context.say(&text);
+        if let Some(path) = out {
+            written(path, &text)?;
+        }
+        context.say(&format!("\nin {:.1} s\n", began.elapsed().as_secs_f64()));
+        match verdict {
+            None => Ok(Code::Ok),
+            Some(verdict) => {
+                context.error(&format!("{verdict}\n"));
+                Ok(Code::Failed)
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Capture, Stop> {
+    let name = path.display().to_string();
+    let file = fs::File::open(path)
+        .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+    Capture::read(&name, std::io::BufReader::new(file))
+        .map_err(|error| Stop::usage(format!("{name}:{error}")))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+}
+
+/// Those of these names, or all.
+fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, Stop> {
+    if names.is_empty() {
+        return Ok(all.into_iter().map(|(_, one)| one).collect());
+    }
+    let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let find = |name: &String| {
+        all.iter().find(|(known, _)| known == name).map(|(_, one)| *one).ok_or_else(|| {
+            let hint = did_you_mean(name, &known);
+            Stop::usage(format!("no operator is called `{name}` (hint: {hint})"))
+        })
+    };
+    names.iter().map(find).collect()
+}

@@ -1,0 +1,173 @@
+//! Conversations in which nothing is wrong: the suite and drawn conversations, played on the reference host in memory.
+//!
+//! Knows: the simulation, drawn conversations. Never knows: what becomes of them.
+//!
+//! Start at [`clean`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::agent::mode::Mode;
+use crate::arb::embedded::Ground;
+use crate::arb::generate::{Generator, Taste};
+use crate::host::engine::RefHost;
+use crate::run::mutants;
+use crate::run::play::Recorder;
+use crate::run::suite::Suite;
+use crate::transcript::line::Line;
+use crate::transcript::{Event, Seen};
+use crate::verdict::Weight;
+use crate::wire::channel::ROOT;
+use crate::wire::json::json;
+use crate::wire::message::Message;
+use crate::wire::version::Version;
+
+use super::capture::Capture;
+use super::reading::{FrameRole, Reading};
+
+/// Shorter conversations show next to nothing.
+const LEAST: usize = 12;
+/// Longer ones take long to judge, again and again.
+const MOST: usize = 1_500;
+/// When the clients of a conversation that was left open are heard of again, in seconds after its last frame: when the
+/// host is at rest, and after any deadline.
+const HEARD: [u64; 2] = [2, 13];
+/// The id of the first of these requests.
+const FIRST_PING: i64 = 7_000_001;
+
+/// What takes things away at the end of a conversation.
+const LEAVING: [&str; 5] =
+    ["disposeSession", "disposeTerminal", "disposeChat", "unsubscribe", "automation/removed"];
+
+/// Where captures are made from.
+#[derive(Clone, Copy, Debug)]
+pub struct BaseOptions {
+    /// The version that is spoken.
+    pub version: Version,
+    /// Every so-manieth scenario of the suite.
+    pub part: usize,
+    /// How many drawn conversations.
+    pub drawn: u64,
+    /// The seed of these.
+    pub seed: u64,
+}
+
+/// Keeps the lines of a play.
+#[derive(Clone, Default)]
+struct Keeping(Arc<Mutex<Vec<Line>>>);
+
+impl Recorder for Keeping {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(event, Event::Below { .. }) {
+            let conn = client.to_owned();
+            lines.push(Line { case: None, at, conn, event: event.clone() });
+        }
+        lines.len() as u64
+    }
+}
+
+impl Keeping {
+    fn lines(&self) -> Vec<Line> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Captures in which the checks find nothing above a note: each conversation as it was played, and, where that can be
+/// told, as one that was left open, whose clients are heard of again later.
+pub fn clean(options: BaseOptions) -> Vec<Capture> {
+    let BaseOptions { version, part, drawn, seed } = options;
+    let ground = Ground::of(version, Mode::Host, &[]);
+    let mut found = Vec::new();
+    let suite = Suite::carried();
+    for entry in mutants::playable(&suite, version).into_iter().step_by(part.max(1)) {
+        let keeping = Keeping::default();
+        let config = ground.config(&entry.scenario);
+        mutants::play_recorded(
+            &entry,
+            version,
+            &mut RefHost::new(config),
+            Box::new(keeping.clone()),
+        );
+        found.push((entry.scenario.id.clone(), keeping.lines()));
+    }
+    let generator = Generator::new(version, seed, Taste::ALL);
+    for number in 0..drawn {
+        let Some(scenario) = generator.sequence(number).and_then(|it| it.draft.scenario().ok())
+        else {
+            continue;
+        };
+        let keeping = Keeping::default();
+        let mut host = RefHost::new(ground.config(&scenario));
+        ground.play_recorded(scenario, &mut host, Box::new(keeping.clone()));
+        found.push((format!("drawn-{seed}-{number}"), keeping.lines()));
+    }
+    let mut captures = Vec::new();
+    for (name, lines) in found {
+        let left_open = left_open(&lines);
+        let whole = Capture { name: name.clone(), assume: None, lines };
+        let open =
+            left_open.map(|lines| Capture { name: format!("{name}#open"), assume: None, lines });
+        captures.extend([Some(whole), open].into_iter().flatten());
+    }
+    captures.retain(is_clean);
+    captures
+}
+
+/// Whether a capture can be a base.
+pub fn is_clean(capture: &Capture) -> bool {
+    (LEAST..=MOST).contains(&capture.lines.len())
+        && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
+}
+
+/// The conversation without its clean-up, after which every client that is still there is heard of again: first when
+/// the host is at rest, then after any deadline. None where something was still to be answered.
+fn left_open(lines: &[Line]) -> Option<Vec<Line>> {
+    let reading = Reading::of(lines);
+    let leaves = |number: &usize| match (&lines[*number].event, &reading.facts[*number]) {
+        (Event::Closed { .. } | Event::Received(_), _) => true,
+        (Event::Sent(_), fact) => LEAVING.contains(&fact.name.as_str()),
+        _ => false,
+    };
+    let tail = (0..lines.len()).rev().take_while(leaves).last()?;
+    let first =
+        (tail..lines.len()).find(|number| !matches!(lines[*number].event, Event::Received(_)))?;
+    let is_open = |number: usize| {
+        reading.facts[number].role == FrameRole::Request
+            && reading.answered.get(&number).is_none_or(|answer| *answer >= first)
+    };
+    if (0..first).any(is_open) {
+        return None;
+    }
+    let mut kept = lines[..first].to_vec();
+    let last = kept.last()?.at;
+    let standing: Vec<&str> = (0..reading.lives.len())
+        .filter(|life| {
+            let life = &reading.lives[*life];
+            life.begin < first
+                && life.version.is_some()
+                && life.closed.is_none_or(|closed| closed >= first)
+        })
+        .map(|life| reading.lives[life].conn.as_str())
+        .collect();
+    for (round, seconds) in HEARD.iter().enumerate() {
+        for conn in &standing {
+            let id = FIRST_PING + round as i64;
+            let at = last + Duration::from_secs(*seconds);
+            kept.extend(ping(conn, at, id));
+        }
+    }
+    Some(kept)
+}
+
+/// A ping and its answer.
+pub(super) fn ping(conn: &str, at: Duration, id: i64) -> [Line; 2] {
+    let seen = |message| Arc::new(Seen::of(message));
+    let ask = Message::request(id, "ping", json!({"channel": ROOT}));
+    let answer = Message::success(json!(id), json!(null));
+    let line = |at, event| Line { case: None, at, conn: conn.to_owned(), event };
+    [
+        line(at, Event::Sent(seen(ask))),
+        line(at + Duration::from_millis(1), Event::Received(seen(answer))),
+    ]
+}

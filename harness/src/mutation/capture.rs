@@ -1,0 +1,131 @@
+//! A conversation as lines, and what the always-on checks say about it.
+//!
+//! Knows: the capture format, the fold of `judge`. Never knows: what was changed in it.
+//!
+//! Start at [`Capture`].
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use crate::report::replay;
+use crate::transcript::line::{self, Line};
+use crate::transcript::reader::{Reader, Unreadable};
+use crate::transcript::{Event, Seen};
+use crate::verdict::Weight;
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+use crate::wire::version::Version;
+
+/// A conversation between clients and a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capture {
+    /// Where it comes from: a scenario, the number of a drawn conversation, a file.
+    pub name: String,
+    /// The version of connections whose handshake it does not show.
+    pub assume: Option<Version>,
+    /// What happened.
+    pub lines: Vec<Line>,
+}
+
+/// How often each check was broken, by check and weight.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Judgement {
+    breaches: BTreeMap<(&'static str, Weight), u64>,
+    /// What was said about the heaviest breach.
+    pub message: String,
+}
+
+impl Capture {
+    /// Reads a capture.
+    ///
+    /// # Errors
+    /// The first line that cannot be read.
+    pub fn read(name: &str, input: impl BufRead) -> Result<Capture, Unreadable> {
+        let mut reader = Reader::new(input);
+        let mut lines = Vec::new();
+        while let Some((_, line)) = reader.next_event()? {
+            // A scenario's number would make `judge` look for the scenario.
+            lines.push(Line { case: None, ..line });
+        }
+        Ok(Capture { name: name.to_owned(), assume: None, lines })
+    }
+
+    /// The capture as a file has it.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for one in &self.lines {
+            line::write(&mut out, None, one.at, &one.conn, &one.event);
+        }
+        out
+    }
+
+    /// Holds it against the always-on checks, as `judge` does.
+    pub fn judge(&self) -> Judgement {
+        let reports = replay::judge_lines(&self.lines, self.assume);
+        let mut judgement = Judgement::default();
+        let mut heaviest = None;
+        for report in &reports {
+            for finding in &report.findings {
+                *judgement.breaches.entry((report.check, finding.weight)).or_default() +=
+                    finding.times;
+                if heaviest.is_none_or(|weight| weight < finding.weight) {
+                    heaviest = Some(finding.weight);
+                    judgement.message = format!("{}: {}", report.check, finding.message);
+                }
+            }
+        }
+        judgement
+    }
+}
+
+impl Judgement {
+    /// The heaviest breach.
+    pub fn heaviest(&self) -> Option<Weight> {
+        self.breaches.keys().map(|(_, weight)| *weight).max()
+    }
+
+    /// The checks with breaches of this weight or more.
+    pub fn checks(&self, from: Weight) -> Vec<&'static str> {
+        let mut checks: Vec<_> =
+            self.breaches.keys().filter(|(_, weight)| *weight >= from).map(|(id, _)| *id).collect();
+        checks.dedup();
+        checks
+    }
+
+    /// Whether something is broken here that is not broken as often in another judgement.
+    pub fn says_more_than(&self, other: &Judgement) -> bool {
+        self.breaches.iter().any(|(key, times)| other.breaches.get(key).is_none_or(|it| it < times))
+    }
+}
+
+/// The message of a line, if it is one of that direction.
+pub(super) fn message_of(line: &Line) -> Option<&Value> {
+    match &line.event {
+        Event::Sent(seen) | Event::Received(seen) => Some(seen.message()?.value()),
+        _ => None,
+    }
+}
+
+/// Gives a line another message.
+pub(super) fn put_message(line: &mut Line, value: &Value) {
+    put_frame(line, Frame::json(value));
+}
+
+/// Gives a line another frame.
+pub(super) fn put_frame(line: &mut Line, frame: Frame) {
+    if let Event::Sent(seen) | Event::Received(seen) = &mut line.event {
+        *seen = Arc::new(Seen::new(frame));
+    }
+}
+
+/// Changes the message of a line; says whether there was something to change.
+pub(super) fn edit(line: &mut Line, change: impl FnOnce(&mut Value) -> bool) -> bool {
+    let Some(mut value) = message_of(line).cloned() else { return false };
+    let before = value.clone();
+    if !change(&mut value) || value == before {
+        return false;
+    }
+    put_message(line, &value);
+    true
+}

@@ -1,0 +1,682 @@
+//! The few ways in which an operator changes a conversation. Everything else is data.
+//!
+//! Knows: captures, readings. Never knows: rules.
+//!
+//! Start at [`WireChange`].
+
+use crate::dice::Dice;
+use crate::transcript::line::Line;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Map, Value, json};
+
+use super::capture::{edit, message_of, put_frame, put_message};
+use super::moves;
+use super::operator::earlier;
+use super::pointer;
+use super::reading::{FrameRole, Reading, Spot, key_of};
+use super::renumber::renumber;
+
+/// An id that nobody uses.
+const UNKNOWN: &str = "nobody-made-this-id";
+
+/// Whether one client is told something wrong, or everybody.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Audience {
+    /// The copy of one connection.
+    One,
+    /// All copies, those in replays included: the host has it so.
+    All,
+}
+
+/// How a conversation is changed.
+#[derive(Clone, Copy, Debug)]
+pub enum WireChange {
+    /// The frame is not sent.
+    Drop(Audience),
+    /// The frame is sent twice.
+    Duplicate,
+    /// The frame is sent once more after so many later ones of the host on the connection.
+    DuplicateLater(usize),
+    /// The frame is sent after so many later ones of the host on the connection.
+    Delay(usize),
+    /// The frame is sent before so many earlier ones of the host on the connection.
+    Hasten(usize),
+    /// The frame is sent before the request that it answers.
+    BeforeRequest,
+    /// The frame goes to another connection, which did not ask for it.
+    Misdirect,
+    /// The frame also goes to another connection, which did not ask for it.
+    Leak,
+    /// A member gets this value.
+    Set(Audience, &'static str, &'static str),
+    /// A member gets the value that it has in another such frame.
+    Other(Audience, &'static str),
+    /// A member is left out.
+    Remove(Audience, &'static str),
+    /// A number is changed by so much.
+    Add(Audience, &'static str, i64),
+    /// A text is changed.
+    Reword(Audience, &'static str, Wording),
+    /// A list is changed.
+    Relist(Audience, &'static str, Listing),
+    /// The number of the envelope is that of the one before it on the connection, this many more.
+    NumberOfEarlier(u64),
+    /// The action is sent again as a new one, to whoever got it.
+    Again,
+    /// The last earlier action of this type on the channel is sent again as a new one, after this one.
+    AgainAfter(&'static str),
+    /// This action is sent as a new one after the other one. Texts that begin with `$` name a member of the action
+    /// before it, the channel (`$channel`) or an id that nobody made (`$unknown`).
+    Insert(&'static str),
+    /// A result becomes this error.
+    Fail(i64),
+    /// An error becomes this result.
+    Succeed(&'static str),
+    /// What the host made of a dispatch is taken away, for everybody.
+    Ignore,
+    /// An accepted dispatch is told as rejected, though it took effect.
+    Reject,
+    /// The answer has the result of a later request of that method.
+    SwapAnswers,
+    /// An action that the snapshot already has, and that somebody else got before, comes after it.
+    OldAction,
+    /// The next action on the channel that others get comes here too, after the answer to a later request.
+    StillTold,
+    /// What this action and the next one say changes places, the numbers stay.
+    SwapActions(Audience),
+    /// The action has an origin: the client that gets it, and a number that it never used.
+    Forge,
+    /// The frame comes before the dispatch that it answers.
+    BeforeDispatch,
+    /// The last earlier notification of this method on the connection comes again, after this one.
+    NoticeAgain(&'static str),
+    /// This message comes after it.
+    Stray(&'static str),
+    /// This text comes after it.
+    Raw(&'static str),
+}
+
+/// How a text is changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wording {
+    /// The last character is lost.
+    Cut,
+    /// The first half is lost.
+    Half,
+    /// It is there twice.
+    Twice,
+    /// The order of its characters is turned.
+    Turned,
+    /// Something is added.
+    More,
+    /// It is empty.
+    Empty,
+    /// A secret of a client stands in it.
+    Secret,
+    /// Half of a character stands in it, as a replacement character.
+    Broken,
+}
+
+/// How a list is changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Listing {
+    /// It is empty.
+    Empty,
+    /// The first item is lost.
+    WithoutFirst,
+    /// The last item is lost.
+    WithoutLast,
+    /// An item is there twice.
+    Twice,
+    /// The order is turned.
+    Turned,
+    /// It has an item that nobody made.
+    Stranger,
+}
+
+/// A changed conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// What was changed, for a person.
+    pub what: String,
+}
+
+impl WireChange {
+    /// Applies the change at a place, if that is possible there.
+    pub fn apply(self, reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<Changed> {
+        let mut lines = reading.lines.to_vec();
+        let at = spot.line;
+        let what = match self {
+            WireChange::Drop(audience) => {
+                let gone = places(reading, spot, audience);
+                for one in gone.iter().rev() {
+                    take(&mut lines, one);
+                }
+                format!("left out, {} times", gone.len())
+            }
+            WireChange::Duplicate => {
+                lines.insert(at + 1, lines[at].clone());
+                "sent twice".to_owned()
+            }
+            WireChange::DuplicateLater(count) => {
+                let to = after(reading, at, count)?;
+                let again = Line { at: lines[to].at, ..lines[at].clone() };
+                lines.insert(to + 1, again);
+                format!("sent again after {count} more")
+            }
+            WireChange::Delay(count) => {
+                let to = after(reading, at, count)?;
+                let late = Line { at: lines[to].at, ..lines[at].clone() };
+                lines.insert(to + 1, late);
+                lines.remove(at);
+                format!("sent {count} later")
+            }
+            WireChange::Hasten(count) => {
+                let to = before(reading, at, count)?;
+                let early = Line { at: lines[to].at, ..lines.remove(at) };
+                lines.insert(to, early);
+                format!("sent {count} earlier")
+            }
+            WireChange::BeforeRequest => {
+                let asked = reading.facts[at].answers?;
+                let early = Line { at: lines[asked].at, ..lines.remove(at) };
+                lines.insert(asked, early);
+                "sent before it was asked for".to_owned()
+            }
+            WireChange::Misdirect | WireChange::Leak => {
+                let conn = stranger(reading, spot, dice)?;
+                let what = format!("sent to `{conn}`");
+                let line = Line { conn, ..lines[at].clone() };
+                match self {
+                    WireChange::Leak => lines.insert(at + 1, line),
+                    _ => lines[at] = line,
+                }
+                what
+            }
+            WireChange::Set(audience, place, json) => {
+                let value = Value::read(json).ok()?;
+                change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
+                    it.clone_from(&value);
+                })?
+            }
+            WireChange::Other(audience, place) => {
+                let value = other_value(reading, spot, place, dice)?;
+                change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
+                    it.clone_from(&value);
+                })?
+            }
+            WireChange::Add(audience, place, more) => {
+                change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
+                    if let Some(number) = it.as_i64() {
+                        *it = json!(number.saturating_add(more));
+                    }
+                })?
+            }
+            WireChange::Reword(audience, place, wording) => {
+                let secret =
+                    if wording == Wording::Secret { secret(reading, at)? } else { String::new() };
+                change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
+                    if let Some(text) = it.as_str() {
+                        *it = json!(wording.of(text, &secret));
+                    }
+                })?
+            }
+            WireChange::Relist(audience, place, listing) => {
+                change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
+                    if let Value::Array(items) = it {
+                        listing.apply(items);
+                    }
+                })?
+            }
+            WireChange::Remove(audience, place) => {
+                remove_at(reading, &mut lines, spot, audience, place, dice)?
+            }
+            WireChange::NumberOfEarlier(more) => {
+                let earlier = (0..at).rev().find(|line| {
+                    let fact = &reading.facts[*line];
+                    fact.role == FrameRole::Action && fact.life == reading.facts[at].life
+                })?;
+                let seq = message_of(&lines[earlier])?.pointer("/params/serverSeq")?.as_u64()?;
+                let done = edit(&mut lines[at], |value| {
+                    let place = format!("{}/serverSeq", spot.base);
+                    value.pointer_mut(&place).map(|it| *it = json!(seq + more)).is_some()
+                });
+                done.then(|| format!("numbered {}", seq + more))?
+            }
+            WireChange::Again => {
+                let action = reading.value(spot)?.get("action")?.clone();
+                insert(reading, spot, &action)?.clone_into(&mut lines);
+                "sent again as a new action".to_owned()
+            }
+            WireChange::AgainAfter(name) => {
+                let action = earlier(reading, spot, &[name])?.get("action")?.clone();
+                insert(reading, spot, &action)?.clone_into(&mut lines);
+                format!("an earlier `{name}` sent again after it")
+            }
+            WireChange::Insert(template) => {
+                let action = filled(template, reading.value(spot)?)?;
+                insert(reading, spot, &action)?.clone_into(&mut lines);
+                format!("after it {}", action.to_text())
+            }
+            WireChange::Fail(code) => {
+                let id = message_of(&lines[at])?.get("id")?.clone();
+                let error =
+                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}});
+                put_message(&mut lines[at], &error);
+                format!("refused with {code}")
+            }
+            WireChange::Succeed(result) => {
+                let id = message_of(&lines[at])?.get("id")?.clone();
+                let result = Value::read(result).ok()?;
+                put_message(&mut lines[at], &json!({"jsonrpc": "2.0", "id": id, "result": result}));
+                "answered with a result".to_owned()
+            }
+            WireChange::Ignore => {
+                let echoes = echoes(reading, spot)?;
+                for one in echoes.iter().rev() {
+                    take(&mut lines, one);
+                }
+                format!("nothing came of it, {} copies left out", echoes.len())
+            }
+            WireChange::Reject => {
+                let echoes = echoes(reading, spot)?;
+                let mut lines_gone = Vec::new();
+                for one in &echoes {
+                    let own = reading.facts[one.line].life == reading.facts[at].life;
+                    if own && one.base == "/params" {
+                        edit(&mut lines[one.line], |value| {
+                            let params = value.get_mut("params").and_then(Value::as_object_mut);
+                            params.map(|it| it.insert("rejectionReason", json!("no"))).is_some()
+                        });
+                    } else {
+                        lines_gone.push(one);
+                    }
+                }
+                for one in lines_gone.into_iter().rev() {
+                    take(&mut lines, one);
+                }
+                "told as rejected".to_owned()
+            }
+            WireChange::SwapAnswers => {
+                let other = (at + 1..lines.len()).find(|line| {
+                    let (one, two) = (&reading.facts[at], &reading.facts[*line]);
+                    one.role == two.role
+                        && one.name == two.name
+                        && message_of(&lines[at]).and_then(|it| it.get("result"))
+                            != message_of(&lines[*line]).and_then(|it| it.get("result"))
+                })?;
+                let result = message_of(&lines[other])?.get("result")?.clone();
+                edit(&mut lines[at], |value| {
+                    value.get_mut("result").map(|it| *it = result).is_some()
+                });
+                format!("has the answer of line {}", other + 1)
+            }
+            WireChange::OldAction => moves::old_action(reading, spot, &mut lines, dice)?,
+            WireChange::StillTold => moves::still_told(reading, at, &mut lines)?,
+            WireChange::SwapActions(audience) => {
+                moves::swap_actions(reading, spot, audience, &mut lines)?
+            }
+            WireChange::Forge => {
+                let client = &reading.lives[reading.facts[at].life].client;
+                let origin = json!({"clientId": client, "clientSeq": 987_654});
+                change_at(reading, &mut lines, spot, Audience::All, "/origin", dice, &mut |it| {
+                    it.clone_from(&origin);
+                })?
+            }
+            WireChange::BeforeDispatch => moves::before_dispatch(reading, at, &mut lines)?,
+            WireChange::NoticeAgain(name) => {
+                let life = reading.facts[at].life;
+                let earlier = (0..at).rev().find(|line| {
+                    let fact = &reading.facts[*line];
+                    fact.life == life && fact.role == FrameRole::Notice && fact.name == name
+                })?;
+                lines.insert(at + 1, Line { at: lines[at].at, ..lines[earlier].clone() });
+                format!("after it line {} again", earlier + 1)
+            }
+            WireChange::Stray(text) | WireChange::Raw(text) => {
+                let mut line = lines[at].clone();
+                put_frame(&mut line, Frame::Text(text.to_owned()));
+                lines.insert(at + 1, line);
+                format!("after it {text}")
+            }
+        };
+        (lines != reading.lines).then_some(Changed { lines, what })
+    }
+}
+
+/// The copies that a change is about.
+pub(super) fn places(reading: &Reading<'_>, spot: &Spot, audience: Audience) -> Vec<Spot> {
+    let copies = reading.copies(spot);
+    let mut all = match audience {
+        Audience::One => vec![spot.clone()],
+        Audience::All if !copies.is_empty() => copies.to_vec(),
+        Audience::All => same_notices(reading, spot.line),
+    };
+    all.sort();
+    all
+}
+
+/// The same notification on other connections, as long as each was told it once.
+fn same_notices(reading: &Reading<'_>, line: usize) -> Vec<Spot> {
+    let lines = reading
+        .lines
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| reading.facts[*number].role == FrameRole::Notice);
+    let value = message_of(&reading.lines[line]);
+    let same = lines.filter(|(_, other)| message_of(other) == value);
+    same.map(|(line, _)| Spot { line, base: String::new() }).collect()
+}
+
+/// Takes away what stands at a place: the line, or an entry of a replay.
+fn take(lines: &mut Vec<Line>, spot: &Spot) {
+    if spot.base.starts_with("/result") {
+        edit(&mut lines[spot.line], |value| remove(value, &spot.base));
+    } else {
+        lines.remove(spot.line);
+    }
+}
+
+/// Removes a member or an item.
+fn remove(value: &mut Value, place: &str) -> bool {
+    let Some((above, last)) = pointer::split(place) else { return false };
+    match value.pointer_mut(above) {
+        Some(Value::Array(items)) => match last.parse::<usize>() {
+            Ok(index) if index < items.len() => {
+                items.remove(index);
+                true
+            }
+            _ => false,
+        },
+        Some(Value::Object(map)) => map.remove(&last).is_some(),
+        _ => false,
+    }
+}
+
+/// One of the places that a pattern finds at a spot.
+fn chosen(reading: &Reading<'_>, spot: &Spot, pattern: &str, dice: &mut Dice) -> Option<String> {
+    let found = pointer::places(reading.value(spot)?, pattern);
+    dice.pick(&found).cloned()
+}
+
+fn change_at(
+    reading: &Reading<'_>,
+    lines: &mut [Line],
+    spot: &Spot,
+    audience: Audience,
+    pattern: &str,
+    dice: &mut Dice,
+    change: &mut dyn FnMut(&mut Value),
+) -> Option<String> {
+    // A member that may be new stands below a place that exists.
+    let place = chosen(reading, spot, pattern, dice).or_else(|| {
+        let (above, last) = pattern.rsplit_once('/')?;
+        Some(format!("{}/{last}", chosen(reading, spot, above, dice)?))
+    })?;
+    let mut told = None;
+    for one in places(reading, spot, audience) {
+        let whole = format!("{}{place}", one.base);
+        let done = edit(&mut lines[one.line], |value| {
+            let is_new = value.pointer(&whole).is_none();
+            if is_new {
+                make(value, &whole);
+            }
+            let Some(found) = value.pointer_mut(&whole) else { return false };
+            let before = found.to_text();
+            change(found);
+            if is_new && found.is_null() {
+                remove(value, &whole);
+                return false;
+            }
+            told = Some(format!("`{whole}` from {before} to {}", found.to_text()));
+            true
+        });
+        if one == *spot && !done {
+            return None;
+        }
+    }
+    told
+}
+
+/// Makes a member where its object is there.
+fn make(value: &mut Value, place: &str) {
+    if let Some((above, last)) = pointer::split(place)
+        && let Some(map) = value.pointer_mut(above).and_then(Value::as_object_mut)
+    {
+        map.insert(last, Value::Null);
+    }
+}
+
+fn remove_at(
+    reading: &Reading<'_>,
+    lines: &mut [Line],
+    spot: &Spot,
+    audience: Audience,
+    pattern: &str,
+    dice: &mut Dice,
+) -> Option<String> {
+    let place = chosen(reading, spot, pattern, dice)?;
+    for one in places(reading, spot, audience) {
+        let whole = format!("{}{place}", one.base);
+        edit(&mut lines[one.line], |value| remove(value, &whole));
+    }
+    Some(format!("`{}{place}` left out", spot.base))
+}
+
+/// Another value that the same member has in the conversation.
+fn other_value(
+    reading: &Reading<'_>,
+    spot: &Spot,
+    pattern: &str,
+    dice: &mut Dice,
+) -> Option<Value> {
+    let here = reading.value(spot)?;
+    let name = pattern.rsplit('/').next()?;
+    let own = pointer::places(here, pattern);
+    let own: Vec<&Value> = own.iter().filter_map(|place| here.pointer(place)).collect();
+    let sought = format!("/**/{name}");
+    let mut others: Vec<&Value> = Vec::new();
+    for line in reading.lines {
+        let Some(value) = message_of(line) else { continue };
+        for place in pointer::places(value, &sought) {
+            if let Some(other) = value.pointer(&place)
+                && own.iter().all(|it| *it != other && same_type(it, other))
+                && !others.contains(&other)
+                && others.len() < 64
+            {
+                others.push(other);
+            }
+        }
+    }
+    dice.pick(&others).map(|value| (*value).clone())
+}
+
+fn same_type(one: &Value, two: &Value) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(two)
+}
+
+/// The line of the n-th later frame of the host on the connection, where nothing of the client stands between.
+fn after(reading: &Reading<'_>, line: usize, count: usize) -> Option<usize> {
+    (0..count).try_fold(line, |at, _| {
+        let next = reading.next_received(at)?;
+        (reading.next_line(at) == Some(next)).then_some(next)
+    })
+}
+
+fn before(reading: &Reading<'_>, line: usize, count: usize) -> Option<usize> {
+    let life = reading.facts[line].life;
+    let mut earlier = (reading.lives[life].begin..line).rev();
+    (0..count).try_fold(line, |_, _| {
+        let at = earlier.find(|at| reading.facts[*at].life == life)?;
+        let role = reading.facts[at].role;
+        let host = matches!(
+            role,
+            FrameRole::Action | FrameRole::Notice | FrameRole::Result | FrameRole::Refusal
+        );
+        host.then_some(at)
+    })
+}
+
+/// A connection that stands on the line and has nothing to do with the channel of the frame there.
+fn stranger(reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<String> {
+    let value = message_of(&reading.lines[spot.line])?;
+    let here = &reading.facts[spot.line];
+    let channel = value.pointer("/params/channel").and_then(Value::as_str);
+    let client = value.pointer("/params/origin/clientId").and_then(Value::as_str);
+    let mut others = Vec::new();
+    for (number, life) in reading.lives.iter().enumerate() {
+        let stands = (life.begin..life.end).contains(&spot.line)
+            && life.closed.is_none_or(|closed| closed > spot.line)
+            && life.version.is_some()
+            && reading.fenced_begin(number, spot.line);
+        let asked = channel.is_some_and(|it| reading.knows(number, it));
+        let own = client.is_some_and(|it| it == life.client);
+        if stands && number != here.life && !asked && !own {
+            others.push(life.conn.clone());
+        }
+    }
+    dice.pick(&others).cloned()
+}
+
+/// A secret that a client gave the host before a line.
+fn secret(reading: &Reading<'_>, line: usize) -> Option<String> {
+    let mut tokens = reading.lines[..line].iter().zip(&reading.facts).filter_map(|(line, fact)| {
+        let authenticates = fact.role == FrameRole::Request && fact.name == "authenticate";
+        let value = message_of(line).filter(|_| authenticates)?;
+        value.pointer("/params/token")?.as_str()
+    });
+    tokens.rfind(|token| token.len() >= 8).map(str::to_owned)
+}
+
+impl Wording {
+    fn of(self, text: &str, secret: &str) -> String {
+        let chars: Vec<char> = text.chars().collect();
+        match self {
+            Wording::Cut => chars[..chars.len().saturating_sub(1)].iter().collect(),
+            Wording::Half => chars[chars.len() / 2..].iter().collect(),
+            Wording::Twice => format!("{text}{text}"),
+            Wording::Turned => chars.iter().rev().collect(),
+            Wording::More => format!("{text} and more"),
+            Wording::Empty => String::new(),
+            Wording::Secret => format!("{text} {secret}"),
+            Wording::Broken => format!("{text}\u{fffd}"),
+        }
+    }
+}
+
+impl Listing {
+    fn apply(self, items: &mut Vec<Value>) {
+        match self {
+            Listing::Empty => items.clear(),
+            Listing::WithoutFirst => drop((!items.is_empty()).then(|| items.remove(0))),
+            Listing::WithoutLast => drop(items.pop()),
+            Listing::Twice => {
+                if let Some(first) = items.first().cloned() {
+                    items.push(first);
+                }
+            }
+            Listing::Turned => items.reverse(),
+            Listing::Stranger => items.push(match items.first() {
+                Some(Value::Object(map)) => Value::Object(strange(map)),
+                _ => json!("ahp-session:/nobody-made-this-id"),
+            }),
+        }
+    }
+}
+
+/// An object like another, with ids that nobody made.
+fn strange(map: &Map) -> Map {
+    let mut map = map.clone();
+    for name in ["id", "resource", "uri", "clientId"] {
+        if let Some(Value::String(text)) = map.get(name) {
+            let strange = format!("{text}-{UNKNOWN}");
+            map.insert(name, json!(strange));
+        }
+    }
+    map
+}
+
+/// The envelopes that settle a dispatch, in order of their places.
+fn echoes(reading: &Reading<'_>, spot: &Spot) -> Option<Vec<Spot>> {
+    let seq = reading.value(spot)?.pointer("/params/clientSeq")?;
+    let life = reading.facts[spot.line].life;
+    let client = reading.lives[life].client.as_str();
+    let own = (spot.line..reading.lines.len()).find_map(|line| {
+        let value = message_of(&reading.lines[line])?.get("params")?;
+        let origin = value.get("origin")?;
+        let ours = origin.get("clientSeq") == Some(seq)
+            && origin.get("clientId").and_then(Value::as_str) == Some(client)
+            && value.get("rejectionReason").is_none();
+        (reading.facts[line].role == FrameRole::Action && ours)
+            .then(|| Spot { line, base: "/params".to_owned() })
+    })?;
+    let mut copies = reading.copies(&own).to_vec();
+    copies.sort();
+    (!copies.is_empty()).then_some(copies)
+}
+
+/// Fills in a template from the envelope before it.
+fn filled(template: &str, envelope: &Value) -> Option<Value> {
+    let mut action = Value::read(template).ok()?;
+    fill(&mut action, envelope).then_some(action)
+}
+
+fn fill(value: &mut Value, envelope: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let Some(name) = text.strip_prefix('$') else { return true };
+            let found = match name {
+                "unknown" => Some(json!(UNKNOWN)),
+                "channel" => envelope.get("channel").cloned(),
+                name => envelope.pointer(&format!("/action/{}", name.replace('.', "/"))).cloned(),
+            };
+            found.map(|found| *value = found).is_some()
+        }
+        Value::Array(items) => items.iter_mut().all(|item| fill(item, envelope)),
+        Value::Object(map) => map.iter_mut().all(|(_, item)| fill(item, envelope)),
+        _ => true,
+    }
+}
+
+/// The conversation with one more action after an envelope, for whoever got that one, under a number of its own.
+fn insert(reading: &Reading<'_>, spot: &Spot, action: &Value) -> Option<Vec<Line>> {
+    let (channel, seq) = reading.value(spot).and_then(key_of)?;
+    // With a second life of the host a number alone would not say what is meant.
+    if reading.lines.iter().any(|line| line.event == crate::transcript::Event::Restarted) {
+        return None;
+    }
+    let mut lines = reading.lines.to_vec();
+    renumber(&mut lines, &|number| if number > seq { number + 1 } else { number });
+    let envelope = json!({"channel": channel, "action": action, "serverSeq": seq + 1});
+    let mut copies = reading.copies(spot).to_vec();
+    copies.sort();
+    for copy in copies.iter().rev() {
+        if copy.base == "/params" {
+            let mut line = lines[copy.line].clone();
+            let message = json!({"jsonrpc": "2.0", "method": "action", "params": envelope});
+            put_message(&mut line, &message);
+            lines.insert(copy.line + 1, line);
+        } else {
+            let (above, last) = pointer::split(&copy.base)?;
+            let index: usize = last.parse().ok()?;
+            edit(&mut lines[copy.line], |value| {
+                let list = value.pointer_mut(above).and_then(Value::as_array_mut);
+                list.map(|it| it.insert(index + 1, envelope.clone())).is_some()
+            });
+        }
+    }
+    Some(lines)
+}
+
+impl Reading<'_> {
+    /// Whether a connection's handshake was answered before a line.
+    fn fenced_begin(&self, life: usize, line: usize) -> bool {
+        let lines = self.lives[life].begin..line;
+        lines.into_iter().any(|at| {
+            let fact = &self.facts[at];
+            fact.life == life && fact.role == FrameRole::Result && fact.name == "initialize"
+        })
+    }
+}

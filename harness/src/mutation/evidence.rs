@@ -1,0 +1,297 @@
+//! Whether anybody who has only the capture could know that a mutant's host is at fault. Where nobody could, a check
+//! that says nothing is right.
+//!
+//! Knows: readings, reducers. Never knows: what the always-on checks say.
+//!
+//! Start at [`Evidence`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use crate::model::apply;
+use crate::transcript::Event;
+use crate::transcript::line::Line;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Map, Value};
+
+use super::capture::message_of;
+use super::change::Changed;
+use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, kind_of, snapshots, text};
+
+/// How long a host may take to answer; the specification gives no figure, so that this is generous.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a host may hold back what it only sums up.
+const REST: Duration = Duration::from_millis(1_500);
+
+/// What shows a fault.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Evidence {
+    /// The frame itself, or what came before it.
+    Itself,
+    /// Another connection got the envelope as it should be.
+    Twin,
+    /// Another connection got the envelope, and this one was answered something that it asked later.
+    TwinAndFence,
+    /// The connection was answered something that it asked later.
+    Fence,
+    /// The connection is heard of a whole deadline later.
+    Wait,
+    /// The capture goes on until the host has been at rest.
+    Rest,
+    /// A later snapshot does not agree with the one before it and the actions between.
+    State,
+    /// A later dispatch of the client on the same channel is settled.
+    Overtaken,
+    /// A later action has a lower number.
+    Later,
+    /// A connection is subscribed to the channel that is named at that place.
+    Seen(&'static str),
+    /// Another connection was told the same, and this one was answered something that it asked later.
+    NoticeTwin,
+    /// The same client knows better: it created the session, or has its state.
+    Listed,
+    /// Another connection got what the replay has.
+    Replay,
+}
+
+impl Evidence {
+    /// Whether it is there.
+    pub fn is_there(self, original: &Reading<'_>, spot: &Spot, changed: &Changed) -> bool {
+        match self {
+            Evidence::Itself => true,
+            Evidence::Twin => original.has_twin(spot),
+            Evidence::TwinAndFence => {
+                let fence = original.fence(spot.line);
+                original.has_twin(spot) && fence.is_some_and(|at| !made_good(original, spot, at))
+            }
+            Evidence::Fence => original.fence(spot.line).is_some(),
+            Evidence::Wait => original.lasts(spot.line, PATIENCE),
+            Evidence::Rest => {
+                let due = original.lines[spot.line].at + REST;
+                original.lines[spot.line..].iter().any(|line| line.at >= due)
+            }
+            Evidence::State => disagrees(original.lines, &changed.lines),
+            Evidence::Overtaken => overtaken(original, spot.line),
+            Evidence::Later => later_is_lower(original, &changed.lines, spot),
+            Evidence::Seen(place) => {
+                let channel = original.value(spot).and_then(|it| it.pointer(place)?.as_str());
+                let lives = 0..original.lives.len();
+                channel.is_some_and(|channel| {
+                    lives.into_iter().any(|life| original.is_subscribed(life, channel, spot.line))
+                })
+            }
+            Evidence::NoticeTwin => {
+                let here = message_of(&original.lines[spot.line]);
+                let others = original.lines.iter().zip(&original.facts);
+                let life = original.facts[spot.line].life;
+                let mut others = others.filter(|(_, fact)| fact.life != life);
+                others
+                    .any(|(line, fact)| fact.role == FrameRole::Notice && message_of(line) == here)
+                    && original.fence(spot.line).is_some()
+            }
+            Evidence::Listed => listed(original, &changed.lines, spot),
+            Evidence::Replay => {
+                let lost = envelopes(original.lines, spot.line);
+                let kept = envelopes(&changed.lines, spot.line);
+                let mut gone =
+                    lost.iter().filter(|(_, it)| !kept.iter().any(|(_, other)| other == it));
+                gone.any(|(spot, _)| original.has_twin(spot))
+            }
+        }
+    }
+
+    /// Why a mutant without it is undecidable.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Evidence::Itself => "nothing",
+            Evidence::Twin => "no other connection got the same action",
+            Evidence::TwinAndFence => {
+                "no other connection got the same action, or this one may still have got it later"
+            }
+            Evidence::Fence => "it may still have come: nothing that was asked later is answered",
+            Evidence::Wait => "it may still have come: the capture ends before any deadline",
+            Evidence::Rest => "the host may still have said so: the capture ends before it rests",
+            Evidence::State => "no later snapshot of the channel differs for it",
+            Evidence::Overtaken => "no later dispatch of the client on the channel is settled",
+            Evidence::Later => "no later action has a lower number",
+            Evidence::Seen(_) => "nobody is subscribed to the channel that it names",
+            Evidence::NoticeTwin => "nobody else was told the same, or it may still have come",
+            Evidence::Listed => "nothing else in the capture says so of that session",
+            Evidence::Replay => "no other connection got what was left out",
+        }
+    }
+}
+
+/// Whether the connection got a snapshot that has the action, up to a line.
+fn made_good(original: &Reading<'_>, spot: &Spot, until: usize) -> bool {
+    let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
+    let life = original.facts[spot.line].life;
+    let lines = (spot.line..=until).filter(|line| original.facts[*line].life == life);
+    lines.filter_map(|line| message_of(&original.lines[line])).flat_map(snapshots).any(|(_, it)| {
+        let from = it.get("fromSeq").and_then(Value::as_u64);
+        text(it, "resource") == channel && from.is_some_and(|from| from >= seq)
+    })
+}
+
+/// Whether a later dispatch on the channel is settled, after the dispatch on a line or the one that the envelope there
+/// answers.
+fn overtaken(reading: &Reading<'_>, line: usize) -> bool {
+    let Some(params) = message_of(&reading.lines[line]).and_then(|it| it.get("params")) else {
+        return false;
+    };
+    let life = reading.facts[line].life;
+    let client = reading.lives[life].client.as_str();
+    let origin = params.get("origin").unwrap_or(params);
+    let (Some(seq), channel) =
+        (origin.get("clientSeq").and_then(Value::as_i64), params.get("channel"))
+    else {
+        return false;
+    };
+    let later = reading.lines[line..].iter().zip(&reading.facts[line..]);
+    later.filter(|(_, fact)| fact.role == FrameRole::Action && fact.life == life).any(|(one, _)| {
+        let params = message_of(one).and_then(|it| it.get("params"));
+        params.is_some_and(|it| {
+            let number = it.pointer("/origin/clientSeq").and_then(Value::as_i64);
+            let ours = it.pointer("/origin/clientId").and_then(Value::as_str) == Some(client);
+            ours && it.get("channel") == channel && number.is_some_and(|number| number > seq)
+        })
+    })
+}
+
+/// Whether a later action of the same life of the host has a number below the one that was changed.
+fn later_is_lower(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool {
+    let value = changed.get(spot.line).and_then(message_of);
+    let number = value.and_then(|value| {
+        let inside = value.pointer(&spot.base)?;
+        inside.get("fromSeq").or_else(|| inside.pointer("/result/serverSeq"))?.as_u64()
+    });
+    let life = original.facts[spot.line].life;
+    let end = original.lives[life].end;
+    number.is_some_and(|number| {
+        (spot.line + 1..end).any(|line| {
+            let here = original.facts[line].life == life;
+            let lower = |(_, it): &(Spot, &Value)| key_of(it).is_some_and(|(_, seq)| seq < number);
+            here && original.facts[line].role == FrameRole::Action
+                && envelopes(original.lines, line).iter().any(lower)
+        })
+    })
+}
+
+/// Whether the session that a list no longer has as it was is one whose state a client has: its number of subscribers
+/// on the line is above none.
+fn listed(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool {
+    let items = |lines: &[Line]| -> Vec<Value> {
+        let value = message_of(&lines[spot.line]);
+        let items = value.and_then(|it| it.pointer("/result/items")).and_then(Value::as_array);
+        items.cloned().unwrap_or_default()
+    };
+    let kept = items(changed);
+    let lost = items(original.lines).into_iter().filter(|item| !kept.contains(item));
+    let names: Vec<String> = lost.map(|item| text(&item, "resource")).collect();
+    let lives = 0..original.lives.len();
+    names.iter().any(|name| lives.clone().any(|life| original.is_subscribed(life, name, spot.line)))
+}
+
+/// Whether some snapshot agreed with the log and no longer does.
+fn disagrees(original: &[Line], changed: &[Line]) -> bool {
+    let (before, after) = (agreements(original), agreements(changed));
+    before.len() == after.len()
+        && before
+            .iter()
+            .zip(&after)
+            .any(|((channel, agreed), (other, agrees))| channel == other && *agreed && !agrees)
+}
+
+/// Every snapshot that has an earlier one of its channel, and whether it agrees with that and the actions between.
+fn agreements(lines: &[Line]) -> Vec<(String, bool)> {
+    let mut agreements = Vec::new();
+    let lives = lines.split(|line| line.event == Event::Restarted);
+    for life in lives {
+        of_life(life, &mut agreements);
+    }
+    agreements
+}
+
+fn of_life(lines: &[Line], agreements: &mut Vec<(String, bool)>) {
+    let version = lines
+        .iter()
+        .filter_map(message_of)
+        .find_map(|value| value.pointer("/result/protocolVersion")?.as_str()?.parse().ok());
+    let Some(version) = version else { return };
+    let mut log: HashMap<&str, BTreeMap<u64, &Value>> = HashMap::new();
+    for number in 0..lines.len() {
+        for (_, envelope) in envelopes(lines, number) {
+            if let Some((channel, seq)) = key_of(envelope)
+                && envelope.get("rejectionReason").is_none()
+                && let Some(action) = envelope.get("action")
+            {
+                log.entry(channel).or_default().entry(seq).or_insert(action);
+            }
+        }
+    }
+    let mut bases: HashMap<&str, (u64, &Value)> = HashMap::new();
+    for value in lines.iter().filter_map(message_of) {
+        for (_, snapshot) in snapshots(value) {
+            let (Some(channel), Some(seq), Some(state), Some(kind)) = (
+                snapshot.get("resource").and_then(Value::as_str),
+                snapshot.get("fromSeq").and_then(Value::as_u64),
+                snapshot.get("state"),
+                kind_of(snapshot),
+            ) else {
+                continue;
+            };
+            if let Some((from, base)) = bases.insert(channel, (seq, state)) {
+                let mut folded = (*base).clone();
+                let actions = log.get(channel).into_iter();
+                let actions = actions.flat_map(|log| log.range(from.saturating_add(1)..));
+                for (_, action) in actions.take_while(|(number, _)| **number <= seq) {
+                    apply(version, kind, &mut folded, action);
+                }
+                let agrees = seq >= from
+                    && match kind {
+                        ChannelKind::Terminal => same_terminal(&folded, state),
+                        _ => plain(&folded) == plain(state),
+                    };
+                agreements.push((channel.to_owned(), agrees));
+            }
+        }
+    }
+}
+
+/// Whether two states of a terminal agree: it may have kept only the end of its output, in parts of its own choice.
+fn same_terminal(folded: &Value, state: &Value) -> bool {
+    let shown = |state: &Value| -> String {
+        let parts = state.get("content").and_then(Value::as_array);
+        let texts = parts.into_iter().flatten();
+        texts.map(|part| text(part, "value") + &text(part, "output")).collect()
+    };
+    let rest = |state: &Value| {
+        let mut state = plain(state);
+        if let Some(map) = state.as_object_mut() {
+            map.remove("content");
+        }
+        state
+    };
+    shown(folded).ends_with(&shown(state)) && rest(folded) == rest(state)
+}
+
+/// A state without what is absent or of no account: empty lists and objects, and when it was last changed.
+fn plain(value: &Value) -> Value {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(map) => {
+            let members = map.iter().filter(|(name, _)| *name != "modifiedAt");
+            let members = members.map(|(name, value)| (name.clone(), plain(value)));
+            let mut members: Vec<_> = members.filter(|(_, value)| !empty(value)).collect();
+            members.sort_by(|one, two| one.0.cmp(&two.0));
+            Value::Object(members.into_iter().collect::<Map>())
+        }
+        other => other.clone(),
+    }
+}

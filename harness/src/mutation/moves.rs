@@ -1,0 +1,126 @@
+//! Changes that need two frames, or more, of a conversation.
+//!
+//! Knows: readings. Never knows: what they are for.
+
+use crate::dice::Dice;
+use crate::transcript::line::Line;
+use crate::wire::json::Value;
+
+use super::capture::{edit, message_of};
+use super::change::{Audience, places};
+use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, text};
+
+/// An action that the snapshot at a place already has, and that another connection got, comes after it.
+pub(super) fn old_action(
+    reading: &Reading<'_>,
+    spot: &Spot,
+    lines: &mut Vec<Line>,
+    dice: &mut Dice,
+) -> Option<String> {
+    let snapshot = reading.value(spot)?;
+    let (channel, from) = (text(snapshot, "resource"), snapshot.get("fromSeq")?.as_u64()?);
+    let life = reading.facts[spot.line].life;
+    let old = (0..spot.line).filter(|line| {
+        let fact = &reading.facts[*line];
+        let fits = |(_, it): &(Spot, &Value)| {
+            let accepted = it.get("rejectionReason").is_none();
+            accepted && key_of(it).is_some_and(|(on, seq)| on == channel && seq <= from)
+        };
+        fact.role == FrameRole::Action
+            && fact.life != life
+            && envelopes(reading.lines, *line).iter().any(fits)
+    });
+    let old: Vec<usize> = old.collect();
+    let chosen = *dice.pick(&old)?;
+    let again = Line {
+        at: lines[spot.line].at,
+        conn: lines[spot.line].conn.clone(),
+        ..lines[chosen].clone()
+    };
+    lines.insert(spot.line + 1, again);
+    Some(format!("after it line {} again", chosen + 1))
+}
+
+/// The next action that others get on a channel that was left comes here too.
+pub(super) fn still_told(
+    reading: &Reading<'_>,
+    line: usize,
+    lines: &mut Vec<Line>,
+) -> Option<String> {
+    let left = text(message_of(&reading.lines[line])?.get("params")?, "channel");
+    let fence = reading.fence(line)?;
+    let life = reading.facts[line].life;
+    let end = reading.lives[life].closed.unwrap_or(reading.lines.len());
+    let next = (fence + 1..end).find(|at| {
+        let fact = &reading.facts[*at];
+        let here = |(_, it): &(Spot, &Value)| {
+            let client = it.pointer("/origin/clientId").and_then(Value::as_str);
+            let own = client == Some(reading.lives[life].client.as_str());
+            !own && key_of(it).is_some_and(|(channel, _)| channel == left)
+        };
+        fact.role == FrameRole::Action
+            && fact.life != life
+            && envelopes(reading.lines, *at).iter().any(here)
+    })?;
+    if reading.is_subscribed(life, &left, next) {
+        return None;
+    }
+    let told = Line { conn: lines[line].conn.clone(), ..lines[next].clone() };
+    lines.insert(next + 1, told);
+    Some(format!("line {} comes here too", next + 1))
+}
+
+/// What an action and the next one on the connection say changes places.
+pub(super) fn swap_actions(
+    reading: &Reading<'_>,
+    spot: &Spot,
+    audience: Audience,
+    lines: &mut [Line],
+) -> Option<String> {
+    let next = Spot { line: reading.next_received(spot.line)?, base: spot.base.clone() };
+    let (one, two) = (reading.value(spot)?, reading.value(&next)?);
+    if one.get("action") == two.get("action") && one.get("origin") == two.get("origin") {
+        return None;
+    }
+    for (from, to) in [(one, spot), (two, &next)] {
+        let other = if std::ptr::eq(from, one) { two } else { one };
+        let number = from.get("serverSeq")?.clone();
+        for place in places(reading, to, audience) {
+            edit(&mut lines[place.line], |value| {
+                let Some(inside) = value.pointer_mut(&place.base) else { return false };
+                inside.clone_from(other);
+                if let Some(seq) = inside.get_mut("serverSeq") {
+                    seq.clone_from(&number);
+                }
+                true
+            });
+        }
+    }
+    Some(format!("changed places with line {}", next.line + 1))
+}
+
+/// The echo on a line comes before the dispatch that it answers.
+pub(super) fn before_dispatch(
+    reading: &Reading<'_>,
+    line: usize,
+    lines: &mut Vec<Line>,
+) -> Option<String> {
+    let seq = message_of(&reading.lines[line])?.pointer("/params/origin/clientSeq")?;
+    let life = reading.facts[line].life;
+    let sent = (0..line).rev().find(|at| {
+        let fact = &reading.facts[*at];
+        let number = message_of(&reading.lines[*at]).and_then(|it| it.pointer("/params/clientSeq"));
+        fact.role == FrameRole::Dispatch && fact.life == life && number == Some(seq)
+    })?;
+    let between = (sent + 1..line).any(|at| {
+        let fact = &reading.facts[at];
+        fact.role == FrameRole::Action && fact.life == life
+    });
+    // With actions between, the numbers of the connection would be out of order too.
+    if between {
+        return None;
+    }
+    let early = Line { at: lines[sent].at, ..lines.remove(line) };
+    lines.insert(sent, early);
+    Some(format!("sent before the dispatch on line {}", sent + 1))
+}

@@ -1,0 +1,51 @@
+//! Other numbers for the actions of a host: every place where one stands.
+//!
+//! Knows: captures. Never knows: which numbers are right.
+
+use crate::transcript::line::Line;
+use crate::wire::json::{Value, json};
+
+use super::capture::edit;
+
+/// Where numbers of the host stand in a message.
+const PLACES: [&str; 4] = [
+    "/params/serverSeq",
+    "/result/serverSeq",
+    "/params/lastSeenServerSeq",
+    "/result/snapshot/fromSeq",
+];
+/// Lists whose items have them.
+const LISTS: [(&str, &str); 2] =
+    [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
+
+/// The last of the lists, and the first of the places, are those of envelopes: what they say is the number of an
+/// action, all others say up to which number something goes.
+const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
+
+/// Changes all numbers of the host by a function.
+pub(super) fn renumber(lines: &mut [Line], to: &dyn Fn(u64) -> u64) {
+    respell(lines, &|number, _| json!(to(number)));
+}
+
+/// Writes all numbers of the host in another way; the function is told whether one is that of an action.
+pub(super) fn respell(lines: &mut [Line], to: &dyn Fn(u64, bool) -> Value) {
+    let change = |value: &mut Value, is_action: bool| {
+        if let Some(number) = value.as_u64() {
+            *value = to(number, is_action);
+        }
+    };
+    for line in lines {
+        edit(line, |value| {
+            for place in PLACES {
+                let found = value.pointer_mut(place).into_iter();
+                found.for_each(|it| change(it, place == ENVELOPES.0));
+            }
+            for (list, member) in LISTS {
+                let items = value.pointer_mut(list).and_then(Value::as_array_mut);
+                let members = items.into_iter().flatten().filter_map(|item| item.get_mut(member));
+                members.for_each(|it| change(it, list == ENVELOPES.1));
+            }
+            true
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! What a legal rewrite is: a row that says how a conversation is told otherwise, and why a host may do so, or a
+//! recorder.
+//!
+//! Knows: captures, readings. Never knows: rules.
+//!
+//! Start at [`LegalRewrite`].
+
+use crate::dice::Dice;
+
+use super::capture::Capture;
+use super::rewrites::{arrivals, company, names, spelling, texts};
+
+/// One way to tell a conversation otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct LegalRewrite {
+    /// Its name.
+    pub name: &'static str,
+    /// Why whatever it makes is legal.
+    pub legal: &'static str,
+    /// How.
+    pub retelling: Retelling,
+}
+
+/// Frames of the host that a rewrite changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Portion {
+    /// All of them.
+    All,
+    /// Actions, live and replayed.
+    Actions,
+    /// Answers with snapshots.
+    Snapshots,
+    /// Answers without.
+    Results,
+    /// Notifications without a number.
+    Notices,
+    /// Errors.
+    Refusals,
+    /// About half of them, by chance.
+    Half,
+    /// Those of one connection.
+    OneConnection,
+}
+
+/// How a conversation is told otherwise.
+#[derive(Clone, Copy, Debug)]
+pub enum Retelling {
+    /// The values of these members have other names, everywhere.
+    Rename(&'static [&'static str]),
+    /// Connections have other names in the capture.
+    RenameConnections,
+    /// Ids of requests are written in another way.
+    RequestIds(spelling::IdForm),
+    /// The host's numbers are others, in the same order.
+    Renumber(names::NumberForm),
+    /// The clients' own numbers are others, in the same order.
+    ClientNumbers(i64),
+    /// Objects have members that no version knows: those in this member, or all.
+    Extend(Portion, Option<&'static str>),
+    /// Points in time are written in another way.
+    Instants(Portion, spelling::InstantForm),
+    /// Whole numbers in these members are written with a fraction of zero.
+    Fractions(Portion, &'static [&'static str]),
+    /// Frames are other JSON text of the same value.
+    Json(Portion, spelling::JsonForm),
+    /// A text that comes in actions of this type, in this member, comes in one action more.
+    Split(&'static str, &'static str),
+    /// A text that comes in actions of this type, in this member, comes in one action less.
+    Merge(&'static str, &'static str),
+    /// Members that only people read say something else, everywhere.
+    Wording(&'static [&'static str]),
+    /// Time passes in another way.
+    Time(arrivals::TimeForm),
+    /// Frames of different connections meet in another order.
+    Arrive(arrivals::ArrivalForm),
+    /// The capture shows less.
+    Show(arrivals::WindowForm),
+    /// Another client is there.
+    Join(company::CompanyForm),
+}
+
+impl LegalRewrite {
+    /// Tells a capture so; none where it makes no difference.
+    pub fn apply(&self, base: &Capture, dice: &mut Dice) -> Option<Capture> {
+        let mut capture = base.clone();
+        let lines = &mut capture.lines;
+        match self.retelling {
+            Retelling::Rename(members) => names::rename(lines, members, dice),
+            Retelling::RenameConnections => names::rename_connections(lines),
+            Retelling::RequestIds(form) => spelling::request_ids(lines, form),
+            Retelling::Renumber(form) => names::renumbered(lines, form, dice),
+            Retelling::ClientNumbers(more) => names::client_numbers(lines, more),
+            Retelling::Extend(portion, member) => spelling::extend(lines, portion, member, dice),
+            Retelling::Instants(portion, form) => spelling::instants(lines, portion, form, dice),
+            Retelling::Fractions(portion, members) => {
+                spelling::fractions(lines, portion, members, dice);
+            }
+            Retelling::Json(portion, form) => spelling::json_text(lines, portion, form, dice),
+            Retelling::Split(name, member) => texts::split(lines, name, member, dice),
+            Retelling::Merge(name, member) => texts::merge(lines, name, member, dice),
+            Retelling::Wording(members) => texts::reword(lines, members),
+            Retelling::Time(form) => arrivals::time(lines, form, dice),
+            Retelling::Arrive(form) => arrivals::arrive(lines, form, dice),
+            Retelling::Show(form) => capture.assume = arrivals::show(lines, form, dice),
+            Retelling::Join(form) => company::join(lines, form, dice),
+        }
+        (capture != *base).then_some(capture)
+    }
+}

@@ -1,0 +1,241 @@
+//! The same frames at other times, in another order where it does not matter, or fewer of them.
+
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::transcript::line::Line;
+use crate::transcript::{Event, Side};
+use crate::wire::version::Version;
+
+use super::super::reading::{FrameRole, Reading, last_lives};
+
+/// How many frames change their place.
+const MOVES: usize = 12;
+/// How much later or earlier they may come by that: with longer delays the host would not be at rest when it seems so.
+const AWHILE: Duration = Duration::from_millis(500);
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TimeForm {
+    /// The recording began so many seconds earlier.
+    Later(u64),
+    /// Everything takes so many percent of the time.
+    Percent(u32),
+    /// Nothing happens for so many seconds before a client goes on, when nothing is to be answered.
+    Pause(u64),
+    /// Nobody kept the time.
+    Unknown,
+}
+
+/// What meets in another order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ArrivalForm {
+    /// Frames of the host arrive later than those of other connections.
+    Late,
+    /// Frames of a client were sent earlier than those of other connections.
+    Early,
+    /// All frames that one client got between two of its own arrive together.
+    Batches,
+}
+
+/// What a capture shows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WindowForm {
+    /// It begins in the middle.
+    End,
+    /// It ends in the middle.
+    Beginning,
+    /// Both.
+    Middle,
+    /// One connection is not in it.
+    WithoutOne,
+    /// Only one connection is in it.
+    OnlyOne,
+    /// One client is gone in the middle.
+    Dropped,
+    /// The ends of connections are not in it.
+    WithoutCloses,
+    /// Its last frame was cut off.
+    CutFrame,
+}
+
+/// Time passes in another way.
+pub(in crate::mutation) fn time(lines: &mut [Line], form: TimeForm, dice: &mut Dice) {
+    match form {
+        TimeForm::Later(seconds) => {
+            lines.iter_mut().for_each(|line| line.at += Duration::from_secs(seconds));
+        }
+        TimeForm::Percent(percent) => {
+            lines.iter_mut().for_each(|line| line.at = line.at * percent / 100);
+        }
+        TimeForm::Pause(seconds) => {
+            let calm = calm(lines);
+            let Some(from) = dice.pick(&calm).copied() else { return };
+            lines[from..].iter_mut().for_each(|line| line.at += Duration::from_secs(seconds));
+        }
+        TimeForm::Unknown => lines.iter_mut().for_each(|line| line.at = Duration::ZERO),
+    }
+}
+
+/// Lines of clients before which everything is answered and the host was silent for a while.
+fn calm(lines: &[Line]) -> Vec<usize> {
+    const CALM: Duration = Duration::from_secs(1);
+    let reading = Reading::of(lines);
+    let mut open: Vec<usize> = Vec::new();
+    let mut calm = Vec::new();
+    for (number, fact) in reading.facts.iter().enumerate() {
+        let waited = number > 0 && lines[number].at >= lines[number - 1].at + CALM;
+        if open.is_empty() && waited && matches!(lines[number].event, Event::Sent(_)) {
+            calm.push(number);
+        }
+        if fact.role == FrameRole::Request {
+            open.push(number);
+        }
+        open.retain(|asked| {
+            let gone = reading.lives[reading.facts[*asked].life].closed;
+            fact.answers != Some(*asked) && gone.is_none_or(|closed| closed > number)
+        });
+    }
+    calm
+}
+
+/// Frames of different connections meet in another order.
+pub(in crate::mutation) fn arrive(lines: &mut Vec<Line>, form: ArrivalForm, dice: &mut Dice) {
+    for _ in 0..MOVES {
+        if lines.is_empty() {
+            return;
+        }
+        let at = dice.below(lines.len());
+        let conn = lines[at].conn.clone();
+        let restarted = |line: &Line| line.event == Event::Restarted;
+        let time = lines[at].at;
+        let near = |line: &Line| line.at.abs_diff(time) < AWHILE;
+        let other = |line: &&Line| line.conn != conn && !restarted(line) && near(line);
+        match (&lines[at].event, form) {
+            (Event::Received(_), ArrivalForm::Late) => {
+                let free = lines[at + 1..].iter().take_while(other).count();
+                let to = at + dice.below(free + 1);
+                let time = lines[to].at;
+                let line = lines.remove(at);
+                lines.insert(to, Line { at: time, ..line });
+            }
+            (Event::Sent(_), ArrivalForm::Early) => {
+                let free = lines[..at].iter().rev().take_while(other).count();
+                let to = at - dice.below(free + 1);
+                let time = lines[to].at;
+                let line = lines.remove(at);
+                lines.insert(to, Line { at: time, ..line });
+            }
+            (Event::Received(_), ArrivalForm::Batches) => {
+                let mine = |line: &Line| line.conn == conn;
+                let next = lines[at..].iter().position(|line| {
+                    let client = mine(line) && !matches!(line.event, Event::Received(_));
+                    restarted(line) || client || !near(line)
+                });
+                let end = next.map_or(lines.len(), |next| at + next);
+                let time = lines[end - 1].at;
+                let mut batch = Vec::new();
+                let mut number = at;
+                for _ in at..end {
+                    if mine(&lines[number]) {
+                        batch.push(Line { at: time, ..lines.remove(number) });
+                    } else {
+                        number += 1;
+                    }
+                }
+                for (index, line) in batch.into_iter().enumerate() {
+                    lines.insert(number + index, line);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The capture shows less. Where handshakes are missing, the version has to be assumed.
+pub(in crate::mutation) fn show(
+    lines: &mut Vec<Line>,
+    form: WindowForm,
+    dice: &mut Dice,
+) -> Option<Version> {
+    let reading = Reading::of(lines);
+    let version = reading.version();
+    let (begin, end) = (dice.below(lines.len().max(1)), dice.below(lines.len().max(1)));
+    match form {
+        WindowForm::End => {
+            lines.drain(..begin);
+            return version;
+        }
+        WindowForm::Beginning => lines.truncate(end.max(1)),
+        WindowForm::Middle => {
+            *lines = lines[begin.min(end)..begin.max(end)].to_vec();
+            return version;
+        }
+        WindowForm::WithoutOne | WindowForm::OnlyOne => {
+            let conns: Vec<&str> = reading.lives.iter().map(|life| life.conn.as_str()).collect();
+            let one = (*dice.pick(&conns)?).to_owned();
+            let only = form == WindowForm::OnlyOne;
+            lines.retain(|line| (line.conn == one) == only || line.event == Event::Restarted);
+        }
+        WindowForm::Dropped => dropped(lines, dice),
+        WindowForm::WithoutCloses => {
+            // A client that comes back would else have two connections at once.
+            let once: Vec<String> = last_lives(&reading)
+                .into_iter()
+                .filter(|(client, _)| {
+                    reading.lives.iter().filter(|life| life.client == *client).count() == 1
+                })
+                .map(|(_, life)| reading.lives[life].conn.clone())
+                .collect();
+            lines.retain(|line| {
+                !matches!(line.event, Event::Closed { .. }) || !once.contains(&line.conn)
+            });
+        }
+        WindowForm::CutFrame => {
+            let last = lines.iter().rposition(|line| matches!(line.event, Event::Received(_)))?;
+            lines.truncate(last + 1);
+            let line = lines.last_mut()?;
+            if let Event::Received(seen) = &line.event {
+                let frame = (*seen.frame).clone();
+                line.event = Event::Cut { by: Side::Host, frame };
+            }
+        }
+    }
+    None
+}
+
+/// A client that has no duties and does not come back is gone in the middle.
+fn dropped(lines: &mut Vec<Line>, dice: &mut Dice) {
+    let reading = Reading::of(lines);
+    let duties = reading.answerable();
+    let lives: Vec<usize> = last_lives(&reading)
+        .into_values()
+        .filter(|life| {
+            let life = &reading.lives[*life];
+            !duties.contains(life.client.as_str()) && !life.client.is_empty()
+        })
+        .collect();
+    let Some(life) = dice.pick(&lives).copied() else { return };
+    let fact = &reading.lives[life];
+    // What it did before it went has come to others.
+    let last = (fact.begin..fact.end).rev().find(|line| {
+        let role = reading.facts[*line].role;
+        reading.facts[*line].life == life
+            && matches!(role, FrameRole::Dispatch | FrameRole::Request)
+    });
+    let least = last.unwrap_or(fact.begin) + 1;
+    let from = least + dice.below(fact.end - least + 1);
+    let gone = Line {
+        case: None,
+        at: lines[from.min(lines.len()) - 1].at,
+        conn: fact.conn.clone(),
+        event: Event::Closed { by: Side::Client, code: Some(1001), reason: String::new() },
+    };
+    let facts: Vec<usize> = reading.facts.iter().map(|fact| fact.life).collect();
+    let mut number = 0;
+    lines.retain(|_| {
+        number += 1;
+        number <= from || facts[number - 1] != life
+    });
+    lines.insert(from.min(lines.len()), gone);
+}

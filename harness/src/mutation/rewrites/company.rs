@@ -1,0 +1,220 @@
+//! Other clients, who want nothing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::transcript::line::Line;
+use crate::transcript::{Event, Seen};
+use crate::wire::channel::ROOT;
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+
+use super::super::bases::ping;
+use super::super::capture::{edit, message_of, put_message};
+use super::super::reading::{FrameRole, Reading, envelopes, key_of};
+
+/// The ids of pings that are added.
+const FIRST: i64 = 8_000_001;
+/// Pings of one client, at most.
+const MOST: usize = 400;
+/// The name of who comes.
+const GUEST: &str = "a-guest";
+
+/// Who is there besides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CompanyForm {
+    /// A client that pings so often, in milliseconds, and asks for nothing.
+    Pinging(u64),
+    /// The same, and it never shakes hands.
+    PingingStranger(u64),
+    /// A connection that is opened and says nothing.
+    Silent,
+    /// A client that is subscribed to what another one is, and only listens.
+    Listening,
+    /// A client of the conversation pings now and then.
+    PingsBetween,
+    /// A client asks for the list of sessions of a page that has none, and is refused.
+    AskingForTheUnknown,
+}
+
+/// Another client is there.
+pub(in crate::mutation) fn join(lines: &mut Vec<Line>, form: CompanyForm, dice: &mut Dice) {
+    // A guest would have to come back after a restart.
+    if lines.is_empty() || lines.iter().any(|line| line.event == Event::Restarted) {
+        return;
+    }
+    match form {
+        CompanyForm::Pinging(millis) => pinging(lines, millis, true, dice),
+        CompanyForm::PingingStranger(millis) => pinging(lines, millis, false, dice),
+        CompanyForm::Silent => {
+            let at = dice.below(lines.len());
+            lines.insert(at, opened(lines[at].at));
+        }
+        CompanyForm::Listening => drop(listening(lines, dice)),
+        CompanyForm::PingsBetween => between(lines, dice, &|conn, at, id| ping(conn, at, id)),
+        CompanyForm::AskingForTheUnknown => between(lines, dice, &|conn, at, id| {
+            let [mut ask, mut answer] = ping(conn, at, id);
+            put_message(
+                &mut ask,
+                Message::request(id, "x-check/nothing", json!({"channel": ROOT})).value(),
+            );
+            let refusal =
+                Message::failure(json!(id), -32601, "there is no such method", Value::Null);
+            put_message(&mut answer, refusal.value());
+            [ask, answer]
+        }),
+    }
+}
+
+fn opened(at: Duration) -> Line {
+    Line { case: None, at, conn: GUEST.to_owned(), event: Event::open(GUEST) }
+}
+
+/// Puts lines in where their time comes; what stands at the same time comes first.
+fn put_in(lines: &mut Vec<Line>, new: Line) {
+    let at = lines.iter().position(|line| line.at > new.at).unwrap_or(lines.len());
+    lines.insert(at, new);
+}
+
+fn pinging(lines: &mut Vec<Line>, millis: u64, greets: bool, dice: &mut Dice) {
+    let first = dice.below(lines.len());
+    let (from, end) = (lines[first].at, lines.last().map_or(Duration::ZERO, |line| line.at));
+    let mut new = vec![opened(from)];
+    if greets {
+        let Some(greeting) = greeting(lines, from) else { return };
+        new.extend(greeting);
+    }
+    let pause = Duration::from_millis(millis.max(1));
+    let mut at = from;
+    for id in (FIRST..).take(MOST) {
+        at += pause;
+        if at > end {
+            break;
+        }
+        new.extend(ping(GUEST, at, id));
+    }
+    new.into_iter().for_each(|line| put_in(lines, line));
+}
+
+/// A handshake like that of another client, for nothing.
+fn greeting(lines: &[Line], at: Duration) -> Option<[Line; 2]> {
+    let reading = Reading::of(lines);
+    let answer = (0..lines.len()).find(|line| {
+        let fact = &reading.facts[*line];
+        fact.role == FrameRole::Result && fact.name == "initialize" && lines[*line].at <= at
+    })?;
+    let asked = reading.facts[answer].answers?;
+    let before = lines.iter().take_while(|line| line.at <= at).count();
+    let numbers = (0..before).flat_map(|line| envelopes(lines, line));
+    let told = lines[..before].iter().filter_map(message_of);
+    let told = told.filter_map(|it| it.pointer("/result/serverSeq")?.as_u64());
+    let numbers = numbers.filter_map(|(_, it)| key_of(it).map(|(_, seq)| seq));
+    let highest = numbers.chain(told).max().unwrap_or_default();
+    let mut ask = guest(&lines[asked], at);
+    edit(&mut ask, |value| {
+        let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) else {
+            return false;
+        };
+        params.insert("clientId", json!(GUEST));
+        params.remove("initialSubscriptions");
+        true
+    });
+    let mut answer = guest(&lines[answer], at);
+    edit(&mut answer, |value| {
+        let Some(result) = value.get_mut("result").and_then(Value::as_object_mut) else {
+            return false;
+        };
+        result.insert("serverSeq", json!(highest));
+        result.insert("snapshots", json!([]));
+        true
+    });
+    Some([ask, answer])
+}
+
+fn guest(line: &Line, at: Duration) -> Line {
+    Line { at, conn: GUEST.to_owned(), ..line.clone() }
+}
+
+/// Somebody who is there asks something now and then.
+fn between(lines: &mut Vec<Line>, dice: &mut Dice, ask: &dyn Fn(&str, Duration, i64) -> [Line; 2]) {
+    for id in (FIRST..).take(1 + dice.below(8)) {
+        let reading = Reading::of(lines);
+        let at = dice.below(lines.len());
+        let fact = &reading.facts[at];
+        let life = &reading.lives[fact.life];
+        let shaken = (life.begin..at).any(|line| {
+            let other = &reading.facts[line];
+            other.life == fact.life
+                && other.role == FrameRole::Result
+                && matches!(other.name.as_str(), "initialize" | "reconnect")
+        });
+        if !shaken || life.closed.is_some_and(|closed| closed <= at) {
+            continue;
+        }
+        let pair = ask(&life.conn, lines[at].at, id);
+        for (index, line) in pair.into_iter().enumerate() {
+            lines.insert(at + 1 + index, Line { at: lines[at].at, ..line });
+        }
+    }
+}
+
+/// A client that gets what another one does and says nothing of its own: handshake and subscriptions are as the
+/// other's, and what the other dispatched comes as somebody else's.
+fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
+    const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
+    let reading = Reading::of(lines);
+    let lives: Vec<usize> = (0..reading.lives.len())
+        .filter(|life| {
+            let fact = &reading.lives[*life];
+            let mut all = reading.facts.iter().filter(|it| it.life == *life);
+            fact.version.is_some()
+                && all.all(|it| it.name != "reconnect" && it.name != "authenticate")
+        })
+        .collect();
+    let life = *dice.pick(&lives)?;
+    let client = reading.lives[life].client.clone();
+    let mut asked: HashSet<usize> = HashSet::new();
+    let mut new = Vec::new();
+    for (number, line) in reading.lines.iter().enumerate() {
+        new.push(line.clone());
+        let fact = &reading.facts[number];
+        if fact.life != life {
+            continue;
+        }
+        let value = message_of(line);
+        let rejected = value.is_some_and(|it| it.pointer("/params/rejectionReason").is_some());
+        let kept = match fact.role {
+            FrameRole::Request => KEPT.contains(&fact.name.as_str()),
+            FrameRole::Result | FrameRole::Refusal => {
+                fact.answers.is_some_and(|line| asked.contains(&line))
+            }
+            FrameRole::ClientNotice => fact.name == "unsubscribe",
+            FrameRole::Action => !rejected,
+            FrameRole::Notice => fact.name.starts_with("root/session"),
+            FrameRole::Other => matches!(line.event, Event::Open { .. } | Event::Closed { .. }),
+            _ => false,
+        };
+        if !kept {
+            continue;
+        }
+        if fact.role == FrameRole::Request {
+            asked.insert(number);
+        }
+        let mut copy = guest(line, line.at);
+        if let Event::Open { client, .. } = &mut copy.event {
+            GUEST.clone_into(client);
+        }
+        if fact.name == "initialize" && fact.role == FrameRole::Request {
+            let mut value = value?.clone();
+            if let Some(id) = value.pointer_mut("/params/clientId") {
+                *id = json!(format!("{client}-{GUEST}"));
+            }
+            copy.event = Event::Sent(Arc::new(Seen::of(Message::new(value))));
+        }
+        new.push(copy);
+    }
+    *lines = new;
+    Some(())
+}

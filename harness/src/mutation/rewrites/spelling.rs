@@ -1,0 +1,375 @@
+//! The same values in other words: JSON text, points in time, numbers, members that nobody knows.
+
+use std::fmt::Write as _;
+
+use crate::dice::Dice;
+use crate::transcript::Event;
+use crate::transcript::line::Line;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Number, Value, json};
+
+use super::super::capture::{edit, message_of, put_frame};
+use super::super::rewrite::Portion;
+use super::names::TEXTS;
+
+/// How the id of a request is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IdForm {
+    /// As a text.
+    Text,
+    /// As a large number.
+    Large,
+    /// As a text for every other one.
+    Mixed,
+}
+
+/// How a point in time is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum InstantForm {
+    /// Without zeros at the end of the fraction, or without a fraction.
+    Short,
+    /// To the microsecond.
+    Micro,
+    /// To the nanosecond.
+    Nano,
+    /// With `+00:00`.
+    Offset,
+    /// In a zone that is an hour ahead.
+    Ahead,
+}
+
+/// How the same JSON value is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum JsonForm {
+    /// With spaces between the tokens.
+    Spaced,
+    /// On several lines.
+    Lines,
+    /// With white space around it.
+    Padded,
+    /// With members in the opposite order.
+    Turned,
+    /// With members in the order of their names.
+    Sorted,
+    /// With escapes for all that is not ASCII.
+    Ascii,
+    /// With escapes for letters that need none.
+    Escaped,
+    /// With `\/` for every slash.
+    Slashes,
+}
+
+/// Members whose own members are names of users' choice, belong to somebody else, or to kinds that are not known yet.
+const OPEN: &[&str] = &[
+    "config",
+    "values",
+    "properties",
+    "answers",
+    "childEnablement",
+    "inputSchema",
+    "outputSchema",
+    "structuredContent",
+    "payload",
+    "schema",
+    "_meta",
+    "data",
+    "default",
+    "error",
+    "review",
+    "capabilities",
+    "attachments",
+];
+
+/// Objects that are the same thing for everybody, whose extension has to be so too.
+const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
+
+/// Changes the messages of a portion of the host's frames.
+fn each(lines: &mut [Line], portion: Portion, dice: &mut Dice, change: &mut dyn FnMut(&mut Line)) {
+    let conns: Vec<String> = lines.iter().map(|line| line.conn.clone()).collect();
+    let chosen = dice.pick(&conns).cloned().unwrap_or_default();
+    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+        let Some(value) = message_of(line) else { continue };
+        let method = value.get("method").and_then(Value::as_str);
+        let has = |place: &str| value.pointer(place).is_some();
+        let state = has("/result/snapshot") || has("/result/snapshots");
+        let wanted = match portion {
+            Portion::All => true,
+            Portion::Actions => method == Some("action") || has("/result/actions"),
+            Portion::Snapshots => state,
+            // An action that is replayed is one that others got live.
+            Portion::Results => has("/result") && !state && !has("/result/actions"),
+            Portion::Notices => method.is_some_and(|it| it != "action") && !has("/id"),
+            Portion::Refusals => has("/error"),
+            Portion::Half => dice.chance(50),
+            Portion::OneConnection => line.conn == chosen,
+        };
+        if wanted {
+            change(line);
+        }
+    }
+}
+
+/// Ids of requests, and of their answers, are written in another way.
+pub(in crate::mutation) fn request_ids(lines: &mut [Line], form: IdForm) {
+    for line in lines {
+        edit(line, |value| {
+            let Some(id) = value.get("id").filter(|id| id.is_u64()).cloned() else { return false };
+            let number = id.as_u64().unwrap_or_default();
+            let other = match form {
+                IdForm::Large => json!(number + 4_000_000_000),
+                IdForm::Mixed if number % 2 == 0 => return false,
+                IdForm::Text | IdForm::Mixed => json!(format!("request {number}")),
+            };
+            value.get_mut("id").map(|it| *it = other).is_some()
+        });
+    }
+}
+
+/// Objects have members that no version knows.
+pub(in crate::mutation) fn extend(
+    lines: &mut [Line],
+    portion: Portion,
+    member: Option<&str>,
+    dice: &mut Dice,
+) {
+    let extension = Value::read(EXTENSION.1).unwrap_or_default();
+    each(lines, portion, dice, &mut |line| {
+        edit(line, |value| {
+            for inside in ["params", "result", "error"] {
+                if let Some(value) = value.get_mut(inside) {
+                    extended(value, inside, member, &extension);
+                }
+            }
+            true
+        });
+    });
+}
+
+fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Value) {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| extended(item, name, member, extension));
+        }
+        Value::Object(map) => {
+            for (name, inner) in map.iter_mut() {
+                if !OPEN.contains(&name.as_str()) {
+                    extended(inner, name.as_str(), member, extension);
+                }
+            }
+            if member.is_none_or(|member| member == name) {
+                map.insert(EXTENSION.0, extension.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Points in time are written in another way.
+pub(in crate::mutation) fn instants(
+    lines: &mut [Line],
+    portion: Portion,
+    form: InstantForm,
+    dice: &mut Dice,
+) {
+    each(lines, portion, dice, &mut |line| {
+        edit(line, |value| {
+            each_member(value, &mut |name, value| {
+                if let Some(other) = value.as_str().and_then(|text| instant(text, form))
+                    && !TEXTS.contains(&name)
+                {
+                    *value = json!(other);
+                }
+            });
+            true
+        });
+    });
+}
+
+/// The same point in time in another form, where a text is one to the millisecond in UTC.
+fn instant(text: &str, form: InstantForm) -> Option<String> {
+    let rest = text.strip_suffix('Z')?;
+    let (seconds, fraction) = rest.split_once('.')?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (date, time) = seconds.split_once('T')?;
+    if seconds.len() != 19 || fraction.len() != 3 || !digits(fraction) {
+        return None;
+    }
+    let hour: u32 = time.get(..2)?.parse().ok()?;
+    Some(match form {
+        InstantForm::Short => match fraction.trim_end_matches('0') {
+            "" => format!("{seconds}Z"),
+            short => format!("{seconds}.{short}Z"),
+        },
+        InstantForm::Micro => format!("{rest}000Z"),
+        InstantForm::Nano => format!("{rest}000000Z"),
+        InstantForm::Offset => format!("{rest}+00:00"),
+        InstantForm::Ahead if hour < 23 => {
+            format!("{date}T{:02}{}.{fraction}+01:00", hour + 1, time.get(2..)?)
+        }
+        InstantForm::Ahead => return None,
+    })
+}
+
+/// Whole numbers in these members are written with a fraction of zero.
+pub(in crate::mutation) fn fractions(
+    lines: &mut [Line],
+    portion: Portion,
+    members: &[&str],
+    dice: &mut Dice,
+) {
+    each(lines, portion, dice, &mut |line| {
+        edit(line, |value| {
+            each_member(value, &mut |name, value| {
+                if let Some(number) = value.as_i64().filter(|_| members.contains(&name))
+                    && let Some(other) = Number::from_f64(number as f64)
+                {
+                    *value = Value::Number(other);
+                }
+            });
+            true
+        });
+    });
+}
+
+/// Visits every member below a value, but those whose members are of users' choice.
+fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each_member(item, visit)),
+        Value::Object(map) => {
+            for (name, inner) in map.iter_mut() {
+                visit(name.as_str(), inner);
+                if !OPEN.contains(&name.as_str()) {
+                    each_member(inner, visit);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Frames are other JSON text of the same value.
+pub(in crate::mutation) fn json_text(
+    lines: &mut [Line],
+    portion: Portion,
+    form: JsonForm,
+    dice: &mut Dice,
+) {
+    each(lines, portion, dice, &mut |line| {
+        let Some(value) = message_of(line) else { return };
+        let mut out = String::new();
+        spell(value, form, &mut out);
+        if form == JsonForm::Padded {
+            out = format!(" \t{out}\r\n");
+        }
+        put_frame(line, Frame::Text(out));
+    });
+}
+
+fn spell(value: &Value, form: JsonForm, out: &mut String) {
+    let (comma, colon) = match form {
+        JsonForm::Spaced => (" , ", " : "),
+        JsonForm::Lines => (",\n", ":\n\t"),
+        _ => (",", ":"),
+    };
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { comma });
+                spell(item, form, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut members: Vec<_> = map.iter().collect();
+            match form {
+                JsonForm::Turned => members.reverse(),
+                JsonForm::Sorted => members.sort_by(|one, two| one.0.cmp(two.0)),
+                _ => {}
+            }
+            out.push('{');
+            for (index, (name, inner)) in members.into_iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { comma });
+                spell_text(name.as_str(), form, out);
+                out.push_str(colon);
+                spell(inner, form, out);
+            }
+            out.push('}');
+        }
+        Value::String(text) => spell_text(text.as_str(), form, out),
+        other => out.push_str(&other.to_text()),
+    }
+}
+
+fn spell_text(text: &str, form: JsonForm, out: &mut String) {
+    let escapes = |c: char| match form {
+        JsonForm::Ascii => !c.is_ascii(),
+        JsonForm::Escaped => c.is_ascii_lowercase() || !c.is_ascii(),
+        _ => false,
+    };
+    let plain = json!(text).to_text();
+    let Some(inside) = plain.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return out.push_str(&plain);
+    };
+    out.push('"');
+    let mut chars = inside.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // An escape that the text needs stays as it is.
+            '\\' => {
+                out.push(c);
+                let kind = chars.next().unwrap_or_default();
+                out.push(kind);
+                if kind == 'u' {
+                    out.extend(chars.by_ref().take(4));
+                }
+            }
+            '/' if form == JsonForm::Slashes => out.push_str("\\/"),
+            c if escapes(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_json_is_the_same_value() {
+        let value = Value::read(r#"{"b":[1,"ü/\"\n\u0001🙂",{}],"a":{"x":null}}"#).unwrap();
+        for form in [
+            JsonForm::Spaced,
+            JsonForm::Lines,
+            JsonForm::Padded,
+            JsonForm::Turned,
+            JsonForm::Sorted,
+            JsonForm::Ascii,
+            JsonForm::Escaped,
+            JsonForm::Slashes,
+        ] {
+            let mut out = String::new();
+            spell(&value, form, &mut out);
+            let again = Value::read(&out).unwrap();
+            assert_eq!(again.sorted(), value.sorted(), "{form:?}: {out}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_an_instant_is_the_same_instant() {
+        let check = |form, expected: &str| {
+            assert_eq!(instant("2026-01-02T03:04:05.060Z", form).as_deref(), Some(expected));
+        };
+        check(InstantForm::Short, "2026-01-02T03:04:05.06Z");
+        check(InstantForm::Micro, "2026-01-02T03:04:05.060000Z");
+        check(InstantForm::Nano, "2026-01-02T03:04:05.060000000Z");
+        check(InstantForm::Offset, "2026-01-02T03:04:05.060+00:00");
+        check(InstantForm::Ahead, "2026-01-02T04:04:05.060+01:00");
+        assert_eq!(instant("yesterday", InstantForm::Short), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! Texts in more or fewer pieces, and in other words.
+
+use std::collections::BTreeMap;
+
+use crate::dice::Dice;
+use crate::transcript::Event;
+use crate::transcript::line::Line;
+use crate::wire::json::{Value, json};
+
+use super::super::capture::{edit, message_of, put_message};
+use super::super::pointer;
+use super::super::reading::{Reading, Spot, envelopes, key_of};
+use super::super::renumber::respell;
+
+/// Splits are made at so many places at most.
+const MOST: usize = 3;
+
+/// Envelopes of a type that the host made itself, by number and channel: each with its places.
+type Pieces = BTreeMap<(String, u64), Vec<Spot>>;
+
+fn pieces(reading: &Reading<'_>, name: &str) -> Pieces {
+    let mut pieces = Pieces::new();
+    for line in 0..reading.lines.len() {
+        for (spot, envelope) in envelopes(reading.lines, line) {
+            let wanted = envelope.pointer("/action/type").and_then(Value::as_str) == Some(name)
+                && envelope.get("origin").is_none()
+                && envelope.get("rejectionReason").is_none();
+            if let Some((channel, seq)) = key_of(envelope).filter(|_| wanted) {
+                pieces.entry((channel.to_owned(), seq)).or_default().push(spot);
+            }
+        }
+    }
+    pieces
+}
+
+fn restarts(lines: &[Line]) -> bool {
+    lines.iter().any(|line| line.event == Event::Restarted)
+}
+
+/// A text comes in one action more.
+pub(in crate::mutation) fn split(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
+    for _ in 0..=dice.below(MOST) {
+        split_once(lines, name, member, dice);
+    }
+}
+
+fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) -> Option<()> {
+    if restarts(lines) {
+        return None;
+    }
+    let reading = Reading::of(lines);
+    let all: Vec<_> = pieces(&reading, name).into_iter().collect();
+    let ((_, seq), spots) = dice.pick(&all)?;
+    let text = reading.value(spots.first()?)?.pointer(&format!("/action/{member}"))?.as_str()?;
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() < 2 {
+        return None;
+    }
+    let at = 1 + dice.below(chars.len() - 1);
+    let (one, two): (String, String) = (chars[..at].iter().collect(), chars[at..].iter().collect());
+    let mut new = reading.lines.to_vec();
+    // Whoever is told up to the action has both parts of it.
+    respell(&mut new, &|number, is_action| {
+        json!(number + u64::from(number > *seq || (number == *seq && !is_action)))
+    });
+    for spot in spots.iter().rev() {
+        let value = message_of(&new[spot.line])?.pointer(&spot.base)?.clone();
+        let (mut first, mut second) = (value.clone(), value);
+        put(&mut first, member, &one);
+        put(&mut second, member, &two);
+        second.as_object_mut()?.insert("serverSeq", json!(seq + 1));
+        if spot.base == "/params" {
+            edit(&mut new[spot.line], |value| {
+                value.get_mut("params").map(|it| *it = first).is_some()
+            });
+            let mut line = new[spot.line].clone();
+            put_message(
+                &mut line,
+                &json!({"jsonrpc": "2.0", "method": "action", "params": second}),
+            );
+            new.insert(spot.line + 1, line);
+        } else {
+            let (above, last) = pointer::split(&spot.base)?;
+            let index: usize = last.parse().ok()?;
+            edit(&mut new[spot.line], |value| {
+                let Some(list) = value.pointer_mut(above).and_then(Value::as_array_mut) else {
+                    return false;
+                };
+                list[index] = first;
+                list.insert(index + 1, second);
+                true
+            });
+        }
+    }
+    *lines = new;
+    Some(())
+}
+
+fn put(envelope: &mut Value, member: &str, text: &str) {
+    if let Some(found) = envelope.pointer_mut(&format!("/action/{member}")) {
+        *found = json!(text);
+    }
+}
+
+/// A text comes in one action less: two that stand together become the second one.
+pub(in crate::mutation) fn merge(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
+    let _ = merge_once(lines, name, member, dice);
+}
+
+fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) -> Option<()> {
+    if restarts(lines) {
+        return None;
+    }
+    let reading = Reading::of(lines);
+    let all = pieces(&reading, name);
+    let marks: Vec<u64> = marks(&reading);
+    let fits = |(channel, seq): &(String, u64)| {
+        let (one, two) = (all.get(&(channel.clone(), *seq)), all.get(&(channel.clone(), seq + 1)));
+        let Some((one, two)) = one.zip(two) else { return false };
+        let same = |spots: &[Spot]| spots.iter().all(|spot| spot.base == "/params");
+        let lives = |spots: &[Spot]| -> Vec<usize> {
+            spots.iter().map(|spot| reading.facts[spot.line].life).collect()
+        };
+        let without = |spots: &[Spot]| {
+            let mut action =
+                spots.first().and_then(|spot| reading.value(spot)?.get("action").cloned());
+            if let Some(map) = action.as_mut().and_then(Value::as_object_mut) {
+                map.remove(member);
+            }
+            action
+        };
+        // Nobody may have been told something that goes up to the first of the two only.
+        same(one)
+            && same(two)
+            && lives(one) == lives(two)
+            && without(one) == without(two)
+            && !marks.contains(seq)
+    };
+    let pairs: Vec<&(String, u64)> = all.keys().filter(|key| fits(key)).collect();
+    let (channel, seq) = (*dice.pick(&pairs)?).clone();
+    let (one, two) = (all.get(&(channel.clone(), seq))?, all.get(&(channel, seq + 1))?);
+    let text = |spots: &[Spot]| -> Option<String> {
+        let value = reading.value(spots.first()?)?.pointer(&format!("/action/{member}"))?;
+        value.as_str().map(str::to_owned)
+    };
+    let whole = text(one)? + &text(two)?;
+    let mut new = reading.lines.to_vec();
+    for spot in two {
+        edit(&mut new[spot.line], |value| {
+            value.get_mut("params").map(|it| put(it, member, &whole)).is_some()
+        });
+    }
+    let mut gone: Vec<usize> = one.iter().map(|spot| spot.line).collect();
+    gone.sort_unstable();
+    for line in gone.into_iter().rev() {
+        new.remove(line);
+    }
+    *lines = new;
+    Some(())
+}
+
+/// Numbers up to which something goes.
+fn marks(reading: &Reading<'_>) -> Vec<u64> {
+    let mut marks = Vec::new();
+    for value in reading.lines.iter().filter_map(message_of) {
+        for place in ["/**/fromSeq", "/**/lastSeenServerSeq", "/result/serverSeq"] {
+            let found = pointer::places(value, place);
+            marks.extend(found.iter().filter_map(|place| value.pointer(place)?.as_u64()));
+        }
+    }
+    marks
+}
+
+/// Members that only people read say something else, everywhere.
+pub(in crate::mutation) fn reword(lines: &mut [Line], members: &[&str]) {
+    for line in lines {
+        edit(line, |value| {
+            for member in members {
+                for place in pointer::places(value, &format!("/{member}")) {
+                    if let Some(found) = value.pointer_mut(&place)
+                        && let Some(text) = found.as_str()
+                    {
+                        *found = json!(format!("In other words: {text}"));
+                    }
+                }
+            }
+            true
+        });
+    }
+}

@@ -1,0 +1,211 @@
+//! Each mechanism changes exactly what it says, on a conversation of two clients.
+
+use super::capture::{Capture, message_of};
+use super::change::{Audience, Changed, Listing, WireChange, Wording};
+use super::evidence::Evidence;
+use super::operator::{Condition, Target, TargetKind};
+use super::operators;
+use super::reading::{FrameRole, Reading, Spot};
+use super::rewrites;
+use super::trial::{MutantFate, WireTrial};
+use crate::dice::Dice;
+use crate::wire::json::Value;
+
+/// Two clients on one chat: A has its snapshot first, dispatches a draft and hears of it, as B does; then B is
+/// subscribed to the chat once more, after which both ping.
+const TALK: &str = r#"
+{"t":0.001,"conn":"A","dir":"open"}
+{"t":0.002,"conn":"B","dir":"open"}
+{"t":0.003,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"a"}}}
+{"t":0.004,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":3,"snapshots":[]}}}
+{"t":0.005,"conn":"B","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"b"}}}
+{"t":0.006,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":3,"snapshots":[]}}}
+{"t":0.007,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"channel":"ahp-chat:/c"}}}
+{"t":0.008,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":2,"result":{"snapshot":{"resource":"ahp-chat:/c","state":{"resource":"ahp-chat:/c","title":"T","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z","turns":[]},"fromSeq":3}}}}
+{"t":0.009,"conn":"B","dir":"c2s","msg":{"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"channel":"ahp-chat:/c"}}}
+{"t":0.010,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":2,"result":{"snapshot":{"resource":"ahp-chat:/c","state":{"resource":"ahp-chat:/c","title":"T","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z","turns":[]},"fromSeq":3}}}}
+{"t":0.011,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/c","clientSeq":1,"action":{"type":"chat/draftChanged","draft":{"text":"one","origin":{"kind":"user"}}}}}}
+{"t":0.012,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/c","action":{"type":"chat/draftChanged","draft":{"text":"one","origin":{"kind":"user"}}},"serverSeq":4,"origin":{"clientId":"a","clientSeq":1}}}}
+{"t":0.013,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/c","action":{"type":"chat/draftChanged","draft":{"text":"one","origin":{"kind":"user"}}},"serverSeq":4,"origin":{"clientId":"a","clientSeq":1}}}}
+{"t":0.014,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/c","clientSeq":2,"action":{"type":"chat/draftChanged","draft":{"text":"two","origin":{"kind":"user"}}}}}}
+{"t":0.015,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/c","action":{"type":"chat/draftChanged","draft":{"text":"two","origin":{"kind":"user"}}},"serverSeq":5,"origin":{"clientId":"a","clientSeq":2}}}}
+{"t":0.016,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","method":"action","params":{"channel":"ahp-chat:/c","action":{"type":"chat/draftChanged","draft":{"text":"two","origin":{"kind":"user"}}},"serverSeq":5,"origin":{"clientId":"a","clientSeq":2}}}}
+{"t":0.017,"conn":"B","dir":"c2s","msg":{"jsonrpc":"2.0","id":3,"method":"subscribe","params":{"channel":"ahp-chat:/c"}}}
+{"t":0.018,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":3,"result":{"snapshot":{"resource":"ahp-chat:/c","state":{"resource":"ahp-chat:/c","title":"T","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z","turns":[],"draft":{"text":"two","origin":{"kind":"user"}}},"fromSeq":5}}}}
+{"t":13.000,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":3,"method":"ping","params":{"channel":"ahp-root://"}}}
+{"t":13.001,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":3,"result":null}}
+{"t":13.002,"conn":"B","dir":"c2s","msg":{"jsonrpc":"2.0","id":4,"method":"ping","params":{"channel":"ahp-root://"}}}
+{"t":13.003,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":4,"result":null}}
+"#;
+
+/// B's copy of the second draft, and A's echo of the first, as lines from 0.
+const COPY: usize = 15;
+const ECHO: usize = 11;
+
+fn talk() -> Capture {
+    Capture::read("talk", TALK.trim_start().as_bytes()).unwrap()
+}
+
+fn at(line: usize, base: &str) -> Spot {
+    Spot { line, base: base.to_owned() }
+}
+
+fn apply(change: WireChange, spot: &Spot) -> Changed {
+    let capture = talk();
+    let reading = Reading::of(&capture.lines);
+    change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap()
+}
+
+/// The lines that differ, where none was added or taken away.
+fn differing(changed: &Changed) -> Vec<usize> {
+    let before = talk().lines;
+    assert_eq!(before.len(), changed.lines.len());
+    (0..before.len()).filter(|line| before[*line] != changed.lines[*line]).collect()
+}
+
+fn value<'a>(changed: &'a Changed, line: usize, place: &str) -> &'a Value {
+    message_of(&changed.lines[line]).unwrap().pointer(place).unwrap()
+}
+
+#[test]
+fn the_conversation_is_clean_and_is_written_as_it_was_read() {
+    let capture = talk();
+    assert_eq!(capture.judge().heaviest(), None, "{}", capture.judge().message);
+    assert_eq!(capture.text().lines().count(), TALK.trim().lines().count());
+    assert_eq!(Capture::read("talk", capture.text().as_bytes()).unwrap(), capture);
+}
+
+#[test]
+fn frames_are_read_as_what_they_are() {
+    let capture = talk();
+    let reading = Reading::of(&capture.lines);
+    let role = |line: usize| (reading.facts[line].role, reading.facts[line].name.as_str());
+    assert_eq!(role(3), (FrameRole::Result, "initialize"));
+    assert_eq!(role(10), (FrameRole::Dispatch, "chat/draftChanged"));
+    assert_eq!(role(ECHO), (FrameRole::Action, "chat/draftChanged"));
+    assert_eq!(reading.copies(&at(ECHO, "/params")).len(), 2);
+    assert!(reading.has_twin(&at(ECHO, "/params")));
+    assert!(reading.is_subscribed(1, "ahp-chat:/c", COPY));
+    assert!(!reading.is_subscribed(1, "ahp-chat:/c", 8));
+    assert_eq!(reading.fence(ECHO), Some(19));
+}
+
+#[test]
+fn one_copy_or_all_are_changed() {
+    let set = |audience| WireChange::Set(audience, "/serverSeq", "9");
+    assert_eq!(differing(&apply(set(Audience::One), &at(COPY, "/params"))), [COPY]);
+    let all = apply(set(Audience::All), &at(COPY, "/params"));
+    assert_eq!(differing(&all), [COPY - 1, COPY]);
+    assert_eq!(value(&all, COPY, "/params/serverSeq").as_u64(), Some(9));
+    let gone = apply(WireChange::Drop(Audience::All), &at(COPY, "/params"));
+    assert_eq!(gone.lines.len(), talk().lines.len() - 2);
+}
+
+#[test]
+fn members_are_changed_and_left_out() {
+    let spot = at(COPY, "/params");
+    let text = "/action/draft/text";
+    let reworded = apply(WireChange::Reword(Audience::One, text, Wording::Cut), &spot);
+    assert_eq!(value(&reworded, COPY, "/params/action/draft/text").as_str(), Some("tw"));
+    let added = apply(WireChange::Add(Audience::One, "/serverSeq", -2), &spot);
+    assert_eq!(value(&added, COPY, "/params/serverSeq").as_u64(), Some(3));
+    let removed = apply(WireChange::Remove(Audience::One, "/origin"), &spot);
+    assert_eq!(message_of(&removed.lines[COPY]).unwrap().pointer("/params/origin"), None);
+    let listed = apply(
+        WireChange::Relist(Audience::One, "/protocolVersions", Listing::Twice),
+        &at(2, "/params"),
+    );
+    let versions = value(&listed, 2, "/params/protocolVersions").as_array();
+    assert_eq!(versions.map(Vec::len), Some(2));
+    // What is not there cannot be changed.
+    let capture = talk();
+    let reading = Reading::of(&capture.lines);
+    let nowhere = WireChange::Reword(Audience::One, "/action/title", Wording::More);
+    assert_eq!(nowhere.apply(&reading, &spot, &mut Dice::seeded(1)), None);
+}
+
+#[test]
+fn an_inserted_action_has_a_number_of_its_own() {
+    let changed = apply(WireChange::Again, &at(ECHO, "/params"));
+    assert_eq!(changed.lines.len(), talk().lines.len() + 2);
+    assert_eq!(value(&changed, ECHO, "/params/serverSeq").as_u64(), Some(4));
+    assert_eq!(value(&changed, ECHO + 1, "/params/serverSeq").as_u64(), Some(5));
+    // Later numbers, those of snapshots too, are one more.
+    assert_eq!(value(&changed, COPY + 2, "/params/serverSeq").as_u64(), Some(6));
+    assert_eq!(value(&changed, COPY + 4, "/result/snapshot/fromSeq").as_u64(), Some(6));
+    let template = r#"{"type":"chat/x","on":"$channel","was":"$draft.text","nobody":"$unknown"}"#;
+    let filled = apply(WireChange::Insert(template), &at(ECHO, "/params"));
+    let action = value(&filled, ECHO + 1, "/params/action");
+    assert_eq!(action.get("on").and_then(Value::as_str), Some("ahp-chat:/c"));
+    assert_eq!(action.get("was").and_then(Value::as_str), Some("one"));
+}
+
+#[test]
+fn two_actions_change_places_and_keep_their_numbers() {
+    let changed = apply(WireChange::SwapActions(Audience::One), &at(ECHO + 1, "/params"));
+    assert_eq!(differing(&changed), [ECHO + 1, COPY]);
+    assert_eq!(value(&changed, COPY, "/params/action/draft/text").as_str(), Some("one"));
+    assert_eq!(value(&changed, COPY, "/params/serverSeq").as_u64(), Some(5));
+}
+
+#[test]
+fn evidence_is_there_or_not() {
+    let capture = talk();
+    let reading = Reading::of(&capture.lines);
+    let shown = |evidence: Evidence, change: WireChange, spot: &Spot| {
+        let changed = change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap();
+        evidence.is_there(&reading, spot, &changed)
+    };
+    let copy = at(COPY, "/params");
+    let drop = WireChange::Drop(Audience::One);
+    assert!(shown(Evidence::TwinAndFence, drop, &at(ECHO, "/params")));
+    assert!(!shown(Evidence::TwinAndFence, drop, &copy));
+    assert!(shown(Evidence::Wait, drop, &copy));
+    // The second draft is in the last snapshot, the first one is not.
+    let reword = WireChange::Reword(Audience::All, "/action/draft/text", Wording::More);
+    assert!(shown(Evidence::State, reword, &copy));
+    assert!(!shown(Evidence::State, reword, &at(ECHO, "/params")));
+    assert!(shown(Evidence::Overtaken, drop, &at(ECHO, "/params")));
+    assert!(!shown(Evidence::Overtaken, drop, &at(COPY - 1, "/params")));
+}
+
+#[test]
+fn conditions_choose_places() {
+    let capture = talk();
+    let reading = Reading::of(&capture.lines);
+    let found = |when: &'static [Condition]| {
+        let target = Target { kind: TargetKind::Action, names: &["chat/*"], when };
+        target.spots(&reading).iter().map(|spot| spot.line).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[Condition::Echo]), [ECHO, COPY - 1]);
+    assert_eq!(found(&[Condition::OthersOwn, Condition::Subscribed]), [ECHO + 1, COPY]);
+    assert_eq!(found(&[Condition::HostMade]), [0; 0]);
+    assert_eq!(found(&[Condition::Is("/action/draft/text", "\"two\"")]), [COPY - 1, COPY]);
+}
+
+#[test]
+fn a_trial_tells_what_became_of_mutants() {
+    let trial = WireTrial::new(vec![talk()], 1, 8);
+    let of = |name: &str| {
+        let operator = operators::named(name).unwrap();
+        trial.mutate(&[operator], &|_, _| {}, &|work| work()).remove(0)
+    };
+    let echo = of("echo-lost");
+    assert_eq!(echo.of(MutantFate::Killed), 2, "{:?}", echo.mutants);
+    // What B does not get is made good by the snapshot that it gets next.
+    let lost = of("dispatch-lost-for-others");
+    assert_eq!(lost.of(MutantFate::Undecidable), 2, "{:?}", lost.mutants);
+    let differs = of("snapshot-draft-differs");
+    assert_eq!(differs.of(MutantFate::Killed), 1);
+}
+
+#[test]
+fn rewrites_change_something_and_are_found_legal() {
+    let trial = WireTrial::new(vec![talk()], 3, 2);
+    let wanted: Vec<_> = rewrites::all().collect();
+    let results = trial.rewrite(&wanted, &|_, _| {}, &|work| work());
+    let applied = results.iter().filter(|result| result.rewritten > 0).count();
+    assert!(applied >= 40, "{applied}");
+    let accused: Vec<_> = results.iter().flat_map(|result| &result.accused).collect();
+    assert!(accused.is_empty(), "{accused:?}");
+}

@@ -1,0 +1,99 @@
+//! A fixed sample of what `mutants --wire` does: how many faults of a host the always-on checks find in captures, by
+//! class, and that they accuse nobody who only tells a conversation in another way.
+//!
+//! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
+
+use std::sync::OnceLock;
+
+use ahp_harness::mutation::bases::{self, BaseOptions};
+use ahp_harness::mutation::capture::Capture;
+use ahp_harness::mutation::operator::FaultClass;
+use ahp_harness::mutation::trial::WireTrial;
+use ahp_harness::mutation::{operators, rewrites, table};
+use ahp_harness::wire::version::Version;
+
+/// Every so-manieth scenario of the suite.
+const PART: usize = 9;
+/// Drawn conversations beside them.
+const DRAWN: u64 = 4;
+/// Mutants, and rewrites, of each operator.
+const COUNT: usize = 3;
+
+/// What of a hundred mutants of each class is killed at least: as it is, less a margin for what other conversations of
+/// the suite would bring.
+const LEAST: &[(FaultClass, usize)] = &[
+    (FaultClass::Delivery, 83),
+    (FaultClass::Numbers, 84),
+    (FaultClass::Settlement, 85),
+    (FaultClass::ActionMembers, 97),
+    (FaultClass::ActionValues, 77),
+    (FaultClass::Snapshots, 94),
+    (FaultClass::Results, 65),
+    (FaultClass::Notifications, 69),
+    (FaultClass::Handshake, 35),
+    (FaultClass::Responses, 89),
+    (FaultClass::Reconnect, 82),
+    (FaultClass::Content, 97),
+    (FaultClass::Inserted, 89),
+];
+
+fn captures() -> Vec<Capture> {
+    static CAPTURES: OnceLock<Vec<Capture>> = OnceLock::new();
+    let options = BaseOptions { version: Version::V1_0, part: PART, drawn: DRAWN, seed: 1 };
+    CAPTURES.get_or_init(|| bases::clean(options)).clone()
+}
+
+fn on_all_cores(work: &(dyn Fn() + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+}
+
+#[test]
+fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
+    let trial = WireTrial::new(captures(), 1, COUNT);
+    let wanted: Vec<_> = operators::all().collect();
+    let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+    let scores = table::by_class(&results);
+    for (class, least) in LEAST {
+        let (_, score) = scores.iter().find(|(found, _)| found == class).unwrap();
+        let found = score.per_mille().unwrap();
+        let name = class.name();
+        assert!(
+            found >= least * 10,
+            "expected {least} % of `{name}` killed, found {found} per mille\n{}",
+            table::of_mutants(&results)
+        );
+    }
+    assert_eq!(LEAST.len(), FaultClass::ALL.len());
+    let untried: Vec<_> =
+        results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
+    assert!(untried.len() * 10 < results.len(), "not tried: {untried:?}");
+}
+
+#[test]
+fn legal_rewrites_are_accused_of_nothing() {
+    let trial = WireTrial::new(captures(), 1, COUNT);
+    let wanted: Vec<_> = rewrites::all().collect();
+    let results = trial.rewrite(&wanted, &|_, _| {}, &on_all_cores);
+    let rewritten: usize = results.iter().map(|result| result.rewritten).sum();
+    assert!(rewritten >= 200, "{rewritten}");
+    let accused: usize = results.iter().map(|result| result.accused.len()).sum();
+    assert_eq!(accused, 0, "{}", table::of_rewrites(&results));
+}
+
+#[test]
+fn the_same_seed_makes_the_same_mutants() {
+    let wanted: Vec<_> = operators::all().step_by(40).collect();
+    let mutants = |seed| {
+        let trial = WireTrial::new(captures(), seed, 1);
+        let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+        let all = results.into_iter().flat_map(|result| result.mutants);
+        all.map(|mutant| (mutant.capture, mutant.line, mutant.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(mutants(5), mutants(5));
+    assert_ne!(mutants(5), mutants(6));
+}
