@@ -71,6 +71,9 @@ pub struct WireOperator {
     pub shown: &'static [Evidence],
     /// Where a mutant is what a host may do: a condition with its reason.
     pub legal: Option<(Condition, &'static str)>,
+    /// The requirement that it breaks, where the text does not demand it: a note in the ledger. A mutant that ends as a
+    /// note is legal then.
+    pub advice: Option<&'static str>,
 }
 
 /// Which frames, or places in frames, an operator can be applied to.

@@ -9,6 +9,8 @@ use super::reading::{FrameRole, Reading, Spot};
 use super::rewrites;
 use super::trial::{MutantFate, WireTrial};
 use crate::dice::Dice;
+use crate::ledger::Ledger;
+use crate::verdict::Weight;
 use crate::wire::json::Value;
 
 /// Two clients on one chat: A has its snapshot first, dispatches a draft and hears of it, as B does; then B is
@@ -208,4 +210,14 @@ fn rewrites_change_something_and_are_found_legal() {
     assert!(applied >= 40, "{applied}");
     let accused: Vec<_> = results.iter().flat_map(|result| &result.accused).collect();
     assert!(accused.is_empty(), "{accused:?}");
+}
+
+#[test]
+fn what_the_text_does_not_demand_is_a_note_in_the_ledger() {
+    let advice = operators::all().filter_map(|operator| operator.advice);
+    let ledger = Ledger::newest();
+    for requirement in advice {
+        let row = ledger.find(requirement).expect(requirement);
+        assert_eq!(row.weight, Weight::Note, "{requirement}");
+    }
 }

@@ -169,6 +169,12 @@ impl WireTrial {
                 let judgement = capture.judge();
                 mutant.fate = fate(&judgement, &self.judgements[number]);
                 mutant.why = judgement.checks(Weight::Should).join(", ");
+                if let Some(requirement) =
+                    operator.advice.filter(|_| mutant.fate == MutantFate::Noted)
+                {
+                    mutant.fate = MutantFate::Legal;
+                    mutant.why = format!("the text does not demand it: `{requirement}` is a note");
+                }
                 let name = format!("{}-{}", operator.name, result.mutants.len());
                 keep(&name, &capture);
             }

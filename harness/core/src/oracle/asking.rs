@@ -137,6 +137,8 @@ impl Context {
         let client_id: Option<Arc<str>> =
             params.get("clientId").and_then(Value::as_str).map(Arc::from);
         let known = client_id.as_ref().and_then(|id| self.versions.get(id)).copied();
+        // What a client dispatched before it came back may be from before the transcript began.
+        self.unseen |= method == "reconnect" && known.is_none();
         let conn = self.here_mut();
         if conn.shaken {
             return;

@@ -103,7 +103,8 @@ catalogue! {
          channel, are not below what was received before they were asked for. A client that \
          starts lower folds actions twice, one that starts higher loses them. Source: \
          InitializeResult.serverSeq, Snapshot.fromSeq."
-        open "`fromSeq` below the counter but not below the channel's last action is only noted.";
+        open "`fromSeq` below the counter but not below the channel's last action is only noted. \
+              Numbers begin at 0: a negative one is below every number.";
     Causal "sequence.causal" Essential "A11" ["multi.causality"]
         "An accepted action has a number above every one that was received before it was \
          dispatched; otherwise it seems to come before what it was a reply to, and a client that \
@@ -194,12 +195,15 @@ catalogue! {
          Source: subscriptions.md, delivery preferences."
         open "Only subscriptions of `subscribe`: what a `reconnect` keeps of them is left open.";
     StateGiven "state.given" Must "D6"
-        ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription"]
-        apart ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription"]
+        ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription",
+         "reconnect.snapshot.one-per-subscription"]
+        apart ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription",
+               "reconnect.snapshot.one-per-subscription"]
         "Whoever subscribes to a channel that has a state MUST get a snapshot of it; without one no \
          action can be folded. Source: subscriptions.md."
         open "Of the initial subscriptions essential for the root channel, which is always there; \
-              others may be gone, or not be for everybody: what others are subscribed to is noted.";
+              others may be gone, or not be for everybody: what others are subscribed to is noted. A \
+              channel with two snapshots in one list is essential.";
     UniqueIds "state.unique-ids" Essential "D7"
         ["root.state.terminals-live", "root.state.provider-unique", "root.state.default-model-valid",
          "chat.tool.option-ids-unique", "chat.input.stable-ids"]
@@ -216,7 +220,7 @@ catalogue! {
         "The host starts no turn of a chat while one is active: the reducers drop the running one, \
          with all that it said. Source: chat-channel.md, the reducers."
         open "No rule lets a host reject a client's `turnStarted` while a turn is active: accepting \
-              it is only noted, as is starting the active turn again.";
+              it is only noted, also if it is the active turn that a client starts again.";
     ActiveOnly "turns.active-only" Essential "E2"
         ["chat.turn.scoped-actions-active"]
         "Actions within a turn name the active turn; after its end their content is lost. Source: \
@@ -340,7 +344,8 @@ catalogue! {
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
         "No entry of `inputNeeded` outlives what it was about: its request or call, turn, chat. People \
          would be asked for nothing. Source: session-channel.md."
-        open "Judged when the session is at rest.";
+        open "Judged when the session is at rest, and of an entry that leaves whether its chat has ever had \
+              such a call.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
         "A session's entry of a chat equals what the chat says of itself. Source: chat-channel.md."
         open "Judged when the session is at rest. Updates cannot clear a member, so a \
@@ -374,7 +379,8 @@ catalogue! {
         "A list with what was announced after it equals the next list; otherwise clients that listen \
          show sessions that are gone, or miss some. Source: root-channel.md."
         open "Judged of complete lists on one connection, when the host has been at rest for a second \
-              before; times, change counts and what a partial update cannot clear are left out.";
+              before; times, change counts and what a partial update cannot clear are left out. A session \
+              that was created and announced to the same connection is in a complete list at any time.";
     AnnouncedOnce "sessions.announced-once" Essential "I5"
         ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
          "root.sessionRemoved.no-further-summary"]

@@ -222,7 +222,12 @@ impl Context {
     }
 
     fn closed(&mut self, emit: Emit<'_>) {
-        if self.here().is_none_or(|conn| conn.closed) {
+        let Some(conn) = self.here() else {
+            // What was dispatched on it came before the transcript began.
+            self.unseen = true;
+            return;
+        };
+        if conn.closed {
             return;
         }
         emit(self, &Step::Closed);

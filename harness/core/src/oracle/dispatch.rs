@@ -303,7 +303,6 @@ impl Dispatches {
         let here = cx.now.conn;
         let mut free = None;
         let mut first = None;
-        let mut again = false;
         for index in fitting.iter().map(|index| index - forgotten) {
             let Some(dispatched) = self.all.get(index) else {
                 continue;
@@ -311,7 +310,7 @@ impl Dispatches {
             match dispatched.settled {
                 // A number that is used again can be rejected again, at the same number of the host.
                 Some(known) if same(known) && known.rejected && dispatched.conn == here => {
-                    again = true;
+                    first = first.or(Some((dispatched.line, known.line)));
                 }
                 Some(known) if same(known) => {
                     // Another subscriber's copy was received first.
@@ -323,9 +322,6 @@ impl Dispatches {
             }
         }
         let Some(index) = free else {
-            if again {
-                return;
-            }
             let own = cx.here().and_then(|conn| conn.client_id.as_deref());
             let to_dispatcher = own == delivery.envelope.origin.map(|origin| origin.client_id);
             // Who else gets a rejection, and with what number, is open.

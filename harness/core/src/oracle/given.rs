@@ -15,12 +15,13 @@ use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
 use super::envelope::target;
-use super::members::{given, list, text};
+use super::members::{given, list, repeated, text};
 use super::step::Step;
 use super::subscriptions::uris;
 
 const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
 const INITIAL: &str = "lifecycle.initialize.snapshots-per-subscription";
+const RESUMED: &str = "reconnect.snapshot.one-per-subscription";
 
 /// Everything needed is in the context.
 pub(super) struct StatesGiven;
@@ -32,7 +33,11 @@ impl Check for StatesGiven {
         let Some(result) = message.result().filter(|_| spoken.is_some()) else { return };
         match request.method.as_str() {
             "subscribe" => subscribed(cx, request, result, out),
-            "initialize" => initialized(cx, request, message, out),
+            "initialize" => {
+                initialized(cx, request, message, out);
+                once(cx, request, result, INITIAL, out);
+            }
+            "reconnect" => once(cx, request, result, RESUMED, out),
             _ => {}
         }
     }
@@ -53,6 +58,28 @@ fn subscribed(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
             kind.family()
         );
         out.broken(rule, message, &[line, request.line, cx.now.line]);
+    }
+}
+
+/// D6: a list of snapshots has each channel once. Of two snapshots nobody can tell which one counts.
+fn once(
+    cx: &Context,
+    request: &Request,
+    result: &Value,
+    requirement: &'static str,
+    out: &mut Sink,
+) {
+    let snapshots = list(result, "snapshots");
+    let rule = Rule::StateGiven.of(requirement);
+    if !snapshots.is_empty() {
+        out.seen(rule);
+    }
+    if let Some(uri) = repeated(snapshots, "resource") {
+        let message = format!(
+            "expected one snapshot of `{uri}` in the answer to `{}`, found two",
+            request.method
+        );
+        out.weaker(rule, Weight::Essential, message, &[request.line, cx.now.line]);
     }
 }
 

@@ -124,17 +124,43 @@ impl Rollup {
 
     /// H2: what an entry shows is what its chat waits for at some time while the entry stands.
     fn leaves(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
-        if folding.envelope.action_type != "session/inputNeededRemoved" || self.unlike.is_empty() {
+        if folding.envelope.action_type != "session/inputNeededRemoved" {
             return;
         }
         let id = text(folding.envelope.action, "id");
+        let session = cx.followed(folding.channel);
+        let entries = session.map_or(&[][..], |fold| list(&fold.state, "inputNeeded"));
+        if let Some((session, entry)) =
+            session.zip(entries.iter().find(|entry| text(entry, "id") == id))
+        {
+            out.seen(Rule::RollupStale);
+            of_a_chat(cx, cx.uri(folding.channel), session, entry, folding.line, out);
+        }
+        if self.unlike.is_empty() {
+            return;
+        }
         let leaves =
             |it: &UnlikeEntry| it.session == folding.channel && text(&it.entry, "id") == id;
         let Some(place) = self.unlike.iter().position(leaves) else { return };
         let UnlikeEntry { chat, entry, line, since_line, seen, .. } =
             self.unlike.swap_remove(place);
         let fold = cx.followed(chat).filter(|fold| fold.since_line == since_line);
-        let Some((fold, seen)) = fold.zip(seen) else { return };
+        let Some(fold) = fold else { return };
+        let lines = [fold.base_line, line, fold.last_line, folding.line];
+        let Some(seen) = seen else {
+            if !knows_call(&fold.state, &entry) {
+                let message = format!(
+                    "expected the entry `{}` of `{}` to be about a tool call of `{}`, which has had none of \
+                     that id",
+                    id.unwrap_or_default(),
+                    cx.uri(folding.channel),
+                    cx.uri(chat)
+                );
+                out.seen(Rule::RollupStale);
+                out.broken(Rule::RollupStale, message, &lines);
+            }
+            return;
+        };
         let message = format!(
             "expected the entry `{}` of `{}` to show what `{}` waits for, found another one as long as it stood",
             id.unwrap_or_default(),
@@ -143,9 +169,18 @@ impl Rollup {
         );
         let shown = given(&entry, member_of(&entry)).cloned().unwrap_or_default();
         let diff = Some(difference(&seen, &shown));
-        let lines = [fold.base_line, line, fold.last_line, folding.line];
         out.with_diff(Rule::RollupMirrors, Weight::Essential, message, &lines, diff);
     }
+}
+
+/// Whether a chat has a call of that id, in whatever state. What was before a window of turns is not known.
+fn knows_call(chat: &Value, entry: &Value) -> bool {
+    let Some(id) = given(entry, "toolCall").and_then(|call| text(call, "toolCallId")) else {
+        return true;
+    };
+    let turns = given(chat, "activeTurn").into_iter().chain(list(chat, "turns"));
+    let mut calls = turns.flat_map(|turn| list(turn, "responseParts"));
+    calls.any(|part| given(part, "toolCall").and_then(|call| text(call, "toolCallId")) == Some(id))
 }
 
 /// The member of an entry that repeats what its chat waits for.
@@ -316,6 +351,21 @@ fn compare(cx: &Context, family: &Family<'_>, out: &mut Sink) {
     gone(cx, family, entries, out);
 }
 
+/// H3: an entry is about a chat of the session. One that nobody has ever named is none.
+fn of_a_chat(cx: &Context, uri: &str, session: &Fold, entry: &Value, line: u64, out: &mut Sink) {
+    let Some(chat) = text(entry, "chat") else { return };
+    let mut catalogue = list(&session.state, "chats").iter();
+    let listed = catalogue.any(|it| text(it, "resource") == Some(chat));
+    if listed || cx.channels.find(chat).is_some() {
+        return;
+    }
+    let message = format!(
+        "expected the entry `{}` of `{uri}` to be about a chat of the session, found `{chat}`, which is none",
+        text(entry, "id").unwrap_or_default()
+    );
+    out.broken(Rule::RollupStale, message, &[session.base_line, session.last_line, line]);
+}
+
 /// H3: entries whose chat was in the catalogue and has left it.
 fn gone(cx: &Context, family: &Family<'_>, entries: &[Value], out: &mut Sink) {
     let catalogue: Vec<&str> =
@@ -324,6 +374,7 @@ fn gone(cx: &Context, family: &Family<'_>, entries: &[Value], out: &mut Sink) {
         let Some(chat) = text(entry, "chat").filter(|chat| !catalogue.contains(chat)) else {
             continue;
         };
+        of_a_chat(cx, family.uri, family.fold, entry, cx.now.line, out);
         if cx.families.session_of(chat) == Some(family.id) {
             let message = format!(
                 "expected the entry `{}` to leave `inputNeeded` of `{}` with its chat, found it \

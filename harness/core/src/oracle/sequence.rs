@@ -11,6 +11,7 @@ use super::channel::ChannelId;
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
+use super::members::{given, list};
 use super::same::written_alike;
 use super::step::{Delivery, Step};
 
@@ -30,7 +31,12 @@ impl Check for Sequence {
                     one_envelope(cx, delivery, out);
                 }
             }
-            Step::Answered { request, message } if request.method == "initialize" => {
+            Step::Answered { request, message } => {
+                let result = message.result().unwrap_or(&Value::Null);
+                negative(cx, request, result, out);
+                if request.method != "initialize" {
+                    return;
+                }
                 let seq = message.result().and_then(|result| result.get("serverSeq"));
                 let Some((seq, (floor, line))) = seq.and_then(Value::as_u64).zip(request.floor)
                 else {
@@ -75,6 +81,21 @@ impl Check for Sequence {
             }
             _ => {}
         }
+    }
+}
+
+/// A10: numbers are counted from 0.
+fn negative(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+    let listed = list(result, "snapshots").iter().chain(given(result, "snapshot"));
+    let numbers = listed.filter_map(|snapshot| snapshot.get("fromSeq"));
+    let numbers = numbers.chain([&result["serverSeq"], &result["fromSeq"]]);
+    for number in numbers.filter(|number| number.as_f64().is_some_and(|number| number < 0.0)) {
+        let message = format!(
+            "expected a number of 0 or more in the answer to `{}`, found {number}",
+            request.method
+        );
+        out.seen(Rule::RealTime);
+        out.broken(Rule::RealTime, message, &[request.line, cx.now.line]);
     }
 }
 
@@ -182,11 +203,6 @@ fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
             return;
         }
     }
-}
-
-/// A member that is there and not null.
-fn given<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    value.get(name).filter(|value| !value.is_null())
 }
 
 /// A3.

@@ -44,6 +44,8 @@ const MAX_LISTS: usize = 256;
 const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
 /// The params of a `listSessions` that asks for everything.
 const WHOLE: &[&str] = &["channel", "limit", "_meta"];
+/// The requirement about sessions that were created.
+const CREATED: &str = "root.listSessions.contains-created";
 /// Members of a summary that may lag behind, or that a partial update cannot clear.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 
@@ -60,12 +62,16 @@ pub(super) struct Sessions {
     created: HashMap<String, Created>,
     /// What changes were told since the host was at rest, by the URI of the session.
     changed: HashMap<String, Changed>,
+    /// Sessions that a list lacks though they had been announced, each with its lines.
+    missing: HashMap<String, [u64; 3]>,
 }
 
 struct Created {
     client: Option<Arc<str>>,
     tick: u64,
     line: u64,
+    /// It was ready once nothing more happened in it: from then on it is listed.
+    settled: bool,
 }
 
 /// The latest values that any connection was told.
@@ -82,6 +88,11 @@ struct List {
     known: HashMap<String, Known>,
     /// The answer that the list begins with; 0 before there was a complete one.
     line: u64,
+}
+
+/// Whether a session is ready.
+fn is_ready(family: &Family<'_>) -> bool {
+    text(&family.fold.state, "lifecycle") == Some("ready")
 }
 
 /// A session's own state.
@@ -114,11 +125,21 @@ impl Check for Sessions {
                     self.at_rest &= *sender == Sender::Client && READING.contains(&method);
                     if let Some((uri, _)) = replaced(method, message.params()) {
                         self.created.remove(uri);
+                        self.missing.remove(uri);
                     }
                 }
             }
+            Step::SessionsAtRest { sessions } if !self.created.is_empty() => {
+                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+                families.filter(is_ready).for_each(|family| {
+                    if let Some(created) = self.created.get_mut(family.uri) {
+                        created.settled = true;
+                    }
+                });
+            }
             Step::Rest { touched } => {
                 self.at_rest = true;
+                self.still_missing(out);
                 self.spread(cx, out);
                 let families = touched.iter().filter_map(|session| Family::of(cx, *session));
                 families.for_each(|family| self.followed(cx, &family, out));
@@ -197,6 +218,7 @@ impl Sessions {
         }
         if method == "root/sessionRemoved" {
             self.created.remove(uri);
+            self.missing.remove(uri);
         }
         let room = self.lists.len() < MAX_LISTS;
         if !self.lists.contains_key(&cx.now.conn) && !room {
@@ -251,15 +273,45 @@ impl Sessions {
         let Some((uri, _)) = asked.filter(|_| request.method == "createSession") else { return };
         if self.created.len() < MAX_LISTED {
             let client = cx.here().and_then(|conn| conn.client_id.clone());
-            let created = Created { client, tick: cx.now.tick, line: cx.now.line };
+            let created = Created { client, tick: cx.now.tick, line: cx.now.line, settled: false };
             self.created.insert(uri.to_owned(), created);
+        }
+    }
+
+    /// I5: what was created before a list was asked for, and announced there, is in the whole list. Somebody may have
+    /// removed it just then: that has been announced when the host is at rest.
+    fn announced(&mut self, cx: &Context, request: &Request, items: &[Value], out: &mut Sink) {
+        let Some(list) = self.lists.get(&cx.now.conn) else { return };
+        let listed: foldhash::HashSet<&str> =
+            items.iter().filter_map(|item| text(item, "resource")).collect();
+        let announced = list.known.iter().filter(|(_, it)| it.announced && !it.removed);
+        for (uri, _) in announced {
+            let created = self.created.get(uri).filter(|created| created.line < request.line);
+            let Some(created) = created.filter(|created| !created.settled) else { continue };
+            out.seen(Rule::ListAgrees.of(CREATED));
+            if !listed.contains(uri.as_str()) && self.missing.len() < MAX_LISTED {
+                self.missing.insert(uri.clone(), [created.line, request.line, cx.now.line]);
+            }
+        }
+    }
+
+    /// I5: what was missing in a list and was not removed.
+    fn still_missing(&mut self, out: &mut Sink) {
+        let mut missing: Vec<_> = self.missing.drain().collect();
+        missing.sort_unstable_by_key(|(_, lines)| *lines);
+        for (uri, lines) in missing {
+            let message = format!(
+                "expected `{uri}`, which was announced and not removed, in the whole list of sessions, found \
+                 it missing"
+            );
+            out.broken(Rule::ListAgrees.of(CREATED), message, &lines);
         }
     }
 
     /// I5: whoever created a session finds it in the whole list. It may not be there before it is ready; that it goes on
     /// is known from its own channel, or from the root channel.
     fn contains(
-        &self,
+        &mut self,
         cx: &Context,
         request: &Request,
         message: &Message,
@@ -269,14 +321,18 @@ impl Sessions {
         let whole = request.params().as_object().into_iter().flatten();
         let whole = whole.map(|(name, _)| name).all(|name| WHOLE.contains(&name.as_str()));
         let more = message.result().and_then(|result| given(result, "nextCursor")).is_some();
-        if !self.at_rest || !whole || more || self.created.is_empty() {
+        if !whole || more || self.created.is_empty() {
             return;
+        }
+        if !self.at_rest {
+            self.announced(cx, request, items, out);
         }
         let listed: foldhash::HashSet<&str> =
             items.iter().filter_map(|item| text(item, "resource")).collect();
         let client = cx.here().and_then(|conn| conn.client_id.as_ref());
         let own = self.created.iter().filter(|(_, created)| {
             created.client.is_some()
+                && (self.at_rest || created.settled)
                 && created.client.as_ref() == client
                 && created.tick < request.tick
         });
@@ -284,15 +340,11 @@ impl Sessions {
         own.sort_unstable_by_key(|(_, created)| created.line);
         for (uri, created) in own {
             let family = cx.channels.find(uri).and_then(|session| Family::of(cx, session));
-            let Some(family) =
-                family.filter(|it| text(&it.fold.state, "lifecycle") == Some("ready"))
-            else {
-                continue;
-            };
+            let Some(family) = family.filter(is_ready) else { continue };
             if cx.options.foreign && family.entries().is_empty() && !subscribed(cx) {
                 continue;
             }
-            let rule = Rule::ListAgrees.of("root.listSessions.contains-created");
+            let rule = Rule::ListAgrees.of(CREATED);
             out.seen(rule);
             if !listed.contains(uri.as_str()) {
                 let message = format!(

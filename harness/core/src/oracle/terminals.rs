@@ -8,6 +8,7 @@
 //!
 //! Start at [`Terminals`].
 
+use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorCode;
@@ -18,6 +19,7 @@ use super::asking::replaced;
 use super::catalogue::Rule;
 use super::channel::{ChannelId, Fold};
 use super::check::{Check, Sink};
+use super::connection::Conn;
 use super::context::Context;
 use super::envelope::target;
 use super::members::{given, list, repeated_text, text};
@@ -52,8 +54,8 @@ pub(super) struct Terminals {
     shells: Memory<Shell>,
     /// Something happened to a terminal, or to their list, since the host was at rest.
     touched: bool,
-    /// Terminals that somebody made since then, with the line of the answer.
-    made: Vec<(ChannelId, u64)>,
+    /// Terminals that somebody made since then, with the line of the answer and its connection.
+    made: Vec<(ChannelId, u64, ConnId)>,
     /// Subscriptions to terminals that were refused since then, with the line of the refusal.
     refused: Vec<(ChannelId, u64)>,
 }
@@ -131,7 +133,7 @@ impl Terminals {
         self.shells.forget(channel);
         self.touched = true;
         if self.made.len() < MAX_WAITING {
-            self.made.push((channel, cx.now.line));
+            self.made.push((channel, cx.now.line, cx.now.conn));
         }
     }
 
@@ -152,7 +154,8 @@ impl Terminals {
             return;
         }
         let (made, refused) = (std::mem::take(&mut self.made), std::mem::take(&mut self.refused));
-        let Some(root) = cx.channels.find(ROOT).and_then(|root| cx.followed(root)) else {
+        let root = cx.channels.find(ROOT);
+        let Some((root_id, root)) = root.and_then(|root| Some((root, cx.followed(root)?))) else {
             return;
         };
         let lines = [root.base_line, root.last_line];
@@ -171,7 +174,15 @@ impl Terminals {
             );
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
-        for (channel, line) in made {
+        for (channel, line, maker) in made {
+            // Who follows the list has to be there still, which its frames show.
+            let listens = |(id, conn): (&ConnId, &Conn)| {
+                cx.covers(root_id, *id)
+                    && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
+            };
+            if !cx.conns.iter().any(listens) {
+                continue;
+            }
             let disposed = cx.channel(channel).and_then(|channel| channel.disposed);
             if disposed.is_some_and(|disposed| disposed > line) {
                 continue;
@@ -363,7 +374,7 @@ fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out:
         return;
     }
     let terminal = cx.followed(channel).filter(|fold| fold.kind == ChannelKind::Terminal);
-    let Some(terminal) = terminal else {
+    let Some(terminal) = terminal.filter(|_| both_follow(cx, channel)) else {
         return;
     };
     out.seen(Rule::TerminalsListed);
@@ -387,6 +398,16 @@ fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out:
             out.broken(Rule::TerminalsListed, message, &lines);
         }
     }
+}
+
+/// Whether one connection gets the list and the terminal. Of a connection that is still open, or only seems to be, two
+/// states are of the same age then.
+fn both_follow(cx: &Context, terminal: ChannelId) -> bool {
+    let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
+    let root = cx.channels.find(ROOT);
+    subscribers
+        .iter()
+        .any(|conn| cx.covers(terminal, *conn) && root.is_some_and(|root| cx.covers(root, *conn)))
 }
 
 fn is_listed(cx: &Context, uri: &str) -> bool {

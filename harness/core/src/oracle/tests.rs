@@ -427,6 +427,9 @@ fn turns() {
     let said = play("A got chat 2 start t2", &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Essential);
     let said = play("A got chat 2 start t1", &["turns.one-active"]);
+    assert_eq!(only(&said, "turns.one-active").weight, Weight::Essential);
+    let again = "A sends chat 1 start t1\nA echo chat 2 A 1 start t1";
+    let said = play(again, &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
     // The fold loses the first turn, and so does the host: nobody will ever see it again.
     let replaced = r#"A got chat 2 start t2

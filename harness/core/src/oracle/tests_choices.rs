@@ -190,3 +190,13 @@ fn a_client_that_speaks_for_another_is_a_should() {
         .collect();
     assert_eq!(weights, [Weight::Should]);
 }
+
+#[test]
+fn a_capture_may_begin_after_a_client_has_dispatched() {
+    let replay = r#"A > {"jsonrpc":"2.0","id":4,"method":"reconnect","params":{"channel":"ahp-root://","clientId":"A","lastSeenServerSeq":5,"subscriptions":["ahp-session:/1"]}}
+        A < {"jsonrpc":"2.0","id":4,"result":{"type":"replay","actions":[{"channel":"ahp-session:/1","serverSeq":6,"origin":{"clientId":"A","clientSeq":801},"action":{"type":"session/titleChanged","title":"x"}}],"missing":[]}}"#;
+    check(&format!("A open\n{replay}"), &[]);
+    check(&format!("A close\nA open\n{replay}"), &[]);
+    let seen = format!("A hello 0\nA sub session 0\nA close\nA open\n{replay}");
+    check(&seen, &["dispatch.no-forged-origin"]);
+}

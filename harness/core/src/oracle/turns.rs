@@ -173,7 +173,7 @@ impl Chat {
             );
             let known = self.started.as_ref().filter(|(started, _)| started == active);
             let before = known.map_or(0, |(_, line)| *line);
-            let own = folding.envelope.origin.is_none() && active != turn;
+            let own = folding.envelope.origin.is_none();
             let weight = if own { Weight::Essential } else { Weight::Note };
             out.weaker(Rule::OneActive, weight, message, &[before, folding.line]);
             if active != turn && role == Role::Start && self.replaced.len() < MAX_ENDED {

@@ -115,11 +115,13 @@ operator_table! {
     row(ActionValues, "status-negative", "The status of a chat is negative.",
         action(&["session/chatUpdated"]).when(HOST), Set(All, "/action/changes/status", "-1"), &[Itself]),
     row(ActionValues, "duration-negative", "A turn took less than no time.",
-        action(&["chat/turnComplete", "chat/error"]).when(HOST), Set(All, "/action/duration", "-5"), &[Itself]),
+        action(&["chat/turnComplete", "chat/error"]).when(HOST), Set(All, "/action/duration", "-5"), &[Itself])
+        .advised_by("chat.turn.duration-nonnegative"),
     row(ActionValues, "duration-differs", "Everybody is told another duration than the chat keeps.",
         action(&["chat/turnComplete", "chat/error"]).when(HOST), Add(All, "/action/duration", 77), &[State]),
     row(ActionValues, "time-is-no-instant", "A time is no instant.",
-        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Set(All, "/action/**/modifiedAt", "\"yesterday\""), &[Itself]),
+        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Set(All, "/action/**/modifiedAt", "\"yesterday\""), &[Itself])
+        .advised_by("session.modifiedAt.iso"),
     row(ActionValues, "approved-input-is-not-asked-input", "What a person is asked to approve is not what the tool call will run.",
         action(&["session/inputNeededSet"]).when(&[HostMade, Has("/action/request/toolCall/toolInput")]), Reword(All, "/action/request/toolCall/toolInput", Wording::More), &[Seen("/action/request/chat")]),
     row(ActionValues, "needed-chat-unknown", "Input is needed in a chat that is not in the session.",
@@ -137,7 +139,8 @@ operator_table! {
     row(ActionValues, "active-sessions-off-by-one", "The host counts a session too many.",
         action(&["root/activeSessionsChanged"]).when(HOST), Add(All, "/action/activeSessions", 1), &[State]),
     row(ActionValues, "active-sessions-negative", "The host counts fewer sessions than none.",
-        action(&["root/activeSessionsChanged"]).when(HOST), Set(All, "/action/activeSessions", "-1"), &[Itself]),
+        action(&["root/activeSessionsChanged"]).when(HOST), Set(All, "/action/activeSessions", "-1"), &[Itself])
+        .advised_by("root.action.activeSessionsChanged"),
     row(ActionValues, "terminal-lost-from-list", "The list of terminals lacks one.",
         action(&["root/terminalsChanged"]).when(&[HostMade, Long("/action/terminals", 1)]), Relist(All, "/action/terminals", Listing::WithoutLast), &[State]),
     row(ActionValues, "terminal-twice-in-list", "The list of terminals has one twice.",

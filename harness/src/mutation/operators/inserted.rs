@@ -107,7 +107,8 @@ operator_table! {
     row(Inserted, "output-again", "Output of a terminal comes once more than it has it.",
         action(&["terminal/data"]).when(ANY), Again, &[State]),
     row(Inserted, "command-within-a-command", "A command begins while another one runs.",
-        action(&["terminal/commandExecuted"]).when(ANY), Insert(r#"{"type":"terminal/commandExecuted","commandId":"$unknown","commandLine":"x","timestamp":1}"#), &[Itself]),
+        action(&["terminal/commandExecuted"]).when(ANY), Insert(r#"{"type":"terminal/commandExecuted","commandId":"$unknown","commandLine":"x","timestamp":1}"#), &[Itself])
+        .advised_by("terminal.command.no-nesting"),
     row(Inserted, "command-ends-twice", "A command ends twice.",
         action(&["terminal/commandFinished"]).when(ANY), Again, &[Itself]),
     row(Inserted, "unknown-file-removed", "A file is removed from a changeset that it is not in.",

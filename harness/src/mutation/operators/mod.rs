@@ -56,13 +56,19 @@ const fn row(
     change: WireChange,
     shown: &'static [Evidence],
 ) -> WireOperator {
-    WireOperator { name, class, wrong, target, change, shown, legal: None }
+    WireOperator { name, class, wrong, target, change, shown, legal: None, advice: None }
 }
 
 impl WireOperator {
     /// The same, of which some mutants are what a host may do.
     const fn legal_where(mut self, when: Condition, reason: &'static str) -> WireOperator {
         self.legal = Some((when, reason));
+        self
+    }
+
+    /// The same, which breaks nothing but a requirement that the text does not demand.
+    const fn advised_by(mut self, requirement: &'static str) -> WireOperator {
+        self.advice = Some(requirement);
         self
     }
 }

@@ -71,7 +71,8 @@ operator_table! {
     row(Results, "list-default-chat-unknown", "The default chat of a session in the list is not among its chats.",
         result(&["listSessions"]).when(&[Has("/result/items/*/chats"), Has("/result/items/*/defaultChat")]), Set(One, "/result/items/*/defaultChat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
     row(Results, "list-time-is-no-instant", "A time in the list is no instant.",
-        result(&["listSessions"]), Set(One, "/result/items/*/modifiedAt", "\"yesterday\""), &[Itself]),
+        result(&["listSessions"]), Set(One, "/result/items/*/modifiedAt", "\"yesterday\""), &[Itself])
+        .advised_by("session.modifiedAt.iso"),
     row(Results, "void-result-text", "A request that has nothing to say is answered with a text.",
         result(&["createSession", "disposeSession", "createChat", "disposeChat", "createTerminal", "disposeTerminal", "ping"]), Set(One, "/result", "\"ok\""), &[Itself]),
     row(Results, "entries-missing", "A listing of files, or completions, has no list.",
@@ -180,7 +181,8 @@ operator_table! {
     row(Handshake, "snapshot-listed-twice", "A channel has two snapshots in the handshake.",
         result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Twice), &[Itself]),
     row(Handshake, "snapshot-not-asked-for", "The handshake has a snapshot of a channel that was not asked for.",
-        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Stranger), &[Itself]),
+        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Stranger), &[Itself])
+        .legal_where(Always, "the result is not said to have no other snapshots, and clients take none that they did not ask for"),
     row(Handshake, "default-directory-number", "The default directory is a number.",
         result(&["initialize"]), Set(One, "/result/defaultDirectory", "3"), &[Itself]),
     row(Handshake, "server-info-without-name", "The host says of itself that it has no name.",
@@ -226,9 +228,11 @@ operator_table! {
     row(Responses, "error-is-a-text", "An error is a text.",
         refusal(&[]), Set(One, "/error", "\"not found\""), &[Itself]),
     row(Responses, "error-code-reserved", "An error has a code that JSON-RPC keeps for itself.",
-        refusal(&[]), Set(One, "/error/code", "-32650"), &[Itself]),
+        refusal(&[]), Set(One, "/error/code", "-32650"), &[Itself])
+        .advised_by("jsonrpc.error.reserved-range"),
     row(Responses, "unknown-method-answered", "A method that does not exist is answered with a result.",
-        refusal(&[]).when(&[Is("/error/code", "-32601"), UnknownMethod]), Succeed("null"), &[Itself]),
+        refusal(&[]).when(&[Is("/error/code", "-32601"), UnknownMethod]), Succeed("null"), &[Itself])
+        .advised_by("jsonrpc.method-not-found"),
     row(Responses, "ping-refused", "A ping is refused.",
         result(&["ping"]), Fail(-32603), &[Itself]),
     row(Responses, "answer-before-its-request", "A request is answered before it was sent.",
