@@ -427,7 +427,7 @@ fn as_logs(capture: &[u8], redactor: Redactor) -> Vec<(String, String)> {
 #[test]
 fn a_capture_and_its_logs_are_judged_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
-    let mut compared = 0;
+    let (mut compared, mut fewer) = (0, 0);
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read(&path).unwrap();
@@ -447,13 +447,16 @@ fn a_capture_and_its_logs_are_judged_alike() {
         assert_eq!(found(&again), found(&judged), "{}", path.display());
         assert_eq!(again.messages, judged.messages, "{}", path.display());
         for (check, total) in &judged.summary.checks {
-            let other = &again.summary.checks[check];
-            assert_eq!(other.observations, total.observations, "{check} of {}", path.display());
+            // What only the order of connections within a millisecond puts to the test is not observed in logs.
+            let (seen, most) = (again.summary.checks[check].observations, total.observations);
+            assert!(seen <= most, "{check} of {}: {seen}, {most}", path.display());
+            fewer += usize::from(seen < most);
         }
         assert_eq!(again.took, judged.took, "{}", path.display());
         compared += usize::from(opens(&text) > 0);
     }
     assert!(compared > 100, "{compared}");
+    assert!(fewer * 10 < compared, "{fewer} of {compared}");
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Check for Announcements {
             Step::Rest { .. } => self.rest(cx, out),
             Step::Ending { conn, channel } if cx.uri(*channel) == ROOT => self.leaves(*conn),
             Step::Closed => self.leaves(cx.now.conn),
-            Step::Restarted => *self = Announcements::default(),
+            Step::Restarted | Step::Gap => *self = Announcements::default(),
             _ => {}
         }
     }

@@ -76,7 +76,9 @@ impl Check for Handshakes {
                     self.keeps(CLOSE);
                 }
             }
-            Step::Restarted => *self = Handshakes { kept: self.kept, ..Handshakes::default() },
+            Step::Restarted | Step::Gap => {
+                *self = Handshakes { kept: self.kept, ..Handshakes::default() }
+            }
             _ => {}
         }
     }

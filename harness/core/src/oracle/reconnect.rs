@@ -13,7 +13,7 @@ use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
 
 use super::catalogue::Rule;
-use super::channel::ChannelId;
+use super::channel::{ChannelId, canonical};
 use super::check::{Check, Sink};
 use super::connection::Request;
 use super::context::Context;
@@ -304,15 +304,15 @@ fn missing(cx: &Context, answer: &Answer<'_>, out: &mut Sink) {
 }
 
 /// M3 for snapshots.
-fn snapshots(cx: &Context, answer: &Answer<'_>, result: &Value, out: &mut Sink) {
+fn snapshots<'a>(cx: &Context, answer: &Answer<'a>, result: &'a Value, out: &mut Sink) {
     let Some(snapshots) = result.get("snapshots").and_then(Value::as_array) else {
         return;
     };
     out.seen(Rule::Missing);
     let resource =
-        |snapshot: &Value| snapshot.get("resource").and_then(Value::as_str).map(str::to_owned);
-    let found: Vec<String> = snapshots.iter().filter_map(resource).collect();
-    for uri in answer.wanted.iter().filter(|uri| !found.iter().any(|found| found == **uri)) {
+        |snapshot: &'a Value| snapshot.get("resource").and_then(Value::as_str).map(canonical);
+    let found: Vec<&str> = snapshots.iter().filter_map(resource).collect();
+    for uri in answer.wanted.iter().filter(|uri| !found.contains(uri)) {
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (why, weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => ("is always there", Weight::Essential, 0),

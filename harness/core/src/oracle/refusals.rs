@@ -77,7 +77,7 @@ impl Check for Refusals {
                 self.there(cx, cx.uri(*channel), request);
             }
             Step::Answered { request, message } => self.answered(cx, request, message, out),
-            Step::Restarted => self.sessions.clear(),
+            Step::Restarted | Step::Gap => self.sessions.clear(),
             _ => {}
         }
     }

@@ -133,7 +133,6 @@ impl Rollup {
         if let Some((session, entry)) =
             session.zip(entries.iter().find(|entry| text(entry, "id") == id))
         {
-            out.seen(Rule::RollupStale);
             of_a_chat(cx, cx.uri(folding.channel), session, entry, folding.line, out);
         }
         if self.unlike.is_empty() {

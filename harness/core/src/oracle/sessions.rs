@@ -280,7 +280,7 @@ impl Sessions {
 
     /// I5: what was created before a list was asked for, and announced there, is in the whole list. Somebody may have
     /// removed it just then: that has been announced when the host is at rest.
-    fn announced(&mut self, cx: &Context, request: &Request, items: &[Value], out: &mut Sink) {
+    fn announced(&mut self, cx: &Context, request: &Request, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
             items.iter().filter_map(|item| text(item, "resource")).collect();
@@ -288,7 +288,6 @@ impl Sessions {
         for (uri, _) in announced {
             let created = self.created.get(uri).filter(|created| created.line < request.line);
             let Some(created) = created.filter(|created| !created.settled) else { continue };
-            out.seen(Rule::ListAgrees.of(CREATED));
             if !listed.contains(uri.as_str()) && self.missing.len() < MAX_LISTED {
                 self.missing.insert(uri.clone(), [created.line, request.line, cx.now.line]);
             }
@@ -325,7 +324,7 @@ impl Sessions {
             return;
         }
         if !self.at_rest {
-            self.announced(cx, request, items, out);
+            self.announced(cx, request, items);
         }
         let listed: foldhash::HashSet<&str> =
             items.iter().filter_map(|item| text(item, "resource")).collect();

@@ -113,6 +113,7 @@ pub(super) fn workers_and_moves(host: Box<dyn Host>) -> String {
         pair.ask(a, "moveChat", json!({"channel": GARDEN, "destination": to}));
         pair.ask(a, "listSessions", json!({"channel": ROOT}));
     }
+    pair.subscribe(a, GARDEN);
     play(&mut pair, a, (&chat, "t1"), "tool worker \"ahp-script: 1\\nendless\"", none());
     let cancel = json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1});
     pair.dispatch(a, &chat, cancel);

@@ -189,6 +189,8 @@ fn keep_simple(agents: &mut Vec<Value>) {
 
 /// An agent that nobody can use without a token.
 const LOCKED: &str = "locked";
+/// Another one.
+const ALSO_LOCKED: &str = "also-locked";
 
 fn locked_resource() -> Value {
     json!({"resource": "https://locked.example/api", "required": true})
@@ -203,7 +205,7 @@ impl LegalVariant for AgentList {
         let id = message.get("id").cloned();
         let params = message.get_mut("params").and_then(Value::as_object_mut)?;
         match params.get("provider").map(Value::as_str) {
-            Some(Some(LOCKED)) => {
+            Some(Some(LOCKED | ALSO_LOCKED)) => {
                 let data = json!({"resources": [locked_resource()]});
                 let error = json!({"code": -32007, "message": "log in first", "data": data});
                 return Some(json!({"jsonrpc": "2.0", "id": id?, "error": error}));
@@ -239,9 +241,9 @@ fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn
     Box::new(AgentList { change, default })
 }
 
-fn locked_agent() -> Value {
+fn locked_agent(provider: &str) -> Value {
     json!({
-        "provider": LOCKED,
+        "provider": provider,
         "displayName": "An agent that needs a login",
         "description": "",
         "models": [],
@@ -374,13 +376,13 @@ pub(super) const ROWS: &[VariantRow] = &[
         "The first agent needs a token that the client does not have.",
         "An agent may have `protectedResources`; the order of agents is not specified.",
         OPTIONAL,
-        || agents(|list| list.insert(0, locked_agent()), None),
+        || agents(|list| list.insert(0, locked_agent(LOCKED)), None),
     ),
     row(
         "a-locked-agent-last",
         "The last agent needs a token that the client does not have.",
         "An agent may have `protectedResources`; the order of agents is not specified.",
         OPTIONAL,
-        || agents(|list| list.push(locked_agent()), None),
+        || agents(|list| list.push(locked_agent(ALSO_LOCKED)), None),
     ),
 ];

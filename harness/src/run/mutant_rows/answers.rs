@@ -9,12 +9,18 @@ use super::row;
 pub(super) const ROWS: &[Row] = &[
     row(Fault::RootNewsToFirst, &["sessions.announced-to-all"]),
     row(Fault::RootNewsElsewhere, &["fanout.family"]),
-    row(Fault::SummaryChatTwice, &["catalog.one-owner"]),
+    row(
+        Fault::SummaryChatTwice,
+        &["catalog.one-owner", "sessions/the-list-shows-what-its-chats-do"],
+    ),
     row(Fault::ChatMisnamed, &["identity.kept"]),
     row(Fault::OptionsShareId, &["state.unique-ids"]),
     row(Fault::MissingNamesRoot, &["reconnect.missing"]),
     row(Fault::ListOtherProvider, &["identity.kept"]),
-    row(Fault::MovedChatsForget, &["state.snapshot-agrees"]),
+    row(
+        Fault::MovedChatsForget,
+        &["state.snapshot-agrees", "chats/a-chat-moves-to-another-session"],
+    ),
     row(Fault::ActionBeforeSnapshot, &["fanout.complete"]),
     row(Fault::DefaultChatUnlisted, &["fanout.after-removal"]),
     row(Fault::InitialWithoutStates, &["state.given"]),
