@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::SummaryChatTwice,
         &["catalog.one-owner", "sessions/the-list-shows-what-its-chats-do"],
     ),
-    row(Fault::ChatMisnamed, &["identity.kept"]),
+    row(Fault::ChatMisnamed, &["identity.kept", "sessions/what-cannot-be-moved-stays"]),
     row(Fault::OptionsShareId, &["state.unique-ids"]),
     row(Fault::MissingNamesRoot, &["reconnect.missing"]),
     row(Fault::ListOtherProvider, &["identity.kept"]),
@@ -22,6 +22,9 @@ pub(super) const ROWS: &[Row] = &[
         &["state.snapshot-agrees", "chats/a-chat-moves-to-another-session"],
     ),
     row(Fault::ActionBeforeSnapshot, &["fanout.complete"]),
-    row(Fault::DefaultChatUnlisted, &["fanout.after-removal"]),
+    row(
+        Fault::DefaultChatUnlisted,
+        &["fanout.after-removal", "sessions/what-the-chat-does-the-session-does"],
+    ),
     row(Fault::InitialWithoutStates, &["state.given"]),
 ];
