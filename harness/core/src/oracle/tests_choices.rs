@@ -200,3 +200,18 @@ fn a_capture_may_begin_after_a_client_has_dispatched() {
     let seen = format!("A hello 0\nA sub session 0\nA close\nA open\n{replay}");
     check(&seen, &["dispatch.no-forged-origin"]);
 }
+
+#[test]
+fn whoever_asks_twice_may_be_answered_twice() {
+    let play = |wanted: &str, expected: &[&str]| {
+        let root = r#"{"resource":"ahp-root://","state":{"agents":[]},"fromSeq":0}"#;
+        let script = format!(
+            r#"A open
+            A > {{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"A","initialSubscriptions":[{wanted}]}}}}
+            A < {{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[{root},{root}]}}}}"#
+        );
+        check(&script, expected)
+    };
+    play(r#""ahp-root://""#, &["state.given"]);
+    play(r#""ahp-root://","ahp-root://""#, &[]);
+}
