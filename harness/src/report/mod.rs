@@ -15,8 +15,8 @@ pub mod baseline;
 pub mod brief;
 pub mod certificate;
 pub mod change;
-#[cfg(feature = "cli")]
 pub mod connection_logs;
+#[cfg(feature = "cli")]
 pub mod console;
 pub mod coverage;
 #[cfg(feature = "cli")]
