@@ -604,7 +604,7 @@ fn a_run_writes_logs_that_are_judged_as_it_was() {
     let [place] = places.as_slice() else { panic!("{places:?}") };
     let (code, text) = harness(&["judge", place.to_str().unwrap()]);
     assert!(code == Some(0) && text.contains("0 broken"), "{text}");
-    // Two runs in one folder would be taken for one.
+    // The logs of a second run in the same folder would be read as part of the first run.
     let (code, text) = harness(&arguments);
     assert!(code == Some(2) && text.contains("to be empty"), "{text}");
     let (code, text) = harness(&["judge", logs.to_str().unwrap()]);

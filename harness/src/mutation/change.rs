@@ -440,7 +440,7 @@ fn change_at(
     told
 }
 
-/// Makes a member where its object is there.
+/// Adds the member at this place with the value null, if the object that it belongs to exists.
 fn make(value: &mut Value, place: &str) {
     if let Some((above, last)) = pointer::split(place)
         && let Some(map) = value.pointer_mut(above).and_then(Value::as_object_mut)

@@ -145,7 +145,7 @@ pub enum Condition {
     Subscribed,
     /// The same, of the channel of the host.
     RootSubscribed,
-    /// The list at one of these places has items.
+    /// At least one of these places has a list that is not empty.
     HasMany(&'static str),
     /// The channel of the request was disposed of before, and that was answered.
     Disposed,

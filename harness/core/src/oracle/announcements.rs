@@ -30,7 +30,7 @@ use super::step::Step;
 const SPREADING: Duration = Duration::from_secs(1);
 /// Announcements that are remembered.
 const MAX_NEWS: usize = 1_024;
-/// Sessions that are remembered.
+/// The limit for the number of sessions whose announcements are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
 /// What is announced.

@@ -31,7 +31,7 @@ const GONE: &str = "subscribe.unknown-resource";
 const METHOD: &str = "jsonrpc.method-not-found";
 /// How the URIs of the relay to MCP servers begin: their methods are those of the server.
 const MCP: &str = "mcp:";
-/// Sessions that are remembered.
+/// The limit for the number of sessions that are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
 /// The sessions that there are.

@@ -410,7 +410,7 @@ impl Logs {
         self.entries(order, |_| true)
     }
 
-    /// Each log alone, as if there were no other.
+    /// One transcript for each log, without the entries of the other logs.
     pub fn alone(&self) -> impl Iterator<Item = impl Iterator<Item = Entry>> {
         (0..self.sources.len()).map(|log| self.entries(0, move |source| source == log))
     }

@@ -53,7 +53,7 @@ impl Digest {
                 match decode(frame) {
                     Decoded::Message(message) => {
                         self.acted |= *by == Side::Host && message.method() == Some("action");
-                        // One end may have taken the token out.
+                        // One of the two programs may have redacted the token in its log.
                         let pushes = message.method() == Some("authenticate");
                         digest(message.value(), pushes).hash(&mut hasher);
                     }

@@ -51,7 +51,13 @@ fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     let reading = Reading::of(lines);
     let all: Vec<_> = pieces(&reading, name).into_iter().collect();
     let ((_, seq), spots) = dice.pick(&all)?;
-    let text = reading.value(spots.first()?)?.pointer(&format!("/action/{member}"))?.as_str()?;
+    let place = format!("/action/{member}");
+    let text_at = |spot: &Spot| reading.value(spot)?.pointer(&place)?.as_str();
+    let text = text_at(spots.first()?)?;
+    // Who has merged deliveries gets the texts of several actions under one number.
+    if spots.iter().any(|spot| text_at(spot) != Some(text)) {
+        return None;
+    }
     let chars: Vec<char> = text.chars().collect();
     if chars.len() < 2 {
         return None;

@@ -78,7 +78,7 @@ impl Fold {
         call.waits = None;
         if !among(&asked.allowing) {
             call.denied = Some(line);
-            // What it is reported as is left open, and so is whether.
+            // The text does not say with which status the call is reported, nor that it has to be reported.
             if let (false, Some(turn)) = (call.counted, &mut session.turn) {
                 call.counted = true;
                 turn.reported += 1;

@@ -118,7 +118,7 @@ struct OfferedSetting {
     /// The request that changes the setting, and its result.
     method: &'static str,
     result: fn(bool) -> Value,
-    /// The member of the result of `session/new`, and its value.
+    /// The name and the value of the member that is added to the result of `session/new`.
     member: &'static str,
     value: fn(bool) -> Value,
     /// The update in a turn.

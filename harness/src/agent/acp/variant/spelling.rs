@@ -126,7 +126,8 @@ impl AgentVariant for NullMembers {
     }
 }
 
-/// White space around every structural character, none of which ends the line.
+/// Puts white space around every structural character of the JSON text. It contains no line feed, which would end
+/// the message.
 fn spaced(message: &Value) -> String {
     let pretty = serde_json::to_string_pretty(message).unwrap_or_default();
     format!(" \t{} ", pretty.replace('\n', "\t"))

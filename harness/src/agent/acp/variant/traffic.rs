@@ -203,7 +203,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Says what it does before each report of a call.
+/// Sends a text message about its work before each report of a tool call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {
