@@ -11,12 +11,12 @@ use crate::transcript::reader::MAX_LINE;
 use super::exit::Stop;
 
 /// Something to read.
-type Input = Box<dyn BufRead>;
+type CaptureReader = Box<dyn BufRead>;
 
 /// What a command was given.
 pub(super) enum Given {
     /// One file that is no log.
-    Capture(String, Input),
+    Capture(String, CaptureReader),
     /// Logs of connections, put together.
     Logs(Box<Logs>),
 }
@@ -36,7 +36,7 @@ pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
     }
     let mut known = std::collections::HashSet::new();
     files.retain(|path| known.insert(path.clone()));
-    let mut logs: Vec<(String, Input)> = Vec::new();
+    let mut logs: Vec<(String, CaptureReader)> = Vec::new();
     let mut empty = Vec::new();
     let several = files.len() > 1;
     for path in &files {
@@ -105,7 +105,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// The first line of a file that is not blank, and all of the file.
-fn begin(file: File) -> std::io::Result<(String, Input)> {
+fn begin(file: File) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();
     let mut first = String::new();

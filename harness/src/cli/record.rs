@@ -59,7 +59,7 @@ pub struct Record {
     out: Option<PathBuf>,
     /// How the capture is written: one file, or a log for each connection as VS Code's agent host keeps them
     #[arg(long, value_enum, default_value_t, requires = "out")]
-    format: Format,
+    format: CaptureFormat,
     /// Do this to a message when it comes (repeatable), see below
     #[arg(long, value_name = "RULE")]
     fault_on: Vec<Rule>,
@@ -78,7 +78,7 @@ pub struct Record {
 
 /// How a capture is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
-enum Format {
+enum CaptureFormat {
     // Comments here and no docs, which would make the help of every option a paragraph.
     // One file in the capture format.
     #[default]
@@ -89,33 +89,33 @@ enum Format {
 
 /// Where a recording is written.
 #[derive(Clone)]
-enum Written {
+enum CaptureSink {
     Capture(RunWriter),
     Logs(LogWriter),
 }
 
-impl Written {
+impl CaptureSink {
     fn recorder(&self) -> Box<dyn Recorder> {
         match self {
-            Written::Capture(writer) => writer.recorder(None),
-            Written::Logs(writer) => writer.recorder(),
+            CaptureSink::Capture(writer) => writer.recorder(None),
+            CaptureSink::Logs(writer) => writer.recorder(),
         }
     }
 
     fn flush(&self) {
         match self {
-            Written::Capture(writer) => writer.flush(),
-            Written::Logs(writer) => writer.flush(),
+            CaptureSink::Capture(writer) => writer.flush(),
+            CaptureSink::Logs(writer) => writer.flush(),
         }
     }
 
     fn finish(&self, counts: &Counts) -> std::io::Result<()> {
         match self {
-            Written::Capture(writer) => {
+            CaptureSink::Capture(writer) => {
                 writer.about("end", counts);
                 writer.finish()
             }
-            Written::Logs(writer) => writer.finish(),
+            CaptureSink::Logs(writer) => writer.finish(),
         }
     }
 }
@@ -148,15 +148,15 @@ impl Record {
         runtime.block_on(self.recorded(context, &redactor, &proxy, noted, writer))
     }
 
-    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<Written>, Stop> {
+    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<CaptureSink>, Stop> {
         let Some(path) = &self.out else {
             return Ok(None);
         };
-        if self.format == Format::AhpLog {
+        if self.format == CaptureFormat::AhpLog {
             let folder = log_folder::prepared(path)?;
             let what = format!("of {}", shown(&self.url));
             let writer = log_folder::writer(folder, redactor.clone(), context.epoch, &what);
-            return Ok(Some(Written::Logs(writer)));
+            return Ok(Some(CaptureSink::Logs(writer)));
         }
         let file = File::create(path).map_err(|error| {
             Stop::usage(format!("`{}` could not be written: {error}", path.display()))
@@ -171,7 +171,7 @@ impl Record {
                 "started": iso8601(context.epoch),
             }),
         );
-        Ok(Some(Written::Capture(writer)))
+        Ok(Some(CaptureSink::Capture(writer)))
     }
 
     async fn recorded(
@@ -180,7 +180,7 @@ impl Record {
         redactor: &Redactor,
         proxy: &Arc<Proxy>,
         noted: UnboundedReceiver<Noted>,
-        writer: Option<Written>,
+        writer: Option<CaptureSink>,
     ) -> Outcome {
         let listener = TcpListener::bind(self.listen)
             .await
@@ -191,7 +191,7 @@ impl Record {
         let console = Console::new(
             context.style,
             match (self.format, file) {
-                (Format::AhpLog, Some(folder)) => Kept::Folder(folder),
+                (CaptureFormat::AhpLog, Some(folder)) => Kept::Folder(folder),
                 (_, file) => Kept::in_file(file),
             },
         );
@@ -258,7 +258,7 @@ fn judge(
     mut journal: Journal,
     mut noted: UnboundedReceiver<Noted>,
     proxy: &Proxy,
-    writer: Option<&Written>,
+    writer: Option<&CaptureSink>,
     said: &Said,
 ) -> Journal {
     while let Some(next) = noted.blocking_recv() {

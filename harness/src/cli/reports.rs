@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::report::baseline::Baseline;
-use crate::report::connection_logs::{LogWriter, Recorders, file_part};
+use crate::report::connection_logs::{LogWriter, RecorderGroup, file_part};
 use crate::report::console::{Console, Kept};
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::github;
@@ -172,7 +172,7 @@ impl<'a> Reports<'a> {
         match recorders.len() {
             0 => Box::new(Counting::default()),
             1 => recorders.remove(0),
-            _ => Box::new(Recorders(recorders)),
+            _ => Box::new(RecorderGroup(recorders)),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::wire::message::Message;
 use crate::wire::version::Version;
 
 use super::capture::Capture;
-use super::reading::{FrameRole, Reading};
+use super::reading::{CaptureReading, FrameRole};
 
 /// Shorter conversations show next to nothing.
 const LEAST: usize = 12;
@@ -54,9 +54,9 @@ pub struct BaseOptions {
 
 /// Keeps the lines of a play.
 #[derive(Clone, Default)]
-struct Keeping(Arc<Mutex<Vec<Line>>>);
+struct LineRecorder(Arc<Mutex<Vec<Line>>>);
 
-impl Recorder for Keeping {
+impl Recorder for LineRecorder {
     fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(event, Event::Below { .. }) {
@@ -67,7 +67,7 @@ impl Recorder for Keeping {
     }
 }
 
-impl Keeping {
+impl LineRecorder {
     fn lines(&self) -> Vec<Line> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -81,7 +81,7 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
     let mut found = Vec::new();
     let suite = Suite::carried();
     for entry in mutants::playable(&suite, version).into_iter().step_by(part.max(1)) {
-        let keeping = Keeping::default();
+        let keeping = LineRecorder::default();
         let config = ground.config(&entry.scenario);
         mutants::play_recorded(
             &entry,
@@ -97,7 +97,7 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
         else {
             continue;
         };
-        let keeping = Keeping::default();
+        let keeping = LineRecorder::default();
         let mut host = RefHost::new(ground.config(&scenario));
         ground.play_recorded(scenario, &mut host, Box::new(keeping.clone()));
         found.push((format!("drawn-{seed}-{number}"), keeping.lines()));
@@ -123,7 +123,7 @@ pub fn is_clean(capture: &Capture) -> bool {
 /// The conversation without its clean-up, after which every client that is still there is heard of again: first when
 /// the host is at rest, then after any deadline. None where something was still to be answered.
 fn left_open(lines: &[Line]) -> Option<Vec<Line>> {
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let leaves = |number: &usize| match (&lines[*number].event, &reading.facts[*number]) {
         (Event::Closed { .. } | Event::Received(_), _) => true,
         (Event::Sent(_), fact) => LEAVING.contains(&fact.name.as_str()),

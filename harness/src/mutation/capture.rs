@@ -30,7 +30,7 @@ pub struct Capture {
 
 /// How often each check was broken, by check and weight.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Judgement {
+pub struct CaptureJudgement {
     breaches: BTreeMap<(&'static str, Weight), u64>,
     /// What was said about the heaviest breach.
     pub message: String,
@@ -61,9 +61,9 @@ impl Capture {
     }
 
     /// Holds it against the always-on checks, as `judge` does.
-    pub fn judge(&self) -> Judgement {
+    pub fn judge(&self) -> CaptureJudgement {
         let reports = replay::judge_lines(&self.lines, self.assume);
-        let mut judgement = Judgement::default();
+        let mut judgement = CaptureJudgement::default();
         let mut heaviest = None;
         for report in &reports {
             for finding in &report.findings {
@@ -79,7 +79,7 @@ impl Capture {
     }
 }
 
-impl Judgement {
+impl CaptureJudgement {
     /// The heaviest breach.
     pub fn heaviest(&self) -> Option<Weight> {
         self.breaches.keys().map(|(_, weight)| *weight).max()
@@ -94,7 +94,7 @@ impl Judgement {
     }
 
     /// Whether something is broken here that is not broken as often in another judgement.
-    pub fn says_more_than(&self, other: &Judgement) -> bool {
+    pub fn says_more_than(&self, other: &CaptureJudgement) -> bool {
         self.breaches.iter().any(|(key, times)| other.breaches.get(key).is_none_or(|it| it < times))
     }
 }

@@ -13,7 +13,7 @@ use super::capture::{edit, message_of, put_frame, put_message};
 use super::moves;
 use super::operator::earlier;
 use super::pointer;
-use super::reading::{FrameRole, Reading, Spot, key_of};
+use super::reading::{CaptureReading, FrameRole, Spot, key_of};
 use super::renumber::renumber;
 
 /// An id that nobody uses.
@@ -136,7 +136,7 @@ pub enum Listing {
 
 /// A changed conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changed {
+pub struct ChangedCapture {
     /// The lines.
     pub lines: Vec<Line>,
     /// What was changed, for a person.
@@ -145,7 +145,12 @@ pub struct Changed {
 
 impl WireChange {
     /// Applies the change at a place, if that is possible there.
-    pub fn apply(self, reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<Changed> {
+    pub fn apply(
+        self,
+        reading: &CaptureReading<'_>,
+        spot: &Spot,
+        dice: &mut Dice,
+    ) -> Option<ChangedCapture> {
         let mut lines = reading.lines.to_vec();
         let at = spot.line;
         let what = match self {
@@ -342,12 +347,12 @@ impl WireChange {
                 format!("after it {text}")
             }
         };
-        (lines != reading.lines).then_some(Changed { lines, what })
+        (lines != reading.lines).then_some(ChangedCapture { lines, what })
     }
 }
 
 /// The copies that a change is about.
-pub(super) fn places(reading: &Reading<'_>, spot: &Spot, audience: Audience) -> Vec<Spot> {
+pub(super) fn places(reading: &CaptureReading<'_>, spot: &Spot, audience: Audience) -> Vec<Spot> {
     let copies = reading.copies(spot);
     let mut all = match audience {
         Audience::One => vec![spot.clone()],
@@ -359,7 +364,7 @@ pub(super) fn places(reading: &Reading<'_>, spot: &Spot, audience: Audience) -> 
 }
 
 /// The same notification on other connections, as long as each was told it once.
-fn same_notices(reading: &Reading<'_>, line: usize) -> Vec<Spot> {
+fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
     let lines = reading
         .lines
         .iter()
@@ -396,13 +401,18 @@ fn remove(value: &mut Value, place: &str) -> bool {
 }
 
 /// One of the places that a pattern finds at a spot.
-fn chosen(reading: &Reading<'_>, spot: &Spot, pattern: &str, dice: &mut Dice) -> Option<String> {
+fn chosen(
+    reading: &CaptureReading<'_>,
+    spot: &Spot,
+    pattern: &str,
+    dice: &mut Dice,
+) -> Option<String> {
     let found = pointer::places(reading.value(spot)?, pattern);
     dice.pick(&found).cloned()
 }
 
 fn change_at(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     lines: &mut [Line],
     spot: &Spot,
     audience: Audience,
@@ -450,7 +460,7 @@ fn make(value: &mut Value, place: &str) {
 }
 
 fn remove_at(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     lines: &mut [Line],
     spot: &Spot,
     audience: Audience,
@@ -467,7 +477,7 @@ fn remove_at(
 
 /// Another value that the same member has in the conversation.
 fn other_value(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     spot: &Spot,
     pattern: &str,
     dice: &mut Dice,
@@ -498,14 +508,14 @@ fn same_type(one: &Value, two: &Value) -> bool {
 }
 
 /// The line of the n-th later frame of the host on the connection, where nothing of the client stands between.
-fn after(reading: &Reading<'_>, line: usize, count: usize) -> Option<usize> {
+fn after(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usize> {
     (0..count).try_fold(line, |at, _| {
         let next = reading.next_received(at)?;
         (reading.next_line(at) == Some(next)).then_some(next)
     })
 }
 
-fn before(reading: &Reading<'_>, line: usize, count: usize) -> Option<usize> {
+fn before(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usize> {
     let life = reading.facts[line].life;
     let mut earlier = (reading.lives[life].begin..line).rev();
     (0..count).try_fold(line, |_, _| {
@@ -520,7 +530,7 @@ fn before(reading: &Reading<'_>, line: usize, count: usize) -> Option<usize> {
 }
 
 /// A connection that stands on the line and has nothing to do with the channel of the frame there.
-fn stranger(reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<String> {
+fn stranger(reading: &CaptureReading<'_>, spot: &Spot, dice: &mut Dice) -> Option<String> {
     let value = message_of(&reading.lines[spot.line])?;
     let here = &reading.facts[spot.line];
     let channel = value.pointer("/params/channel").and_then(Value::as_str);
@@ -541,7 +551,7 @@ fn stranger(reading: &Reading<'_>, spot: &Spot, dice: &mut Dice) -> Option<Strin
 }
 
 /// A secret that a client gave the host before a line.
-fn secret(reading: &Reading<'_>, line: usize) -> Option<String> {
+fn secret(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     let mut tokens = reading.lines[..line].iter().zip(&reading.facts).filter_map(|(line, fact)| {
         let authenticates = fact.role == FrameRole::Request && fact.name == "authenticate";
         let value = message_of(line).filter(|_| authenticates)?;
@@ -599,7 +609,7 @@ fn strange(map: &Map) -> Map {
 }
 
 /// The envelopes that settle a dispatch, in order of their places.
-fn echoes(reading: &Reading<'_>, spot: &Spot) -> Option<Vec<Spot>> {
+fn echoes(reading: &CaptureReading<'_>, spot: &Spot) -> Option<Vec<Spot>> {
     let seq = reading.value(spot)?.pointer("/params/clientSeq")?;
     let life = reading.facts[spot.line].life;
     let client = reading.lives[life].client.as_str();
@@ -641,7 +651,7 @@ fn fill(value: &mut Value, envelope: &Value) -> bool {
 }
 
 /// The conversation with one more action after an envelope, for whoever got that one, under a number of its own.
-fn insert(reading: &Reading<'_>, spot: &Spot, action: &Value) -> Option<Vec<Line>> {
+fn insert(reading: &CaptureReading<'_>, spot: &Spot, action: &Value) -> Option<Vec<Line>> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;
     // With a second life of the host a number alone would not say what is meant.
     if reading.lines.iter().any(|line| line.event == crate::transcript::Event::Restarted) {
@@ -670,7 +680,7 @@ fn insert(reading: &Reading<'_>, spot: &Spot, action: &Value) -> Option<Vec<Line
     Some(lines)
 }
 
-impl Reading<'_> {
+impl CaptureReading<'_> {
     /// Whether a connection's handshake was answered before a line.
     fn fenced_begin(&self, life: usize, line: usize) -> bool {
         let lines = self.lives[life].begin..line;

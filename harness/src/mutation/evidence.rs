@@ -15,8 +15,10 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Map, Value};
 
 use super::capture::message_of;
-use super::change::Changed;
-use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, kind_of, snapshots, text};
+use super::change::ChangedCapture;
+use super::reading::{
+    CaptureReading, FrameRole, Spot, envelopes, key_of, kind_of, snapshots, text,
+};
 
 /// How long a host may take to answer; the specification gives no figure, so that this is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,7 +58,12 @@ pub enum Evidence {
 
 impl Evidence {
     /// Whether it is there.
-    pub fn is_there(self, original: &Reading<'_>, spot: &Spot, changed: &Changed) -> bool {
+    pub fn is_there(
+        self,
+        original: &CaptureReading<'_>,
+        spot: &Spot,
+        changed: &ChangedCapture,
+    ) -> bool {
         match self {
             Evidence::Itself => true,
             Evidence::Twin => original.has_twin(spot),
@@ -123,7 +130,7 @@ impl Evidence {
 }
 
 /// Whether the connection got a snapshot that has the action, up to a line.
-fn made_good(original: &Reading<'_>, spot: &Spot, until: usize) -> bool {
+fn made_good(original: &CaptureReading<'_>, spot: &Spot, until: usize) -> bool {
     let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
     let life = original.facts[spot.line].life;
     let lines = (spot.line..=until).filter(|line| original.facts[*line].life == life);
@@ -135,7 +142,7 @@ fn made_good(original: &Reading<'_>, spot: &Spot, until: usize) -> bool {
 
 /// Whether a later dispatch on the channel is settled, after the dispatch on a line or the one that the envelope there
 /// answers.
-fn overtaken(reading: &Reading<'_>, line: usize) -> bool {
+fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
     let Some(params) = message_of(&reading.lines[line]).and_then(|it| it.get("params")) else {
         return false;
     };
@@ -159,7 +166,7 @@ fn overtaken(reading: &Reading<'_>, line: usize) -> bool {
 }
 
 /// Whether a later action of the same life of the host has a number below the one that was changed.
-fn later_is_lower(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool {
+fn later_is_lower(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool {
     let value = changed.get(spot.line).and_then(message_of);
     let number = value.and_then(|value| {
         let inside = value.pointer(&spot.base)?;
@@ -179,7 +186,7 @@ fn later_is_lower(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool
 
 /// Whether the session that a list no longer has as it was is one whose state a client has: its number of subscribers
 /// on the line is above none.
-fn listed(original: &Reading<'_>, changed: &[Line], spot: &Spot) -> bool {
+fn listed(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool {
     let items = |lines: &[Line]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);
         let items = value.and_then(|it| it.pointer("/result/items")).and_then(Value::as_array);

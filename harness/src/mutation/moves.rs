@@ -8,11 +8,11 @@ use crate::wire::json::Value;
 
 use super::capture::{edit, message_of};
 use super::change::{Audience, places};
-use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, text};
+use super::reading::{CaptureReading, FrameRole, Spot, envelopes, key_of, text};
 
 /// An action that the snapshot at a place already has, and that another connection got, comes after it.
 pub(super) fn old_action(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     spot: &Spot,
     lines: &mut Vec<Line>,
     dice: &mut Dice,
@@ -43,7 +43,7 @@ pub(super) fn old_action(
 
 /// The next action that others get on a channel that was left comes here too.
 pub(super) fn still_told(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     line: usize,
     lines: &mut Vec<Line>,
 ) -> Option<String> {
@@ -72,7 +72,7 @@ pub(super) fn still_told(
 
 /// What an action and the next one on the connection say changes places.
 pub(super) fn swap_actions(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     spot: &Spot,
     audience: Audience,
     lines: &mut [Line],
@@ -101,7 +101,7 @@ pub(super) fn swap_actions(
 
 /// The echo on a line comes before the dispatch that it answers.
 pub(super) fn before_dispatch(
-    reading: &Reading<'_>,
+    reading: &CaptureReading<'_>,
     line: usize,
     lines: &mut Vec<Line>,
 ) -> Option<String> {

@@ -13,7 +13,7 @@ use super::capture::message_of;
 use super::change::WireChange;
 use super::evidence::Evidence;
 use super::pointer;
-use super::reading::{FrameRole, Reading, Spot, envelopes, key_of, kind_of, snapshots};
+use super::reading::{CaptureReading, FrameRole, Spot, envelopes, key_of, kind_of, snapshots};
 
 /// Writes the classes once: the variant, its name, and what belongs to it.
 macro_rules! fault_classes {
@@ -159,20 +159,20 @@ pub enum Condition {
 
 impl WireOperator {
     /// Where it can be applied.
-    pub fn spots(&self, reading: &Reading<'_>) -> Vec<Spot> {
+    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<Spot> {
         self.target.spots(reading)
     }
 }
 
 impl Target {
     /// Where it is found.
-    pub fn spots(&self, reading: &Reading<'_>) -> Vec<Spot> {
+    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<Spot> {
         let lines = 0..reading.lines.len();
         let all = lines.flat_map(|line| self.on_line(reading, line));
         all.filter(|spot| self.when.iter().all(|it| it.holds(reading, spot))).collect()
     }
 
-    fn on_line(&self, reading: &Reading<'_>, line: usize) -> Vec<Spot> {
+    fn on_line(&self, reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
         let fact = &reading.facts[line];
         let whole = || Spot { line, base: String::new() };
         match self.kind {
@@ -220,7 +220,7 @@ impl Target {
 
 impl Condition {
     /// Whether it holds.
-    pub fn holds(self, reading: &Reading<'_>, spot: &Spot) -> bool {
+    pub fn holds(self, reading: &CaptureReading<'_>, spot: &Spot) -> bool {
         let Some(value) = reading.value(spot) else { return false };
         let fact = &reading.facts[spot.line];
         let client = || value.pointer("/origin/clientId").and_then(Value::as_str);
@@ -320,7 +320,11 @@ impl Condition {
 }
 
 /// The last earlier envelope of one of these types on the same channel, on the same connection.
-pub(super) fn earlier<'a>(reading: &Reading<'a>, spot: &Spot, names: &[&str]) -> Option<&'a Value> {
+pub(super) fn earlier<'a>(
+    reading: &CaptureReading<'a>,
+    spot: &Spot,
+    names: &[&str],
+) -> Option<&'a Value> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;
     let life = reading.facts[spot.line].life;
     let lines = (reading.lives[life].begin..spot.line).rev();

@@ -3,7 +3,7 @@
 //!
 //! Knows: captures. Never knows: rules.
 //!
-//! Start at [`Reading::of`].
+//! Start at [`CaptureReading::of`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -85,7 +85,7 @@ type EnvelopeKey = (u32, u64, String);
 
 /// A conversation, read.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct CaptureReading<'a> {
     /// The lines.
     pub lines: &'a [Line],
     /// What each is.
@@ -100,10 +100,10 @@ pub struct Reading<'a> {
     subscriptions: Vec<(usize, String, usize, usize)>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> CaptureReading<'a> {
     /// Reads a conversation.
-    pub fn of(lines: &'a [Line]) -> Reading<'a> {
-        let mut reading = Reading {
+    pub fn of(lines: &'a [Line]) -> CaptureReading<'a> {
+        let mut reading = CaptureReading {
             lines,
             facts: Vec::new(),
             lives: Vec::new(),
@@ -403,7 +403,7 @@ pub(super) fn kind_of(snapshot: &Value) -> Option<ChannelKind> {
 }
 
 /// What every life of a client is called, with the last line of each client.
-pub(super) fn last_lives(reading: &Reading<'_>) -> BTreeMap<String, usize> {
+pub(super) fn last_lives(reading: &CaptureReading<'_>) -> BTreeMap<String, usize> {
     let mut last = BTreeMap::new();
     for (number, life) in reading.lives.iter().enumerate() {
         last.insert(life.client.clone(), number);

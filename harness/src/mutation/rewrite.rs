@@ -18,12 +18,12 @@ pub struct LegalRewrite {
     /// Why whatever it makes is legal.
     pub legal: &'static str,
     /// How.
-    pub retelling: Retelling,
+    pub retelling: RewriteKind,
 }
 
 /// Frames of the host that a rewrite changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Portion {
+pub enum FramePortion {
     /// All of them.
     All,
     /// Actions, live and replayed.
@@ -44,7 +44,7 @@ pub enum Portion {
 
 /// How a conversation is told otherwise.
 #[derive(Clone, Copy, Debug)]
-pub enum Retelling {
+pub enum RewriteKind {
     /// The values of these members have other names, everywhere.
     Rename(&'static [&'static str]),
     /// Connections have other names in the capture.
@@ -56,13 +56,13 @@ pub enum Retelling {
     /// The clients' own numbers are others, in the same order.
     ClientNumbers(i64),
     /// Objects have members that no version knows: those in this member, or all.
-    Extend(Portion, Option<&'static str>),
+    Extend(FramePortion, Option<&'static str>),
     /// Points in time are written in another way.
-    Instants(Portion, spelling::InstantForm),
+    Instants(FramePortion, spelling::InstantForm),
     /// Whole numbers in these members are written with a fraction of zero.
-    Fractions(Portion, &'static [&'static str]),
+    Fractions(FramePortion, &'static [&'static str]),
     /// Frames are other JSON text of the same value.
-    Json(Portion, spelling::JsonForm),
+    Json(FramePortion, spelling::JsonForm),
     /// A text that comes in actions of this type, in this member, comes in one action more.
     Split(&'static str, &'static str),
     /// A text that comes in actions of this type, in this member, comes in one action less.
@@ -85,24 +85,24 @@ impl LegalRewrite {
         let mut capture = base.clone();
         let lines = &mut capture.lines;
         match self.retelling {
-            Retelling::Rename(members) => names::rename(lines, members, dice),
-            Retelling::RenameConnections => names::rename_connections(lines),
-            Retelling::RequestIds(form) => spelling::request_ids(lines, form),
-            Retelling::Renumber(form) => names::renumbered(lines, form, dice),
-            Retelling::ClientNumbers(more) => names::client_numbers(lines, more),
-            Retelling::Extend(portion, member) => spelling::extend(lines, portion, member, dice),
-            Retelling::Instants(portion, form) => spelling::instants(lines, portion, form, dice),
-            Retelling::Fractions(portion, members) => {
+            RewriteKind::Rename(members) => names::rename(lines, members, dice),
+            RewriteKind::RenameConnections => names::rename_connections(lines),
+            RewriteKind::RequestIds(form) => spelling::request_ids(lines, form),
+            RewriteKind::Renumber(form) => names::renumbered(lines, form, dice),
+            RewriteKind::ClientNumbers(more) => names::client_numbers(lines, more),
+            RewriteKind::Extend(portion, member) => spelling::extend(lines, portion, member, dice),
+            RewriteKind::Instants(portion, form) => spelling::instants(lines, portion, form, dice),
+            RewriteKind::Fractions(portion, members) => {
                 spelling::fractions(lines, portion, members, dice);
             }
-            Retelling::Json(portion, form) => spelling::json_text(lines, portion, form, dice),
-            Retelling::Split(name, member) => texts::split(lines, name, member, dice),
-            Retelling::Merge(name, member) => texts::merge(lines, name, member, dice),
-            Retelling::Wording(members) => texts::reword(lines, members),
-            Retelling::Time(form) => arrivals::time(lines, form, dice),
-            Retelling::Arrive(form) => arrivals::arrive(lines, form, dice),
-            Retelling::Show(form) => capture.assume = arrivals::show(lines, form, dice),
-            Retelling::Join(form) => company::join(lines, form, dice),
+            RewriteKind::Json(portion, form) => spelling::json_text(lines, portion, form, dice),
+            RewriteKind::Split(name, member) => texts::split(lines, name, member, dice),
+            RewriteKind::Merge(name, member) => texts::merge(lines, name, member, dice),
+            RewriteKind::Wording(members) => texts::reword(lines, members),
+            RewriteKind::Time(form) => arrivals::time(lines, form, dice),
+            RewriteKind::Arrive(form) => arrivals::arrive(lines, form, dice),
+            RewriteKind::Show(form) => capture.assume = arrivals::show(lines, form, dice),
+            RewriteKind::Join(form) => company::join(lines, form, dice),
         }
         (capture != *base).then_some(capture)
     }

@@ -1,11 +1,11 @@
 //! Each mechanism changes exactly what it says, on a conversation of two clients.
 
 use super::capture::{Capture, message_of};
-use super::change::{Audience, Changed, Listing, WireChange, Wording};
+use super::change::{Audience, ChangedCapture, Listing, WireChange, Wording};
 use super::evidence::Evidence;
 use super::operator::{Condition, Target, TargetKind};
 use super::operators;
-use super::reading::{FrameRole, Reading, Spot};
+use super::reading::{CaptureReading, FrameRole, Spot};
 use super::rewrites;
 use super::trial::{MutantFate, WireTrial};
 use crate::dice::Dice;
@@ -52,20 +52,20 @@ fn at(line: usize, base: &str) -> Spot {
     Spot { line, base: base.to_owned() }
 }
 
-fn apply(change: WireChange, spot: &Spot) -> Changed {
+fn apply(change: WireChange, spot: &Spot) -> ChangedCapture {
     let capture = talk();
-    let reading = Reading::of(&capture.lines);
+    let reading = CaptureReading::of(&capture.lines);
     change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap()
 }
 
 /// The lines that differ, where none was added or taken away.
-fn differing(changed: &Changed) -> Vec<usize> {
+fn differing(changed: &ChangedCapture) -> Vec<usize> {
     let before = talk().lines;
     assert_eq!(before.len(), changed.lines.len());
     (0..before.len()).filter(|line| before[*line] != changed.lines[*line]).collect()
 }
 
-fn value<'a>(changed: &'a Changed, line: usize, place: &str) -> &'a Value {
+fn value<'a>(changed: &'a ChangedCapture, line: usize, place: &str) -> &'a Value {
     message_of(&changed.lines[line]).unwrap().pointer(place).unwrap()
 }
 
@@ -80,7 +80,7 @@ fn the_conversation_is_clean_and_is_written_as_it_was_read() {
 #[test]
 fn frames_are_read_as_what_they_are() {
     let capture = talk();
-    let reading = Reading::of(&capture.lines);
+    let reading = CaptureReading::of(&capture.lines);
     let role = |line: usize| (reading.facts[line].role, reading.facts[line].name.as_str());
     assert_eq!(role(3), (FrameRole::Result, "initialize"));
     assert_eq!(role(10), (FrameRole::Dispatch, "chat/draftChanged"));
@@ -121,7 +121,7 @@ fn members_are_changed_and_left_out() {
     assert_eq!(versions.map(Vec::len), Some(2));
     // What is not there cannot be changed.
     let capture = talk();
-    let reading = Reading::of(&capture.lines);
+    let reading = CaptureReading::of(&capture.lines);
     let nowhere = WireChange::Reword(Audience::One, "/action/title", Wording::More);
     assert_eq!(nowhere.apply(&reading, &spot, &mut Dice::seeded(1)), None);
 }
@@ -153,7 +153,7 @@ fn two_actions_change_places_and_keep_their_numbers() {
 #[test]
 fn evidence_is_there_or_not() {
     let capture = talk();
-    let reading = Reading::of(&capture.lines);
+    let reading = CaptureReading::of(&capture.lines);
     let shown = |evidence: Evidence, change: WireChange, spot: &Spot| {
         let changed = change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap();
         evidence.is_there(&reading, spot, &changed)
@@ -174,7 +174,7 @@ fn evidence_is_there_or_not() {
 #[test]
 fn conditions_choose_places() {
     let capture = talk();
-    let reading = Reading::of(&capture.lines);
+    let reading = CaptureReading::of(&capture.lines);
     let found = |when: &'static [Condition]| {
         let target = Target { kind: TargetKind::Action, names: &["chat/*"], when };
         target.spots(&reading).iter().map(|spot| spot.line).collect::<Vec<_>>()

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::dice::Dice;
 use crate::verdict::Weight;
 
-use super::capture::{Capture, Judgement};
+use super::capture::{Capture, CaptureJudgement};
 use super::operator::WireOperator;
-use super::reading::{Reading, Spot};
+use super::reading::{CaptureReading, Spot};
 use super::rewrite::LegalRewrite;
 
 /// For each mutant that counts, so many places are tried.
@@ -72,7 +72,7 @@ pub struct RewriteResult {
 /// Captures in which nothing is wrong, with what is said about them all the same.
 pub struct WireTrial {
     captures: Vec<Capture>,
-    judgements: Vec<Judgement>,
+    judgements: Vec<CaptureJudgement>,
     /// The seed of every choice.
     pub seed: u64,
     /// How many mutants that count, or rewrites, of each operator.
@@ -92,10 +92,10 @@ impl OperatorResult {
 }
 
 /// Keeps the file of a mutant: the name that it should have, and its capture.
-pub type Keep<'a> = &'a (dyn Fn(&str, &Capture) + Sync);
+pub type KeepMutant<'a> = &'a (dyn Fn(&str, &Capture) + Sync);
 
 /// Does the same work on every core.
-pub type Share<'a> = &'a dyn Fn(&(dyn Fn() + Sync));
+pub type ShareWork<'a> = &'a dyn Fn(&(dyn Fn() + Sync));
 
 impl WireTrial {
     /// A trial on captures, of which those are left out in which something is found above a note.
@@ -121,19 +121,19 @@ impl WireTrial {
     pub fn mutate(
         &self,
         operators: &[&'static WireOperator],
-        keep: Keep<'_>,
-        share: Share<'_>,
+        keep: KeepMutant<'_>,
+        share: ShareWork<'_>,
     ) -> Vec<OperatorResult> {
-        let readings: Vec<Reading<'_>> =
-            self.captures.iter().map(|capture| Reading::of(&capture.lines)).collect();
+        let readings: Vec<CaptureReading<'_>> =
+            self.captures.iter().map(|capture| CaptureReading::of(&capture.lines)).collect();
         each(operators, share, &|operator| self.mutants_of(operator, &readings, keep))
     }
 
     fn mutants_of(
         &self,
         operator: &'static WireOperator,
-        readings: &[Reading<'_>],
-        keep: Keep<'_>,
+        readings: &[CaptureReading<'_>],
+        keep: KeepMutant<'_>,
     ) -> OperatorResult {
         let mut dice = Dice::new(self.seed, part_of(operator.name));
         let mut spots: Vec<(usize, Spot)> = Vec::new();
@@ -187,13 +187,13 @@ impl WireTrial {
     pub fn rewrite(
         &self,
         rewrites: &[&'static LegalRewrite],
-        keep: Keep<'_>,
-        share: Share<'_>,
+        keep: KeepMutant<'_>,
+        share: ShareWork<'_>,
     ) -> Vec<RewriteResult> {
         each(rewrites, share, &|rewrite| self.rewrites_of(rewrite, keep))
     }
 
-    fn rewrites_of(&self, rewrite: &'static LegalRewrite, keep: Keep<'_>) -> RewriteResult {
+    fn rewrites_of(&self, rewrite: &'static LegalRewrite, keep: KeepMutant<'_>) -> RewriteResult {
         let mut dice = Dice::new(self.seed, part_of(rewrite.name));
         let mut order: Vec<usize> = (0..self.captures.len()).collect();
         dice.shuffle(&mut order);
@@ -224,7 +224,7 @@ impl WireTrial {
     }
 }
 
-fn fate(judgement: &Judgement, before: &Judgement) -> MutantFate {
+fn fate(judgement: &CaptureJudgement, before: &CaptureJudgement) -> MutantFate {
     match judgement.heaviest() {
         Some(weight) if weight >= Weight::Should => MutantFate::Killed,
         _ if judgement.says_more_than(before) => MutantFate::Noted,
@@ -241,7 +241,7 @@ fn part_of(name: &str) -> u64 {
 /// Does something for each item, on as many threads as there are, and keeps the order.
 fn each<T: Copy + Sync, R: Send>(
     items: &[T],
-    share: Share<'_>,
+    share: ShareWork<'_>,
     work: &(dyn Fn(T) -> R + Sync),
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);

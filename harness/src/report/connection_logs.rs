@@ -32,10 +32,10 @@ pub type OpenFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + S
 /// Writes a log for each connection. Cheap to clone; all clones write to the same files.
 #[derive(Clone)]
 pub struct LogWriter {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<ConnectionLogsState>>,
 }
 
-struct Inner {
+struct ConnectionLogsState {
     open: OpenFile,
     redactor: Redactor,
     recording: Recording,
@@ -57,7 +57,7 @@ pub fn file_part(text: &str) -> String {
 impl LogWriter {
     /// Writes what the redactor leaves to files that `open` makes.
     pub fn new(open: OpenFile, redactor: Redactor, recording: Recording) -> LogWriter {
-        let inner = Inner {
+        let inner = ConnectionLogsState {
             open,
             redactor,
             recording,
@@ -96,7 +96,7 @@ impl LogWriter {
         self.with(|inner| inner.error.take().map_or(Ok(()), Err))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut ConnectionLogsState) -> T) -> T {
         act(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -113,7 +113,7 @@ impl Recorder for LogWriter {
     }
 }
 
-impl Inner {
+impl ConnectionLogsState {
     fn write(&mut self, at: Duration, client: &str, event: &Event) -> io::Result<()> {
         if matches!(event, Event::Below { .. }) {
             return Ok(());
@@ -160,9 +160,9 @@ impl Inner {
 }
 
 /// Writes the same to several places; the lines are those of the first.
-pub struct Recorders(pub Vec<Box<dyn Recorder>>);
+pub struct RecorderGroup(pub Vec<Box<dyn Recorder>>);
 
-impl Recorder for Recorders {
+impl Recorder for RecorderGroup {
     fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
         let lines = self.0.iter_mut().map(|recorder| recorder.record(at, client, event));
         lines.collect::<Vec<_>>().first().copied().unwrap_or_default()

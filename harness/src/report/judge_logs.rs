@@ -26,7 +26,7 @@ pub fn judge_logs(logs: &Logs, assume: Option<Version>, fail_on: FailOn) -> Judg
     let mut judged = Judged { summary: Summary::new(fail_on), ..Judged::default() };
     let mut orders = logs.orders().into_iter();
     let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), assume);
-    let Once { mut reports, mut findings, took } = first;
+    let OrderJudgement { mut reports, mut findings, took } = first;
     let before = findings.clone();
     for order in orders {
         if findings.is_empty() {
@@ -63,13 +63,17 @@ pub fn judge_logs(logs: &Logs, assume: Option<Version>, fail_on: FailOn) -> Judg
 }
 
 /// What came of one order.
-struct Once {
+struct OrderJudgement {
     reports: Vec<CheckReport>,
     findings: Vec<Finding>,
     took: Duration,
 }
 
-fn once(logs: &Logs, entries: impl Iterator<Item = Entry>, assume: Option<Version>) -> Once {
+fn once(
+    logs: &Logs,
+    entries: impl Iterator<Item = Entry>,
+    assume: Option<Version>,
+) -> OrderJudgement {
     let options = Options {
         assume_version: assume,
         foreign: true,
@@ -90,7 +94,7 @@ fn once(logs: &Logs, entries: impl Iterator<Item = Entry>, assume: Option<Versio
     }
     let (reports, last) = oracle.finish_with_findings();
     findings.extend(last);
-    Once { reports, findings, took }
+    OrderJudgement { reports, findings, took }
 }
 
 /// The findings that hold in every order, and those of the first order that some log shows alone: it needs

@@ -35,58 +35,58 @@ const MAX_SESSIONS: usize = 4_096;
 
 /// What is announced.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum Event {
+enum SessionEvent {
     Added,
     Removed,
 }
 
-impl Event {
-    fn of(method: &str) -> Option<Event> {
+impl SessionEvent {
+    fn of(method: &str) -> Option<SessionEvent> {
         match method {
-            "root/sessionAdded" => Some(Event::Added),
-            "root/sessionRemoved" => Some(Event::Removed),
+            "root/sessionAdded" => Some(SessionEvent::Added),
+            "root/sessionRemoved" => Some(SessionEvent::Removed),
             _ => None,
         }
     }
 
-    fn of_request(method: &str) -> Option<Event> {
+    fn of_request(method: &str) -> Option<SessionEvent> {
         match method {
-            "createSession" => Some(Event::Added),
-            "disposeSession" => Some(Event::Removed),
+            "createSession" => Some(SessionEvent::Added),
+            "disposeSession" => Some(SessionEvent::Removed),
             _ => None,
         }
     }
 
     fn method(self) -> &'static str {
         match self {
-            Event::Added => "root/sessionAdded",
-            Event::Removed => "root/sessionRemoved",
+            SessionEvent::Added => "root/sessionAdded",
+            SessionEvent::Removed => "root/sessionRemoved",
         }
     }
 
     fn requirement(self) -> &'static str {
         match self {
-            Event::Added => "root.sessionAdded.emitted",
-            Event::Removed => "root.sessionRemoved.emitted",
+            SessionEvent::Added => "root.sessionAdded.emitted",
+            SessionEvent::Removed => "root.sessionRemoved.emitted",
         }
     }
 }
 
 /// A session and what becomes of it.
-type Key = (String, Event);
+type AnnouncementKey = (String, SessionEvent);
 
 /// What was announced, and what has to be.
 #[derive(Default)]
 pub(super) struct Announcements {
-    news: HashMap<Key, News>,
+    news: HashMap<AnnouncementKey, LatestAnnouncement>,
     /// The keys of `news`, oldest first.
-    order: VecDeque<Key>,
+    order: VecDeque<AnnouncementKey>,
     /// Who is owed something, and how much.
     owing: HashMap<ConnId, usize>,
     /// When somebody last asked for it, in entries.
-    asked: HashMap<Key, u64>,
+    asked: HashMap<AnnouncementKey, u64>,
     /// What was done on request and nobody was told of.
-    silent: HashMap<Key, Silent>,
+    silent: HashMap<AnnouncementKey, UnannouncedEvent>,
     /// Sessions that are known to be ready.
     ready: HashSet<String>,
     /// Sessions that somebody was told of.
@@ -94,7 +94,7 @@ pub(super) struct Announcements {
 }
 
 /// The latest announcement of one event.
-struct News {
+struct LatestAnnouncement {
     line: u64,
     at: Duration,
     tick: u64,
@@ -103,7 +103,7 @@ struct News {
 }
 
 /// What was done on request.
-struct Silent {
+struct UnannouncedEvent {
     line: u64,
     asked: u64,
     at: Duration,
@@ -129,7 +129,7 @@ impl Check for Announcements {
                 let params = seen.message().map_or(&Value::Null, Message::params);
                 let summary = given(params, "summary").and_then(|it| text(it, "resource"));
                 let uri = text(params, "session").or(summary);
-                if let (Some(uri), Some(event)) = (uri, Event::of(method)) {
+                if let (Some(uri), Some(event)) = (uri, SessionEvent::of(method)) {
                     self.announced(cx, uri, event, out);
                 }
             }
@@ -157,21 +157,21 @@ impl Check for Announcements {
 impl Announcements {
     fn asks(&mut self, cx: &Context, message: &Message) {
         let method = message.method().unwrap_or_default();
-        let Some(event) = Event::of_request(method) else { return };
+        let Some(event) = SessionEvent::of_request(method) else { return };
         let Some((uri, _)) = replaced(method, message.params()) else { return };
         let key = (uri.to_owned(), event);
         if self.asked.len() < MAX_SESSIONS || self.asked.contains_key(&key) {
             self.asked.insert(key, cx.now.tick);
         }
         // It may be another one from now on, or none.
-        for event in [Event::Added, Event::Removed] {
+        for event in [SessionEvent::Added, SessionEvent::Removed] {
             self.silent.remove(&(uri.to_owned(), event));
         }
         self.ready.remove(uri);
     }
 
     fn is_creating(&mut self, uri: &str) {
-        if let Some(silent) = self.silent.get_mut(&(uri.to_owned(), Event::Added)) {
+        if let Some(silent) = self.silent.get_mut(&(uri.to_owned(), SessionEvent::Added)) {
             silent.creating = true;
         }
     }
@@ -184,18 +184,18 @@ impl Announcements {
 
     /// Something was done on request.
     fn done(&mut self, cx: &Context, request: &Request) {
-        let Some(event) = Event::of_request(&request.method) else { return };
+        let Some(event) = SessionEvent::of_request(&request.method) else { return };
         let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
         let key = (uri.to_owned(), event);
         let told = self.news.get(&key).is_some_and(|news| news.tick > request.tick);
         // A session that nobody was told of needs no farewell.
-        let known = event == Event::Added || self.told.contains(uri);
+        let known = event == SessionEvent::Added || self.told.contains(uri);
         if told || !known || self.silent.len() >= MAX_NEWS {
             return;
         }
         let owed = owed(cx, request.tick);
         if !owed.is_empty() {
-            let silent = Silent {
+            let silent = UnannouncedEvent {
                 line: cx.now.line,
                 asked: request.line,
                 at: cx.now.at,
@@ -208,18 +208,18 @@ impl Announcements {
     }
 
     /// A connection was told.
-    fn announced(&mut self, cx: &Context, uri: &str, event: Event, out: &mut Sink) {
+    fn announced(&mut self, cx: &Context, uri: &str, event: SessionEvent, out: &mut Sink) {
         let key = (uri.to_owned(), event);
         let here = cx.now.conn;
         self.silent.remove(&key);
         match event {
-            Event::Added if self.told.len() < MAX_SESSIONS => {
+            SessionEvent::Added if self.told.len() < MAX_SESSIONS => {
                 self.told.insert(uri.to_owned());
             }
-            Event::Added => {}
-            Event::Removed => {
+            SessionEvent::Added => {}
+            SessionEvent::Removed => {
                 self.told.remove(uri);
-                self.silent.remove(&(uri.to_owned(), Event::Added));
+                self.silent.remove(&(uri.to_owned(), SessionEvent::Added));
             }
         }
         if let Some(news) = self.news.get_mut(&key).filter(|news| !news.told.contains(&here)) {
@@ -243,12 +243,12 @@ impl Announcements {
         }
         owed.iter().for_each(|id| *self.owing.entry(*id).or_default() += 1);
         let (line, at, tick) = (cx.now.line, cx.now.at, cx.now.tick);
-        let news = News { line, at, tick, told: HashSet::from([here]), owed };
+        let news = LatestAnnouncement { line, at, tick, told: HashSet::from([here]), owed };
         self.order.push_back(key.clone());
         self.news.insert(key, news);
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &AnnouncementKey) {
         let Some(news) = self.news.remove(key) else { return };
         news.owed.into_iter().for_each(|id| settle(&mut self.owing, id));
         self.order.retain(|known| known != key);
@@ -269,16 +269,17 @@ impl Announcements {
     fn fenced(&mut self, cx: &Context, sent: u64, out: &mut Sink) {
         let here = cx.now.conn;
         if !self.silent.is_empty() {
-            let over = |it: &Silent| it.owed.contains(&here) && cx.now.at >= it.at + SPREADING;
+            let over =
+                |it: &UnannouncedEvent| it.owed.contains(&here) && cx.now.at >= it.at + SPREADING;
             let due = self.silent.iter().filter(|(_, silent)| silent.tick < sent && over(silent));
             self.silences(cx, due.map(|(key, _)| key.clone()).collect(), out);
         }
         if !self.owing.contains_key(&here) {
             return;
         }
-        let over = |news: &News| news.tick < sent && cx.now.at >= news.at + SPREADING;
+        let over = |news: &LatestAnnouncement| news.tick < sent && cx.now.at >= news.at + SPREADING;
         let due = self.news.iter().filter(|(_, news)| news.owed.contains(&here) && over(news));
-        let mut due: Vec<Key> = due.map(|(key, _)| key.clone()).collect();
+        let mut due: Vec<AnnouncementKey> = due.map(|(key, _)| key.clone()).collect();
         due.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for key in due {
             self.missed(cx, &key, &[here], out);
@@ -297,13 +298,13 @@ impl Announcements {
         self.silences(cx, self.silent.keys().cloned().collect(), out);
     }
 
-    fn silences(&mut self, cx: &Context, mut due: Vec<Key>, out: &mut Sink) {
+    fn silences(&mut self, cx: &Context, mut due: Vec<AnnouncementKey>, out: &mut Sink) {
         due.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         due.iter().for_each(|key| self.silence(cx, key, out));
     }
 
     /// I12: others were told.
-    fn missed(&mut self, cx: &Context, key: &Key, owed: &[ConnId], out: &mut Sink) {
+    fn missed(&mut self, cx: &Context, key: &AnnouncementKey, owed: &[ConnId], out: &mut Sink) {
         let (uri, event) = key;
         for id in owed {
             let Some(news) = self.news.get_mut(key).filter(|news| news.owed.contains(id)) else {
@@ -323,10 +324,10 @@ impl Announcements {
     }
 
     /// I12: nobody was told. A session may take its time until it is ready.
-    fn silence(&mut self, cx: &Context, key: &Key, out: &mut Sink) {
+    fn silence(&mut self, cx: &Context, key: &AnnouncementKey, out: &mut Sink) {
         let (uri, event) = key;
         let Some(silent) = self.silent.get(key) else { return };
-        let certain = *event == Event::Removed || self.ready.contains(uri);
+        let certain = *event == SessionEvent::Removed || self.ready.contains(uri);
         if !certain && (silent.creating || cx.now.at < silent.at + cx.options.deadline) {
             return;
         }

@@ -20,7 +20,7 @@ use super::channel::Fold;
 use super::check::{Check, Sink};
 use super::context::Context;
 use super::difference::difference;
-use super::family::{Family, followed_chat};
+use super::family::{Family, QUIET, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::memory::Memory;
@@ -133,8 +133,11 @@ impl Check for Catalog {
 }
 
 impl Catalog {
-    /// What status a chat has before an action.
+    /// What status a chat has before an action that may change it.
     fn had(&mut self, cx: &Context, folding: &Folding<'_>) {
+        if QUIET.contains(&folding.envelope.action_type) {
+            return;
+        }
         let fold = cx.folded(folding.channel).filter(|fold| fold.kind == ChannelKind::Chat);
         if let Some((fold, status)) = fold.and_then(|fold| Some((fold, status(&fold.state)?)))
             && let Some(known) = self.chats.of(folding.channel, fold)

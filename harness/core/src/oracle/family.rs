@@ -23,7 +23,8 @@ const MAX_TOUCHED: usize = 4_096;
 const MAX_CHATS: usize = 65_536;
 
 /// Actions on chats that no rule about a session depends on. They are many.
-const QUIET: &[&str] = &["chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/usage"];
+pub(super) const QUIET: &[&str] =
+    &["chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/usage"];
 
 /// The sessions of chats, and what was touched since the host was last at rest.
 #[derive(Default)]

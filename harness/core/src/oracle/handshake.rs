@@ -46,7 +46,7 @@ pub(super) struct Handshakes {
     agreed: HashSet<ConnId>,
     /// Connections whose handshake was answered with an error: when, in entries and in time, its line, and whether the
     /// host has to close the connection.
-    refused: HashMap<ConnId, Refusal>,
+    refused: HashMap<ConnId, VersionRefusal>,
     /// Refusals that name no version: the lines of request and answer.
     bare: Vec<[u64; 2]>,
     /// A version from 0.9.0 on was agreed on, with the line.
@@ -56,7 +56,7 @@ pub(super) struct Handshakes {
 }
 
 #[derive(Clone, Copy)]
-struct Refusal {
+struct VersionRefusal {
     tick: u64,
     at: Duration,
     line: u64,
@@ -174,7 +174,7 @@ impl Handshakes {
         let closes = message.error_code() == Some(UNSUPPORTED);
         let (tick, at, line) = (cx.now.tick, cx.now.at, cx.now.line);
         if self.refused.len() < MAX_CONNECTIONS {
-            let refusal = Refusal { tick, at, line, closes };
+            let refusal = VersionRefusal { tick, at, line, closes };
             self.refused.entry(cx.now.conn).or_insert(refusal);
         }
         // Before 0.9.0 a host may name them: an offer of such versions says nothing.

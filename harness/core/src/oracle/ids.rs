@@ -28,7 +28,31 @@ struct IdList {
     weight: Weight,
 }
 
-/// The lists. `*` stands for every item of a list, or for every member of an object.
+/// The options of a tool call that waits for its confirmation.
+const OPTIONS: IdList = IdList {
+    kind: ChannelKind::Chat,
+    place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
+    action: "chat/toolCallReady",
+    brings: &["options"],
+    id: "id",
+    what: "options of a tool call",
+    requirement: Some("chat.tool.option-ids-unique"),
+    weight: Weight::Essential,
+};
+
+/// The questions of a request for input.
+const QUESTIONS: IdList = IdList {
+    kind: ChannelKind::Chat,
+    place: &["inputRequests", "*", "questions"],
+    action: "chat/inputRequested",
+    brings: &["request", "questions"],
+    id: "id",
+    what: "questions of a request",
+    requirement: Some("chat.input.stable-ids"),
+    weight: Weight::Essential,
+};
+
+/// The lists. `*` stands for every item of a list.
 const LISTS: &[IdList] = {
     use ChannelKind::{Chat, Root, Session};
     use Weight::{Essential, Note};
@@ -83,56 +107,14 @@ const LISTS: &[IdList] = {
             requirement: None,
             weight: Note,
         },
+        OPTIONS,
+        IdList { kind: Session, action: "session/toolCallReady", ..OPTIONS },
+        QUESTIONS,
         IdList {
-            kind: Chat,
-            place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
-            action: "chat/toolCallReady",
-            brings: &["options"],
-            id: "id",
-            what: "options of a tool call",
-            requirement: Some("chat.tool.option-ids-unique"),
-            weight: Essential,
-        },
-        IdList {
-            kind: Session,
-            place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
-            action: "session/toolCallReady",
-            brings: &["options"],
-            id: "id",
-            what: "options of a tool call",
-            requirement: Some("chat.tool.option-ids-unique"),
-            weight: Essential,
-        },
-        IdList {
-            kind: Chat,
-            place: &["inputRequests", "*", "questions"],
-            action: "chat/inputRequested",
-            brings: &["request", "questions"],
-            id: "id",
-            what: "questions of a request",
-            requirement: Some("chat.input.stable-ids"),
-            weight: Essential,
-        },
-        IdList {
-            kind: Chat,
             place: &["activeTurn", "responseParts", "*", "request", "questions"],
-            action: "chat/inputRequested",
-            brings: &["request", "questions"],
-            id: "id",
-            what: "questions of a request",
-            requirement: Some("chat.input.stable-ids"),
-            weight: Essential,
+            ..QUESTIONS
         },
-        IdList {
-            kind: Session,
-            place: &["inputRequests", "*", "questions"],
-            action: "session/inputRequested",
-            brings: &["request", "questions"],
-            id: "id",
-            what: "questions of a request",
-            requirement: Some("chat.input.stable-ids"),
-            weight: Essential,
-        },
+        IdList { kind: Session, action: "session/inputRequested", ..QUESTIONS },
     ]
 };
 

@@ -35,7 +35,7 @@ const ALOOF: &[&str] = &["otlp/", "resource"];
 
 /// What a frame is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum About {
+enum FrameSubject {
     /// No session.
     Nothing,
     /// One session, or its chats.
@@ -56,11 +56,11 @@ pub(super) struct SessionRests {
 }
 
 impl SessionRests {
-    fn disturb(&mut self, at: Duration, about: About) {
+    fn disturb(&mut self, at: Duration, about: FrameSubject) {
         match about {
-            About::Nothing => {}
-            About::Anything => self.anything = at,
-            About::Session(session) => {
+            FrameSubject::Nothing => {}
+            FrameSubject::Anything => self.anything = at,
+            FrameSubject::Session(session) => {
                 if let Some(last) = self.last.get_mut(&session) {
                     *last = at;
                 } else if self.last.len() < MAX_WAITING {
@@ -143,13 +143,13 @@ impl Context {
         let young = |request: &&Request| at.saturating_sub(request.at) < self.options.patience();
         open.flat_map(|(_, conn)| conn.open_requests()).filter(young).all(|request| {
             let about = self.about_params(&request.method, request.params());
-            about != About::Anything && about != About::Session(session)
+            about != FrameSubject::Anything && about != FrameSubject::Session(session)
         })
     }
 
-    fn about(&self, entry: &Entry) -> About {
+    fn about(&self, entry: &Entry) -> FrameSubject {
         match &entry.event {
-            Event::Open { .. } | Event::Below { .. } => About::Nothing,
+            Event::Open { .. } | Event::Below { .. } => FrameSubject::Nothing,
             Event::Sent(seen) => self.about_frame(seen, None),
             Event::Received(seen) => {
                 let conn = self.conns.get(&entry.conn);
@@ -157,22 +157,22 @@ impl Context {
                 let asked = conn.zip(id).and_then(|(conn, id)| conn.requests.get(&id)?.front());
                 self.about_frame(seen, asked)
             }
-            _ => About::Anything,
+            _ => FrameSubject::Anything,
         }
     }
 
-    fn about_frame(&self, seen: &Arc<Seen>, asked: Option<&Request>) -> About {
-        let Some(message) = seen.message() else { return About::Anything };
+    fn about_frame(&self, seen: &Arc<Seen>, asked: Option<&Request>) -> FrameSubject {
+        let Some(message) = seen.message() else { return FrameSubject::Anything };
         match (message.method(), asked) {
             (Some(method), _) => self.about_params(method, message.params()),
             (None, Some(request)) => self.about_params(&request.method, request.params()),
-            (None, None) => About::Anything,
+            (None, None) => FrameSubject::Anything,
         }
     }
 
-    fn about_params(&self, method: &str, params: &Value) -> About {
+    fn about_params(&self, method: &str, params: &Value) -> FrameSubject {
         if READING.contains(&method) || ALOOF.iter().any(|begin| method.starts_with(begin)) {
-            return About::Nothing;
+            return FrameSubject::Nothing;
         }
         let action = params.get("action");
         let uri = match action {
@@ -180,27 +180,27 @@ impl Context {
             None => target(params),
         };
         let Some(uri) = uri.filter(|_| method != "moveChat") else {
-            return About::Anything;
+            return FrameSubject::Anything;
         };
         if uri == ROOT {
             let session = text(params, "session").or_else(|| text(&params["summary"], "resource"));
             return match (method, session) {
-                ("action" | "subscribe" | "unsubscribe", _) => About::Nothing,
+                ("action" | "subscribe" | "unsubscribe", _) => FrameSubject::Nothing,
                 (_, Some(session)) => self.about_channel(session),
-                _ => About::Anything,
+                _ => FrameSubject::Anything,
             };
         }
         self.about_channel(uri)
     }
 
-    fn about_channel(&self, uri: &str) -> About {
-        let Some(id) = self.channels.find(uri) else { return About::Anything };
-        let Some(channel) = self.channel(id) else { return About::Anything };
+    fn about_channel(&self, uri: &str) -> FrameSubject {
+        let Some(id) = self.channels.find(uri) else { return FrameSubject::Anything };
+        let Some(channel) = self.channel(id) else { return FrameSubject::Anything };
         match (channel.kind, channel.owner.or_else(|| self.families.session_of(uri))) {
-            (Some(ChannelKind::Session), _) => About::Session(id),
-            (Some(ChannelKind::Terminal | ChannelKind::ResourceWatch), _) => About::Nothing,
-            (_, Some(session)) => About::Session(session),
-            _ => About::Anything,
+            (Some(ChannelKind::Session), _) => FrameSubject::Session(id),
+            (Some(ChannelKind::Terminal | ChannelKind::ResourceWatch), _) => FrameSubject::Nothing,
+            (_, Some(session)) => FrameSubject::Session(session),
+            _ => FrameSubject::Anything,
         }
     }
 }
@@ -220,16 +220,16 @@ mod tests {
         let mut session = |uri| channels.intern(uri).expect("room");
         let (busy, calm) = (session("ahp-session:/busy"), session("ahp-session:/calm"));
         let mut rests = SessionRests::default();
-        rests.disturb(second(0), About::Session(calm));
-        rests.disturb(second(0), About::Session(busy));
-        rests.disturb(second(2), About::Session(busy));
-        rests.disturb(second(2), About::Nothing);
+        rests.disturb(second(0), FrameSubject::Session(calm));
+        rests.disturb(second(0), FrameSubject::Session(busy));
+        rests.disturb(second(2), FrameSubject::Session(busy));
+        rests.disturb(second(2), FrameSubject::Nothing);
         assert_eq!(rests.next(second(2), REST), None);
         assert_eq!(rests.next(second(3), REST), Some(calm));
         assert_eq!(rests.next(second(3), REST), None, "once for each time that something happens");
         assert_eq!(rests.next(second(5), REST), Some(busy));
-        rests.disturb(second(6), About::Session(calm));
-        rests.disturb(second(8), About::Anything);
+        rests.disturb(second(6), FrameSubject::Session(calm));
+        rests.disturb(second(8), FrameSubject::Anything);
         assert_eq!(rests.next(second(9), REST), None, "it may have been about the session");
         assert_eq!(rests.next(second(11), REST), Some(calm));
     }
@@ -240,7 +240,7 @@ mod tests {
         let mut session = |uri| channels.intern(uri).expect("room");
         let (one, other) = (session("ahp-session:/1"), session("ahp-session:/2"));
         let mut rests = SessionRests::default();
-        rests.disturb(second(0), About::Session(other));
+        rests.disturb(second(0), FrameSubject::Session(other));
         assert_eq!(rests.take_all(&[other, one]), [one, other]);
         assert_eq!(rests.take_all(&[]), []);
         assert_eq!(rests.next(second(9), REST), None);

@@ -59,14 +59,14 @@ pub(super) struct Sessions {
     /// Since the host was at rest, nothing has happened that could change a list.
     at_rest: bool,
     /// Sessions that clients have created: by whom, when it was answered, in entries, and its line.
-    created: HashMap<String, Created>,
+    created: HashMap<String, CreatedSession>,
     /// What changes were told since the host was at rest, by the URI of the session.
-    changed: HashMap<String, Changed>,
+    changed: HashMap<String, LatestSummaryValues>,
     /// Sessions that a list lacks though they had been announced, each with its lines.
     missing: HashMap<String, [u64; 3]>,
 }
 
-struct Created {
+struct CreatedSession {
     client: Option<Arc<str>>,
     tick: u64,
     line: u64,
@@ -75,7 +75,7 @@ struct Created {
 }
 
 /// The latest values that any connection was told.
-struct Changed {
+struct LatestSummaryValues {
     protocol: &'static Protocol,
     /// The first of them came then, after what the connection had asked before.
     cause: u64,
@@ -273,7 +273,8 @@ impl Sessions {
         let Some((uri, _)) = asked.filter(|_| request.method == "createSession") else { return };
         if self.created.len() < MAX_LISTED {
             let client = cx.here().and_then(|conn| conn.client_id.clone());
-            let created = Created { client, tick: cx.now.tick, line: cx.now.line, settled: false };
+            let created =
+                CreatedSession { client, tick: cx.now.tick, line: cx.now.line, settled: false };
             self.created.insert(uri.to_owned(), created);
         }
     }
@@ -335,7 +336,7 @@ impl Sessions {
                 && created.client.as_ref() == client
                 && created.tick < request.tick
         });
-        let mut own: Vec<(&String, &Created)> = own.collect();
+        let mut own: Vec<(&String, &CreatedSession)> = own.collect();
         own.sort_unstable_by_key(|(_, created)| created.line);
         for (uri, created) in own {
             let family = cx.channels.find(uri).and_then(|session| Family::of(cx, session));
@@ -366,7 +367,7 @@ impl Sessions {
             return;
         }
         let (line, cause) = (cx.now.line, conn.fence);
-        let new = || Changed { protocol, cause, members: LiteMap::new() };
+        let new = || LatestSummaryValues { protocol, cause, members: LiteMap::new() };
         let changed = self.changed.entry(uri.to_owned()).or_insert_with(new);
         let told =
             changes.iter().filter(|(name, it)| !it.is_null() && !LAGGING.contains(&name.as_str()));
@@ -379,7 +380,7 @@ impl Sessions {
     /// at rest.
     fn spread(&mut self, cx: &Context, out: &mut Sink) {
         let Some(root) = cx.channels.find(ROOT) else { return };
-        let mut changed: Vec<(String, Changed)> = self.changed.drain().collect();
+        let mut changed: Vec<(String, LatestSummaryValues)> = self.changed.drain().collect();
         changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (uri, changed) in changed {
             for (id, list) in &self.lists {

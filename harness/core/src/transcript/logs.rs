@@ -21,7 +21,7 @@ use crate::wire::message::{Decoded, decode};
 use super::ahp_log::{self, LogContent, LogLine, Recorded};
 use super::line::{self, Line};
 use super::reader::Reader;
-use super::same_log::{self, Again, Digest, Undecided};
+use super::same_log::{self, ConnectionDigest, DuplicateConnection, UndecidedReason};
 use super::{ConnId, Entry, Event, Seen, Side};
 
 /// Logs that are read together.
@@ -94,13 +94,13 @@ pub(super) struct LogItem {
     /// As an index into the connections.
     pub connection: usize,
     pub line: u64,
-    pub content: Told,
+    pub content: LogItemSummary,
     recorded: Option<Recorded>,
 }
 
 /// What a log tells, in little space.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum LogItemSummary {
     Message(Side, Arc<Frame>),
     Event(Event),
 }
@@ -150,7 +150,7 @@ impl Logs {
         &mut self,
         segments: BTreeMap<u64, LogInput<R>>,
     ) -> Result<(), LogsError> {
-        let mut reading = Reading {
+        let mut reading = LogReading {
             source: LogSource::default(),
             open: HashMap::new(),
             first: segments.keys().next() == Some(&0),
@@ -178,7 +178,7 @@ impl Logs {
         &mut self,
         name: String,
         input: R,
-        reading: &mut Reading,
+        reading: &mut LogReading,
     ) -> Result<bool, LogsError> {
         let before = self.lines;
         self.files.push(LogFile { name: name.clone(), before, source: self.sources.len() });
@@ -225,7 +225,7 @@ impl Logs {
         Ok(whole)
     }
 
-    fn line(&mut self, number: u64, line: LogLine, reading: &mut Reading) -> Result<(), String> {
+    fn line(&mut self, number: u64, line: LogLine, reading: &mut LogReading) -> Result<(), String> {
         let LogLine { mut at, connection: name, content, recorded } = line;
         if at < reading.latest {
             self.skew = self.skew.max(reading.latest.saturating_sub(at));
@@ -269,9 +269,9 @@ impl Logs {
                         "more than {most} MiB of messages (hint: judge fewer logs at once)"
                     ));
                 }
-                Told::Message(by, Arc::new(frame))
+                LogItemSummary::Message(by, Arc::new(frame))
             }
-            LogContent::Event(event) => Told::Event(event),
+            LogContent::Event(event) => LogItemSummary::Event(event),
         };
         let item = LogItem { at, connection, line: number, content, recorded };
         reading.source.items.push(item);
@@ -301,8 +301,8 @@ impl Logs {
         if self.sources.len() < 2 || self.counted {
             return Ok(());
         }
-        let mut digests: Vec<Digest> = Vec::new();
-        digests.resize_with(self.connections.len(), Digest::default);
+        let mut digests: Vec<ConnectionDigest> = Vec::new();
+        digests.resize_with(self.connections.len(), ConnectionDigest::default);
         for (number, source) in self.sources.iter().enumerate() {
             for item in &source.items {
                 digests[item.connection].add(number, item);
@@ -310,18 +310,18 @@ impl Logs {
         }
         let names: Vec<&str> = self.connections.iter().map(|it| it.name.as_str()).collect();
         let again = same_log::again(&digests, &names).map_err(|undecided| match undecided {
-            Undecided::Pair(one, other) => LogsError(format!(
+            UndecidedReason::Pair(one, other) => LogsError(format!(
                 "{} and {} both tell of a connection `{}` at the same time and differ: it cannot be \
                  decided whether they are the two ends of one (hint: leave out one of the files)",
                 self.place(digests[one].line),
                 self.place(digests[other].line),
                 names[one]
             )),
-            Undecided::TooMany => {
+            UndecidedReason::TooMany => {
                 LogsError("too many connections begin alike to tell them apart".to_owned())
             }
         })?;
-        for Again { shorter, longer } in again {
+        for DuplicateConnection { shorter, longer } in again {
             self.connections[shorter].again = true;
             self.notes.push(format!(
                 "{} and {} are the two ends of one connection, which is judged once, by the second",
@@ -359,8 +359,8 @@ impl Logs {
     /// The message on a line, and who sent it.
     pub fn message_at(&self, line: u64) -> Option<(Side, &Arc<Frame>)> {
         match &self.item(line)?.content {
-            Told::Message(by, frame) => Some((*by, frame)),
-            Told::Event(_) => None,
+            LogItemSummary::Message(by, frame) => Some((*by, frame)),
+            LogItemSummary::Event(_) => None,
         }
     }
 
@@ -374,7 +374,8 @@ impl Logs {
     pub fn messages(&self) -> u64 {
         let items = self.sources.iter().flat_map(|source| &source.items);
         let messages = items.filter(|item| {
-            !self.connections[item.connection].again && matches!(item.content, Told::Message(..))
+            !self.connections[item.connection].again
+                && matches!(item.content, LogItemSummary::Message(..))
         });
         messages.count() as u64
     }
@@ -483,7 +484,7 @@ impl Logs {
 }
 
 /// A log while it is read.
-struct Reading {
+struct LogReading {
     source: LogSource,
     /// The latest connection of each name.
     open: HashMap<String, usize>,
@@ -492,13 +493,13 @@ struct Reading {
     latest: i64,
 }
 
-impl Reading {
+impl LogReading {
     /// A segment is missing here: nothing is known of the connections any more.
     fn gap(&mut self) {
         let at = self.latest;
         let line = self.source.items.last().map_or(0, |item| item.line);
         for connection in self.open.values() {
-            let content = Told::Event(Event::Gap { by: Side::Client });
+            let content = LogItemSummary::Event(Event::Gap { by: Side::Client });
             let connection = *connection;
             self.source.items.push(LogItem { at, connection, line, content, recorded: None });
         }
@@ -508,14 +509,16 @@ impl Reading {
 impl LogItem {
     fn event(&self, name: &str) -> Event {
         match &self.content {
-            Told::Message(Side::Client, frame) => Event::Sent(Arc::new(Seen::again(frame.clone()))),
-            Told::Message(Side::Host, frame) => {
+            LogItemSummary::Message(Side::Client, frame) => {
+                Event::Sent(Arc::new(Seen::again(frame.clone())))
+            }
+            LogItemSummary::Message(Side::Host, frame) => {
                 Event::Received(Arc::new(Seen::again(frame.clone())))
             }
-            Told::Event(Event::Open { handshake, .. }) => {
+            LogItemSummary::Event(Event::Open { handshake, .. }) => {
                 Event::Open { client: name.to_owned(), handshake: handshake.clone() }
             }
-            Told::Event(event) => event.clone(),
+            LogItemSummary::Event(event) => event.clone(),
         }
     }
 }

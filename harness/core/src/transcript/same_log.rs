@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use crate::wire::json::Value;
 use crate::wire::message::{Decoded, decode};
 
-use super::logs::{LogItem, Told};
+use super::logs::{LogItem, LogItemSummary};
 use super::{Event, Side};
 
 /// What stands for a message of which not all is known: it may be any.
@@ -26,7 +26,7 @@ const MAX_PAIRS: usize = 10_000_000;
 
 /// What passed on a connection, in little space.
 #[derive(Debug, Default)]
-pub(super) struct Digest {
+pub(super) struct ConnectionDigest {
     /// The log.
     source: usize,
     /// Its first line.
@@ -39,7 +39,7 @@ pub(super) struct Digest {
     acted: bool,
 }
 
-impl Digest {
+impl ConnectionDigest {
     pub(super) fn add(&mut self, source: usize, item: &LogItem) {
         let (first, _) = self.span.unwrap_or((item.at, item.at));
         if self.span.is_none() {
@@ -47,7 +47,7 @@ impl Digest {
         }
         self.span = Some((first, item.at));
         match &item.content {
-            Told::Message(by, frame) => {
+            LogItemSummary::Message(by, frame) => {
                 let list = if *by == Side::Client { &mut self.sent } else { &mut self.received };
                 let mut hasher = DefaultHasher::new();
                 match decode(frame) {
@@ -61,9 +61,9 @@ impl Digest {
                 }
                 list.push(hasher.finish().max(1));
             }
-            Told::Event(Event::Gap { by: Side::Client }) => self.sent.push(ANY),
-            Told::Event(Event::Gap { by: Side::Host }) => self.received.push(ANY),
-            Told::Event(_) => {}
+            LogItemSummary::Event(Event::Gap { by: Side::Client }) => self.sent.push(ANY),
+            LogItemSummary::Event(Event::Gap { by: Side::Host }) => self.received.push(ANY),
+            LogItemSummary::Event(_) => {}
         }
     }
 
@@ -71,13 +71,13 @@ impl Digest {
         self.sent.len() + self.received.len()
     }
 
-    fn overlaps(&self, other: &Digest) -> bool {
+    fn overlaps(&self, other: &ConnectionDigest) -> bool {
         let spans = self.span.zip(other.span);
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
     /// Whether both may be of one connection, by what passed.
-    fn agrees(&self, other: &Digest) -> bool {
+    fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
     }
@@ -85,7 +85,7 @@ impl Digest {
 
 /// Why it cannot be decided which connections are one.
 #[derive(Debug)]
-pub(super) enum Undecided {
+pub(super) enum UndecidedReason {
     /// These two may be one or not.
     Pair(usize, usize),
     /// There are too many to look at.
@@ -94,7 +94,7 @@ pub(super) enum Undecided {
 
 /// A connection that another log has too.
 #[derive(Debug)]
-pub(super) struct Again {
+pub(super) struct DuplicateConnection {
     pub shorter: usize,
     /// The one that has more of it.
     pub longer: usize,
@@ -104,7 +104,10 @@ pub(super) struct Again {
 ///
 /// # Errors
 /// It cannot be decided.
-pub(super) fn again(digests: &[Digest], names: &[&str]) -> Result<Vec<Again>, Undecided> {
+pub(super) fn again(
+    digests: &[ConnectionDigest],
+    names: &[&str],
+) -> Result<Vec<DuplicateConnection>, UndecidedReason> {
     // Two ends of one connection share a message of the client: the first that one of them has.
     let mut having: HashMap<u64, Vec<usize>> = HashMap::new();
     let firsts: std::collections::HashSet<u64> =
@@ -124,7 +127,7 @@ pub(super) fn again(digests: &[Digest], names: &[&str]) -> Result<Vec<Again>, Un
         for &other in others.into_iter().flatten().filter(|other| **other != one) {
             pairs += 1;
             if pairs > MAX_PAIRS {
-                return Err(Undecided::TooMany);
+                return Err(UndecidedReason::TooMany);
             }
             let with = &digests[other];
             if with.source == it.source || left_out[one] || left_out[other] {
@@ -138,10 +141,10 @@ pub(super) fn again(digests: &[Digest], names: &[&str]) -> Result<Vec<Again>, Un
                     let (shorter, longer) =
                         if other_is_shorter { (other, one) } else { (one, other) };
                     left_out[shorter] = true;
-                    found.push(Again { shorter, longer });
+                    found.push(DuplicateConnection { shorter, longer });
                 }
             } else if together && names[one] == names[other] {
-                return Err(Undecided::Pair(one.min(other), one.max(other)));
+                return Err(UndecidedReason::Pair(one.min(other), one.max(other)));
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::transcript::line::Line;
 use crate::transcript::{Event, Side};
 use crate::wire::version::Version;
 
-use super::super::reading::{FrameRole, Reading, last_lives};
+use super::super::reading::{CaptureReading, FrameRole, last_lives};
 
 /// How many frames change their place.
 const MOVES: usize = 12;
@@ -80,7 +80,7 @@ pub(in crate::mutation) fn time(lines: &mut [Line], form: TimeForm, dice: &mut D
 /// Lines of clients before which everything is answered and the host was silent for a while.
 fn calm(lines: &[Line]) -> Vec<usize> {
     const CALM: Duration = Duration::from_secs(1);
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let mut open: Vec<usize> = Vec::new();
     let mut calm = Vec::new();
     for (number, fact) in reading.facts.iter().enumerate() {
@@ -158,7 +158,7 @@ pub(in crate::mutation) fn show(
     form: WindowForm,
     dice: &mut Dice,
 ) -> Option<Version> {
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let version = reading.version();
     let (begin, end) = (dice.below(lines.len().max(1)), dice.below(lines.len().max(1)));
     match form {
@@ -206,7 +206,7 @@ pub(in crate::mutation) fn show(
 
 /// A client that has no duties and does not come back is gone in the middle.
 fn dropped(lines: &mut Vec<Line>, dice: &mut Dice) {
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let duties = reading.answerable();
     let lives: Vec<usize> = last_lives(&reading)
         .into_values()

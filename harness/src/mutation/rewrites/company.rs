@@ -13,7 +13,7 @@ use crate::wire::message::Message;
 
 use super::super::bases::ping;
 use super::super::capture::{edit, message_of, put_message};
-use super::super::reading::{FrameRole, Reading, envelopes, key_of};
+use super::super::reading::{CaptureReading, FrameRole, envelopes, key_of};
 
 /// The ids of pings that are added.
 const FIRST: i64 = 8_000_001;
@@ -100,7 +100,7 @@ fn pinging(lines: &mut Vec<Line>, millis: u64, greets: bool, dice: &mut Dice) {
 
 /// A handshake like that of another client, for nothing.
 fn greeting(lines: &[Line], at: Duration) -> Option<[Line; 2]> {
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let answer = (0..lines.len()).find(|line| {
         let fact = &reading.facts[*line];
         fact.role == FrameRole::Result && fact.name == "initialize" && lines[*line].at <= at
@@ -140,7 +140,7 @@ fn guest(line: &Line, at: Duration) -> Line {
 /// Somebody who is there asks something now and then.
 fn between(lines: &mut Vec<Line>, dice: &mut Dice, ask: &dyn Fn(&str, Duration, i64) -> [Line; 2]) {
     for id in (FIRST..).take(1 + dice.below(8)) {
-        let reading = Reading::of(lines);
+        let reading = CaptureReading::of(lines);
         let at = dice.below(lines.len());
         let fact = &reading.facts[at];
         let life = &reading.lives[fact.life];
@@ -164,7 +164,7 @@ fn between(lines: &mut Vec<Line>, dice: &mut Dice, ask: &dyn Fn(&str, Duration, 
 /// other's, and what the other dispatched comes as somebody else's.
 fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
     const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let lives: Vec<usize> = (0..reading.lives.len())
         .filter(|life| {
             let fact = &reading.lives[*life];

@@ -9,7 +9,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Number, Value, json};
 
 use super::super::capture::{edit, message_of, put_frame};
-use super::super::rewrite::Portion;
+use super::super::rewrite::FramePortion;
 use super::names::TEXTS;
 
 /// How the id of a request is written.
@@ -84,7 +84,12 @@ const OPEN: &[&str] = &[
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
 /// Changes the messages of a portion of the host's frames.
-fn each(lines: &mut [Line], portion: Portion, dice: &mut Dice, change: &mut dyn FnMut(&mut Line)) {
+fn each(
+    lines: &mut [Line],
+    portion: FramePortion,
+    dice: &mut Dice,
+    change: &mut dyn FnMut(&mut Line),
+) {
     let conns: Vec<String> = lines.iter().map(|line| line.conn.clone()).collect();
     let chosen = dice.pick(&conns).cloned().unwrap_or_default();
     for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
@@ -93,15 +98,15 @@ fn each(lines: &mut [Line], portion: Portion, dice: &mut Dice, change: &mut dyn 
         let has = |place: &str| value.pointer(place).is_some();
         let state = has("/result/snapshot") || has("/result/snapshots");
         let wanted = match portion {
-            Portion::All => true,
-            Portion::Actions => method == Some("action") || has("/result/actions"),
-            Portion::Snapshots => state,
+            FramePortion::All => true,
+            FramePortion::Actions => method == Some("action") || has("/result/actions"),
+            FramePortion::Snapshots => state,
             // An action that is replayed is one that others got live.
-            Portion::Results => has("/result") && !state && !has("/result/actions"),
-            Portion::Notices => method.is_some_and(|it| it != "action") && !has("/id"),
-            Portion::Refusals => has("/error"),
-            Portion::Half => dice.chance(50),
-            Portion::OneConnection => line.conn == chosen,
+            FramePortion::Results => has("/result") && !state && !has("/result/actions"),
+            FramePortion::Notices => method.is_some_and(|it| it != "action") && !has("/id"),
+            FramePortion::Refusals => has("/error"),
+            FramePortion::Half => dice.chance(50),
+            FramePortion::OneConnection => line.conn == chosen,
         };
         if wanted {
             change(line);
@@ -128,7 +133,7 @@ pub(in crate::mutation) fn request_ids(lines: &mut [Line], form: IdForm) {
 /// Objects have members that no version knows.
 pub(in crate::mutation) fn extend(
     lines: &mut [Line],
-    portion: Portion,
+    portion: FramePortion,
     member: Option<&str>,
     dice: &mut Dice,
 ) {
@@ -167,7 +172,7 @@ fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Val
 /// Points in time are written in another way.
 pub(in crate::mutation) fn instants(
     lines: &mut [Line],
-    portion: Portion,
+    portion: FramePortion,
     form: InstantForm,
     dice: &mut Dice,
 ) {
@@ -213,7 +218,7 @@ fn instant(text: &str, form: InstantForm) -> Option<String> {
 /// Whole numbers in these members are written with a fraction of zero.
 pub(in crate::mutation) fn fractions(
     lines: &mut [Line],
-    portion: Portion,
+    portion: FramePortion,
     members: &[&str],
     dice: &mut Dice,
 ) {
@@ -250,7 +255,7 @@ fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
 /// Frames are other JSON text of the same value.
 pub(in crate::mutation) fn json_text(
     lines: &mut [Line],
-    portion: Portion,
+    portion: FramePortion,
     form: JsonForm,
     dice: &mut Dice,
 ) {

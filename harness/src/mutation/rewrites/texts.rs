@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 
 use super::super::capture::{edit, message_of, put_message};
 use super::super::pointer;
-use super::super::reading::{Reading, Spot, envelopes, key_of};
+use super::super::reading::{CaptureReading, Spot, envelopes, key_of};
 use super::super::renumber::respell;
 
 /// Splits are made at so many places at most.
@@ -18,7 +18,7 @@ const MOST: usize = 3;
 /// Envelopes of a type that the host made itself, by number and channel: each with its places.
 type Pieces = BTreeMap<(String, u64), Vec<Spot>>;
 
-fn pieces(reading: &Reading<'_>, name: &str) -> Pieces {
+fn pieces(reading: &CaptureReading<'_>, name: &str) -> Pieces {
     let mut pieces = Pieces::new();
     for line in 0..reading.lines.len() {
         for (spot, envelope) in envelopes(reading.lines, line) {
@@ -48,7 +48,7 @@ fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     if restarts(lines) {
         return None;
     }
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let all: Vec<_> = pieces(&reading, name).into_iter().collect();
     let ((_, seq), spots) = dice.pick(&all)?;
     let place = format!("/action/{member}");
@@ -117,7 +117,7 @@ fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     if restarts(lines) {
         return None;
     }
-    let reading = Reading::of(lines);
+    let reading = CaptureReading::of(lines);
     let all = pieces(&reading, name);
     let marks: Vec<u64> = marks(&reading);
     let fits = |(channel, seq): &(String, u64)| {
@@ -166,7 +166,7 @@ fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
 }
 
 /// Numbers up to which something goes.
-fn marks(reading: &Reading<'_>) -> Vec<u64> {
+fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     let mut marks = Vec::new();
     for value in reading.lines.iter().filter_map(message_of) {
         for place in ["/**/fromSeq", "/**/lastSeenServerSeq", "/result/serverSeq"] {
