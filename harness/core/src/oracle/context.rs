@@ -26,7 +26,7 @@ use crate::wire::version::Version;
 use super::asking::replaced;
 use super::channel::{Channel, ChannelId, Channels, Fold};
 use super::connection::{Conn, Request, id_key};
-use super::envelope::target;
+use super::envelope::{is_action, target};
 use super::family::Families;
 use super::judge::Options;
 use super::log::Log;
@@ -358,7 +358,7 @@ impl Context {
                     conn.host_requests.insert(id, line);
                 }
             }
-            (Kind::Notification, _) if message.method() == Some("action") => {
+            (Kind::Notification, _) if is_action(message) => {
                 self.deliver(seen, None, message.params(), false, emit);
             }
             (Kind::Notification, _) => self.notified(seen, message, emit),

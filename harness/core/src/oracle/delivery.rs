@@ -28,10 +28,12 @@ impl Context {
         resumes: bool,
         emit: Emit<'_>,
     ) {
-        let Some(envelope) = Envelope::read(value) else {
-            return;
-        };
-        let Some(channel) = self.channels.intern(envelope.channel) else {
+        let envelope = Envelope::read(value);
+        let channel = envelope.and_then(|envelope| self.channels.intern(envelope.channel));
+        if replayed.is_none() {
+            self.action_came(channel);
+        }
+        let Some((envelope, channel)) = envelope.zip(channel) else {
             return;
         };
         let Some(conn) = self.here().filter(|conn| !conn.stale && !conn.closed) else {

@@ -3,6 +3,7 @@
 //! Knows: JSON. Never knows: whether what it reads is valid.
 
 use crate::wire::json::Value;
+use crate::wire::message::{Kind, Message};
 
 use super::channel::canonical;
 use crate::wire::channel::ROOT;
@@ -62,6 +63,12 @@ impl<'a> Origin<'a> {
             client_seq: value.get("clientSeq")?.as_i64()?,
         })
     }
+}
+
+/// Whether a message of the host brings an action.
+#[inline]
+pub(super) fn is_action(message: &Message) -> bool {
+    message.kind() == Kind::Notification && message.method() == Some("action")
 }
 
 /// The channel of an envelope or of a dispatch: its `channel`, or the URI inside of the action

@@ -7,7 +7,7 @@
 //!
 //! Start at [`SessionRests`].
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::wire::message::Message;
 use super::channel::ChannelId;
 use super::connection::{Request, id_key};
 use super::context::{Context, Emit};
-use super::envelope::{channel_of, target};
+use super::envelope::{channel_of, is_action, target};
 use super::members::text;
 use super::step::Step;
 
@@ -48,7 +48,7 @@ enum FrameSubject {
 #[derive(Default)]
 pub(super) struct SessionRests {
     /// When something happened last in each session that waits.
-    last: HashMap<ChannelId, Duration>,
+    last: foldhash::HashMap<ChannelId, Duration>,
     /// The same sessions, each with the time at which it was entered, or looked at last.
     queue: VecDeque<(Duration, ChannelId)>,
     /// When something happened last that may be about any session.
@@ -129,8 +129,15 @@ impl Context {
         if !sessions.is_empty() {
             emit(self, &Step::SessionsAtRest { sessions: &sessions });
         }
-        let about = self.about(entry);
-        self.rests.disturb(at, about);
+        if let Some(about) = self.about(entry) {
+            self.rests.disturb(at, about);
+        }
+    }
+
+    /// Takes note that an action came on a channel. Where it cannot be said on which, any session may be meant.
+    pub(super) fn action_came(&mut self, channel: Option<ChannelId>) {
+        let about = channel.map_or(FrameSubject::Anything, |id| self.about_channel(id));
+        self.rests.disturb(self.now.at, about);
     }
 
     /// Whether every request was answered that may be about this session, but for those that never will be.
@@ -147,18 +154,25 @@ impl Context {
         })
     }
 
-    fn about(&self, entry: &Entry) -> FrameSubject {
-        match &entry.event {
+    /// What an entry is about; `None` for actions of the host, for which [`Context::action_came`] is called once
+    /// their channel is known.
+    fn about(&self, entry: &Entry) -> Option<FrameSubject> {
+        let about = match &entry.event {
             Event::Open { .. } | Event::Below { .. } => FrameSubject::Nothing,
             Event::Sent(seen) => self.about_frame(seen, None),
             Event::Received(seen) => {
+                let message = seen.message();
+                if message.is_some_and(is_action) {
+                    return None;
+                }
                 let conn = self.conns.get(&entry.conn);
-                let id = seen.message().and_then(Message::id).map(id_key);
+                let id = message.and_then(Message::id).map(id_key);
                 let asked = conn.zip(id).and_then(|(conn, id)| conn.requests.get(&id)?.front());
                 self.about_frame(seen, asked)
             }
             _ => FrameSubject::Anything,
-        }
+        };
+        Some(about)
     }
 
     fn about_frame(&self, seen: &Arc<Seen>, asked: Option<&Request>) -> FrameSubject {
@@ -186,21 +200,28 @@ impl Context {
             let session = text(params, "session").or_else(|| text(&params["summary"], "resource"));
             return match (method, session) {
                 ("action" | "subscribe" | "unsubscribe", _) => FrameSubject::Nothing,
-                (_, Some(session)) => self.about_channel(session),
+                (_, Some(session)) => self.about_uri(session),
                 _ => FrameSubject::Anything,
             };
         }
-        self.about_channel(uri)
+        self.about_uri(uri)
     }
 
-    fn about_channel(&self, uri: &str) -> FrameSubject {
-        let Some(id) = self.channels.find(uri) else { return FrameSubject::Anything };
+    fn about_uri(&self, uri: &str) -> FrameSubject {
+        self.channels.find(uri).map_or(FrameSubject::Anything, |id| self.about_channel(id))
+    }
+
+    fn about_channel(&self, id: ChannelId) -> FrameSubject {
         let Some(channel) = self.channel(id) else { return FrameSubject::Anything };
-        match (channel.kind, channel.owner.or_else(|| self.families.session_of(uri))) {
-            (Some(ChannelKind::Session), _) => FrameSubject::Session(id),
-            (Some(ChannelKind::Terminal | ChannelKind::ResourceWatch), _) => FrameSubject::Nothing,
-            (_, Some(session)) => FrameSubject::Session(session),
-            _ => FrameSubject::Anything,
+        match channel.kind {
+            Some(ChannelKind::Session) => FrameSubject::Session(id),
+            Some(ChannelKind::Root | ChannelKind::Terminal | ChannelKind::ResourceWatch) => {
+                FrameSubject::Nothing
+            }
+            _ => {
+                let session = channel.owner.or_else(|| self.families.session_of(&channel.uri));
+                session.map_or(FrameSubject::Anything, FrameSubject::Session)
+            }
         }
     }
 }

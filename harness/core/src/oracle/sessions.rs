@@ -118,11 +118,14 @@ struct Known {
 impl Check for Sessions {
     fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
         match step {
-            Step::Frame { seen, sender, .. } => {
+            Step::Frame { seen, sender: Sender::Host, .. } => {
+                self.at_rest &= seen.message().is_none_or(|message| message.method().is_none());
+            }
+            Step::Frame { seen, sender: Sender::Client, .. } => {
                 if let Some((method, message)) =
                     seen.message().and_then(|it| Some((it.method()?, it)))
                 {
-                    self.at_rest &= *sender == Sender::Client && READING.contains(&method);
+                    self.at_rest = self.at_rest && READING.contains(&method);
                     if let Some((uri, _)) = replaced(method, message.params()) {
                         self.created.remove(uri);
                         self.missing.remove(uri);
