@@ -22,6 +22,8 @@ use super::reading::{
 
 /// How long a host may take to answer; the specification gives no figure, so that this is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Members of a summary of which a host need not tell every change.
+const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 /// How long a host may hold back what it only sums up.
 const REST: Duration = Duration::from_millis(1_500);
 
@@ -34,8 +36,9 @@ pub enum Evidence {
     Twin,
     /// Another connection got the envelope, and this one was answered something that it asked later.
     TwinAndFence,
-    /// The connection was answered something that it asked later.
-    Fence,
+    /// The connection was answered something that it asked a while later. What has no number may be overtaken, so that
+    /// an answer right after it shows nothing.
+    LateFence,
     /// The connection is heard of a whole deadline later.
     Wait,
     /// The capture goes on until the host has been at rest.
@@ -48,7 +51,7 @@ pub enum Evidence {
     Later,
     /// A connection is subscribed to the channel that is named at that place.
     Seen(&'static str),
-    /// Another connection was told the same, and this one was answered something that it asked later.
+    /// Another connection was told the same, and this one was answered something that it asked a while later.
     NoticeTwin,
     /// The same client knows better: it created the session, or has its state.
     Listed,
@@ -71,7 +74,7 @@ impl Evidence {
                 let fence = original.fence(spot.line);
                 original.has_twin(spot) && fence.is_some_and(|at| !made_good(original, spot, at))
             }
-            Evidence::Fence => original.fence(spot.line).is_some(),
+            Evidence::LateFence => original.is_fenced_after(spot.line, REST),
             Evidence::Wait => original.lasts(spot.line, PATIENCE),
             Evidence::Rest => {
                 let due = original.lines[spot.line].at + REST;
@@ -94,7 +97,8 @@ impl Evidence {
                 let mut others = others.filter(|(_, fact)| fact.life != life);
                 others
                     .any(|(line, fact)| fact.role == FrameRole::Notice && message_of(line) == here)
-                    && original.fence(spot.line).is_some()
+                    && original.is_fenced_after(spot.line, REST)
+                    && !is_made_up_for(original, spot.line)
             }
             Evidence::Listed => listed(original, &changed.lines, spot),
             Evidence::Replay => {
@@ -115,7 +119,9 @@ impl Evidence {
             Evidence::TwinAndFence => {
                 "no other connection got the same action, or this one may still have got it later"
             }
-            Evidence::Fence => "it may still have come: nothing that was asked later is answered",
+            Evidence::LateFence => {
+                "it may still have come: nothing that was asked a while later is answered"
+            }
             Evidence::Wait => "it may still have come: the capture ends before any deadline",
             Evidence::Rest => "the host may still have said so: the capture ends before it rests",
             Evidence::State => "no later snapshot of the channel differs for it",
@@ -127,6 +133,21 @@ impl Evidence {
             Evidence::Replay => "no other connection got what was left out",
         }
     }
+}
+
+/// Whether a change of a summary need not be told by itself: a later one has all that it says, or it says only what may
+/// lag behind.
+fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
+    let changes = |line: usize| {
+        let params = message_of(&original.lines[line])?.get("params")?;
+        Some((params.get("session")?, params.get("changes")?.as_object()?))
+    };
+    let Some((session, changed)) = changes(line) else { return false };
+    let life = original.facts[line].life;
+    let later = (line + 1..original.lives[life].end).filter(|at| original.facts[*at].life == life);
+    let later: Vec<_> = later.filter_map(changes).filter(|(of, _)| *of == session).collect();
+    let told = |name: &str| later.iter().any(|(_, changes)| changes.contains_key(name));
+    changed.iter().all(|(name, _)| LAGGING.contains(&name.as_str()) || told(name))
 }
 
 /// Whether the connection got a snapshot that has the action, up to a line.
@@ -184,8 +205,8 @@ fn later_is_lower(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) 
     })
 }
 
-/// Whether the session that a list no longer has as it was is one whose state a client has: its number of subscribers
-/// on the line is above none.
+/// Whether the session that a list no longer has as it was is one that was ready when the list was asked for, and that a
+/// connection is subscribed to.
 fn listed(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool {
     let items = |lines: &[Line]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);
@@ -196,7 +217,27 @@ fn listed(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool 
     let lost = items(original.lines).into_iter().filter(|item| !kept.contains(item));
     let names: Vec<String> = lost.map(|item| text(&item, "resource")).collect();
     let lives = 0..original.lives.len();
-    names.iter().any(|name| lives.clone().any(|life| original.is_subscribed(life, name, spot.line)))
+    let asked = original.facts[spot.line].answers.unwrap_or(spot.line);
+    names.iter().any(|name| {
+        lives.clone().any(|life| original.is_subscribed(life, name, spot.line))
+            && is_ready(original, name, asked)
+    })
+}
+
+/// Whether a session was known to be ready before a line. One that is not need not be listed.
+fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
+    (0..line).any(|line| {
+        let became = envelopes(original.lines, line).iter().any(|(_, envelope)| {
+            let action = envelope.get("action").map(|action| text(action, "type"));
+            text(envelope, "channel") == session && action.as_deref() == Some("session/ready")
+        });
+        let shown = message_of(&original.lines[line]).into_iter().flat_map(snapshots);
+        let mut shown = shown.filter(|(_, it)| text(it, "resource") == session);
+        became
+            || shown.any(|(_, it)| {
+                it.pointer("/state/lifecycle").and_then(Value::as_str) == Some("ready")
+            })
+    })
 }
 
 /// Whether some snapshot agreed with the log and no longer does.

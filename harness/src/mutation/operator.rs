@@ -149,7 +149,7 @@ pub enum Condition {
     HasMany(&'static str),
     /// The channel of the request was disposed of before, and that was answered.
     Disposed,
-    /// The request has a method that the version does not know.
+    /// The request has a method that the version does not know, and that is no extension by its name.
     UnknownMethod,
     /// The request was sound, as far as the host answered it or refused it for a reason of its own.
     Sound,
@@ -308,7 +308,8 @@ impl Condition {
             }
             Condition::UnknownMethod => {
                 let protocol = reading.version().and_then(Protocol::of);
-                protocol.is_some_and(|it| it.method(&fact.name).is_none())
+                let unknown = protocol.is_some_and(|it| it.method(&fact.name).is_none());
+                unknown && !fact.name.starts_with("x-")
             }
             Condition::Sound => {
                 let code = value.pointer("/error/code").and_then(Value::as_i64);

@@ -281,6 +281,18 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
+    /// Whether something is answered that was asked on the connection at least so long after a line.
+    pub fn is_fenced_after(&self, line: usize, delay: Duration) -> bool {
+        let life = self.facts[line].life;
+        let due = self.lines[line].at + delay;
+        (line + 1..self.lives[life].end).any(|at| {
+            let fact = &self.facts[at];
+            let answer = matches!(fact.role, FrameRole::Result | FrameRole::Refusal);
+            let asked = fact.answers.filter(|asked| self.lines[*asked].at >= due);
+            fact.life == life && answer && asked.is_some()
+        })
+    }
+
     /// Whether the connection is still heard of so long after a line.
     pub fn lasts(&self, line: usize, patience: Duration) -> bool {
         let life = self.facts[line].life;

@@ -621,7 +621,8 @@ catalogue! {
         "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
          order, and nothing else. Source: lifecycle.md, reconnection."
         open "What was missed is known from what others received, within the horizon of 16,384 \
-              actions or 64 MiB; what lies before it is not asked for.";
+              actions or 64 MiB; what lies before it is not asked for. An action that follows the replay and \
+              comes before it, a client may keep until then: only noted.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
         "When the range is no longer retained the answer is snapshots, never a replay that begins \
          later: the client cannot notice the loss. Source: lifecycle.md, reconnection.";

@@ -111,8 +111,8 @@ pub(super) struct Sub {
     pub merged: bool,
     /// When the unsubscribe was sent, in entries, with its line.
     pub ending: Option<(u64, u64)>,
-    /// It began with a replay and nothing came live since.
-    pub replayed: bool,
+    /// When the replay was asked for that it began with, in entries; `None` from the first live action on.
+    pub replayed: Option<u64>,
 }
 
 impl Sub {
@@ -127,7 +127,7 @@ impl Sub {
             certain: false,
             merged: false,
             ending: None,
-            replayed: false,
+            replayed: None,
         }
     }
 

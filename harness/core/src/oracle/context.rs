@@ -20,7 +20,7 @@ use crate::transcript::{ConnId, Entry, Event, Seen, Side};
 use crate::wire::channel::ROOT;
 use crate::wire::message::{Kind, Message};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::{Sender, ShapeError};
 use crate::wire::version::Version;
 
 use super::asking::replaced;
@@ -43,6 +43,9 @@ const MAX_CLOSED: usize = 1_024;
 /// How long nothing may have happened for the host to be at rest. The text gives no figure; a host
 /// that holds summaries back for longer is not judged by what it has not sent yet.
 const REST: Duration = Duration::from_secs(1);
+
+/// Where an error of JSON-RPC can be unsound, whatever it is about.
+const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
 /// Where the steps go.
 pub(super) type Emit<'e> = &'e mut dyn FnMut(&Context, &Step<'_>);
@@ -332,6 +335,7 @@ impl Context {
             (Some(message), Some(protocol)) => {
                 protocol.check_message(message, Sender::Host, answers)
             }
+            (Some(message), None) => sound_error(message),
             _ => Vec::new(),
         };
         if answers.is_some() {
@@ -574,4 +578,13 @@ fn unwrapped(message: &Message) -> Option<Message> {
     params.remove("type");
     params.insert("channel", Value::from(ROOT));
     Some(Message::notification(method, Value::Object(params)))
+}
+
+/// What is wrong with an error before any version was agreed on: JSON-RPC itself says what an error has.
+fn sound_error(message: &Message) -> Vec<ShapeError> {
+    let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
+    let newest = newest.filter(|_| message.kind() == Kind::Failure);
+    let errors = newest.map(|protocol| protocol.check_message(message, Sender::Host, None));
+    let own = |error: &ShapeError| ERROR_MEMBERS.contains(&error.path.as_str());
+    errors.unwrap_or_default().into_iter().filter(own).collect()
 }

@@ -84,7 +84,7 @@ impl Context {
             Some(sub) => {
                 merged = sub.merged;
                 sub.last = sub.last.max(seq);
-                sub.replayed &= replayed.is_some();
+                sub.replayed = sub.replayed.filter(|_| replayed.is_some());
             }
             None => {
                 let early = conn.early.entry(channel).or_default();
@@ -119,7 +119,7 @@ impl Context {
         }
     }
 
-    /// Learns the kind of a channel from the first action on it.
+    /// Learns the kind of a channel, unless it is known.
     fn learn(&mut self, channel: ChannelId, kind: Option<ChannelKind>, line: u64) {
         if let Some(channel) = self.channels.get_mut(channel)
             && channel.kind.is_none()
@@ -142,7 +142,10 @@ impl Context {
             return;
         };
         match envelope.action_type {
-            "session/chatAdded" => self.channels.own(session, chat),
+            "session/chatAdded" => {
+                self.learn(chat, Some(ChannelKind::Chat), self.now.line);
+                self.channels.own(session, chat);
+            }
             _ if self.moves(session, chat) => {}
             _ => self.unsettle(chat),
         }

@@ -8,16 +8,18 @@ use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
+use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
 use super::check::{Check, Sink};
-use super::connection::{Conn, Sub};
+use super::connection::{Conn, Request, Sub};
 use super::context::Context;
 use super::envelope::{Envelope, target};
 use super::log::Logged;
+use super::members::list;
 use super::step::{Delivery, Step};
 use super::subscriptions::uris;
 
@@ -73,6 +75,9 @@ impl Check for Fanout {
             }
             Step::Notified { method, channel, .. } => notified(cx, method, *channel, out),
             Step::Snapshot { channel, from_seq, .. } => self.early(cx, *channel, *from_seq, out),
+            Step::Reconnected { request, result } if result.get("actions").is_some() => {
+                self.before_replay(cx, request, result, out);
+            }
             Step::Closed => {
                 let here = cx.now.conn;
                 self.early.retain(|(conn, _), _| *conn != here);
@@ -203,7 +208,7 @@ fn after_snapshot(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
     let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {
         return;
     };
-    if delivery.envelope.rejected || sub.replayed {
+    if delivery.envelope.rejected || sub.replayed.is_some() {
         return;
     }
     out.seen(Rule::AfterSnapshot);
@@ -332,6 +337,25 @@ impl Fanout {
         out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
     }
 
+    /// A4, when a replay comes: clients apply it after what came before it, though it is older.
+    fn before_replay(&mut self, cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+        let replayed: Vec<u64> =
+            list(result, "actions").iter().filter_map(|it| it.get("serverSeq")?.as_u64()).collect();
+        for uri in uris(request.params().get("subscriptions")) {
+            let channel = cx.channels.find(uri);
+            let early = channel.and_then(|it| self.early.remove(&(cx.now.conn, it)));
+            let Some((seq, line)) = early.filter(|(seq, _)| !replayed.contains(seq)) else {
+                continue;
+            };
+            let message = format!(
+                "expected the actions of `{uri}` that are not in the replay after the answer that holds it, found \
+                 {seq} before"
+            );
+            let rule = Rule::ReplayComplete.of("reconnect.no-events-in-between-lost");
+            out.weaker(rule, Weight::Note, message, &[request.line, line, cx.now.line]);
+        }
+    }
+
     /// A4, when a number arrives: what lies between it and the last one was skipped.
     fn skipped(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
         let seq = delivery.envelope.seq;
@@ -393,10 +417,10 @@ impl Fanout {
             let Some(envelope) = value.as_deref().and_then(Envelope::read) else {
                 continue;
             };
-            // What was there before a replay is for the replay to bring.
+            // What was there before a replay was asked for is for the replay to bring.
             let judged = logged.version == conn.version
                 && !open_audience(cx, channel, envelope.action_type)
-                && !(sub.replayed && logged.tick < sub.tick);
+                && sub.replayed.is_none_or(|asked| logged.tick >= asked);
             if judged && self.reported.get(&(id, channel)).is_none_or(|known| *known < seq) {
                 missed.push(seq);
                 lines.push(logged.line);

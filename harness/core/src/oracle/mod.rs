@@ -94,3 +94,5 @@ mod tests_causes;
 mod tests_choices;
 #[cfg(test)]
 mod tests_disposal;
+#[cfg(test)]
+mod tests_returns;

@@ -244,7 +244,8 @@ fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, ou
     uncovered(Rule::ReplayComplete, &within, "expected a replay of every action", out);
 }
 
-/// What others had received before the request was sent, and the replay does not have.
+/// What the replay does not have although others had received it before the request was sent, or although it comes
+/// before the last action that the replay has.
 fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> Vec<(u64, u64)> {
     let version = cx.here().and_then(|conn| conn.version);
     let resumed: Vec<ChannelId> = answer
@@ -254,12 +255,13 @@ fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> 
         .filter_map(|uri| cx.channels.find(uri))
         .filter(|id| cx.channel(*id).is_some_and(|channel| channel.disposed.is_none()))
         .collect();
-    let owed = |logged: &Logged| {
-        logged.tick < answer.request.tick
+    let last = replayed.last().copied().unwrap_or(0);
+    let owed = |seq: u64, logged: &Logged| {
+        (logged.tick < answer.request.tick || seq < last)
             && logged.version == version
             && resumed.contains(&logged.channel)
     };
-    let known = cx.log.after(seen_to).filter(|(_, logged)| owed(logged));
+    let known = cx.log.after(seen_to).filter(|(seq, logged)| owed(*seq, logged));
     let missed = known.filter(|(seq, _)| replayed.binary_search(seq).is_err());
     // Actions are decoded again where they are looked at: the few that are left.
     let missed = missed.filter(|(_, logged)| {

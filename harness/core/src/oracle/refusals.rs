@@ -45,6 +45,8 @@ pub(super) struct Refusals {
 struct Existence {
     /// It was there: the entry that proves it, and its line.
     there: Option<(u64, u64)>,
+    /// The line of the first answer that says it was created, and not disposed of since.
+    created: Option<u64>,
     /// When somebody last asked to dispose of it, in entries.
     disposed: u64,
     /// Somebody asked for it anew while a connection would have heard of its end.
@@ -118,7 +120,8 @@ impl Refusals {
         }
     }
 
-    /// B7: a URI in use cannot be taken.
+    /// B7: a URI in use cannot be taken. Of two requests that are open at once only one can succeed: whichever is
+    /// answered later came second.
     fn created(
         &mut self,
         cx: &Context,
@@ -128,7 +131,8 @@ impl Refusals {
         out: &mut Sink,
     ) {
         let known = self.sessions.get(uri).copied().unwrap_or_default();
-        if let Some((_, line)) = known.there.filter(|(tick, _)| *tick < request.tick) {
+        let before = known.there.filter(|(tick, _)| *tick < request.tick).map(|(_, line)| line);
+        if let Some(line) = before.or(known.created) {
             let rule = Rule::Refused.of(DUPLICATE);
             out.seen(rule);
             if served {
@@ -142,6 +146,11 @@ impl Refusals {
         }
         if served {
             self.there(cx, uri, request);
+            let watched = is_watched(cx, uri);
+            if let Some(known) = self.known(uri).filter(|known| known.disposed < request.tick) {
+                known.created = known.created.or(Some(cx.now.line));
+                known.watched |= watched;
+            }
         }
     }
 }

@@ -155,7 +155,7 @@ impl Context {
         }
         for (channel, continues) in resumed {
             let mut sub = self.begin(last, true);
-            sub.replayed = true;
+            sub.replayed = Some(request.tick);
             self.enter(channel, sub);
             if continues
                 && let Some(seq) = last

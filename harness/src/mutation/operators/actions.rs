@@ -120,7 +120,7 @@ operator_table! {
     row(ActionValues, "duration-differs", "Everybody is told another duration than the chat keeps.",
         action(&["chat/turnComplete", "chat/error"]).when(HOST), Add(All, "/action/duration", 77), &[State]),
     row(ActionValues, "time-is-no-instant", "A time is no instant.",
-        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Set(All, "/action/**/modifiedAt", "\"yesterday\""), &[Itself])
+        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Reword(All, "/action/**/modifiedAt", Wording::More), &[Itself])
         .advised_by("session.modifiedAt.iso"),
     row(ActionValues, "approved-input-is-not-asked-input", "What a person is asked to approve is not what the tool call will run.",
         action(&["session/inputNeededSet"]).when(&[HostMade, Has("/action/request/toolCall/toolInput")]), Reword(All, "/action/request/toolCall/toolInput", Wording::More), &[Seen("/action/request/chat")]),

@@ -8,7 +8,7 @@ use crate::mutation::change::WireChange::{
 };
 use crate::mutation::change::{Listing, Wording};
 use crate::mutation::evidence::Evidence::{
-    Fence, Itself, Later, Listed, NoticeTwin, Replay, Rest, State, Twin, Wait,
+    Itself, LateFence, Later, Listed, NoticeTwin, Replay, Rest, State, Twin, Wait,
 };
 use crate::mutation::operator::Condition;
 use crate::mutation::operator::Condition::{
@@ -96,11 +96,11 @@ operator_table! {
     row(Notifications, "session-added-lost-for-one", "One of two subscribers is not told of a new session.",
         notice(&["root/sessionAdded"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
     row(Notifications, "session-added-lost", "Nobody is told of a new session.",
-        notice(&["root/sessionAdded"]).when(&[RootSubscribed]), Drop(All), &[Fence]),
+        notice(&["root/sessionAdded"]).when(&[RootSubscribed]), Drop(All), &[LateFence]),
     row(Notifications, "session-removed-lost-for-one", "One of two subscribers is not told that a session is gone.",
         notice(&["root/sessionRemoved"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
     row(Notifications, "session-removed-lost", "Nobody is told that a session is gone.",
-        notice(&["root/sessionRemoved"]).when(&[RootSubscribed]), Drop(All), &[Fence]),
+        notice(&["root/sessionRemoved"]).when(&[RootSubscribed]), Drop(All), &[LateFence]),
     row(Notifications, "summary-lost-for-one", "One of two subscribers is not told that a summary changed.",
         notice(&["root/sessionSummaryChanged"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
     row(Notifications, "session-added-twice", "A new session is announced twice.",
@@ -143,7 +143,8 @@ operator_table! {
     row(Notifications, "progress-goes-back", "Progress goes back.",
         notice(&["root/progress"]), NoticeAgain("root/progress"), &[Itself]),
     row(Notifications, "progress-of-nobody", "Progress has a token that nobody gave.",
-        notice(&["root/progress"]), Set(One, "/params/progressToken", "\"nobody-made-this-id\""), &[Itself]),
+        notice(&["root/progress"]), Set(One, "/params/progressToken", "\"nobody-made-this-id\""), &[Itself])
+        .legal_where(Always, "a client that is not in the capture may have given the token"),
     row(Notifications, "telemetry-without-payload", "Telemetry has no payload.",
         notice(&["otlp/*"]), Remove(One, "/params/payload"), &[Itself]),
 }
