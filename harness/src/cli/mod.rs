@@ -38,6 +38,7 @@ mod record;
 mod reduce;
 mod reducers;
 mod reports;
+mod rounds;
 mod run;
 mod scenario;
 mod serve;

@@ -14,6 +14,7 @@ use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
+use crate::report::outage::VoidCase;
 use crate::report::redact::Redactor;
 use crate::report::summary::Summary;
 use crate::run::plan::Planned;
@@ -29,6 +30,17 @@ use super::options::{Report, RunReport};
 
 /// Where the transcript goes unless a report says so: a folder of this name that is there already.
 const FOLDER: &str = "reports";
+
+/// How much the console says about a scenario.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Telling {
+    /// Its line, its failure and the annotation of a CI service.
+    Everything,
+    /// Its line and its failure.
+    Text,
+    /// Nothing: it is counted.
+    Nothing,
+}
 
 /// The reports of one run.
 pub(super) struct Reports<'a> {
@@ -46,6 +58,9 @@ pub(super) struct Reports<'a> {
     /// Whether only files are written.
     silent: bool,
     faults: Vec<String>,
+    remarks: Vec<String>,
+    /// Why scenarios were not played, and for how many more the same holds.
+    unplayed: Vec<(String, usize)>,
     /// What the run is about, and what did not hold in it, for the summary of a step.
     header: Header,
     unheld: Vec<(String, Status, String)>,
@@ -113,6 +128,8 @@ impl<'a> Reports<'a> {
             quiet,
             silent: false,
             faults: Vec::new(),
+            remarks: Vec::new(),
+            unplayed: Vec::new(),
             header: header.clone(),
             unheld: Vec::new(),
             first_failure: None,
@@ -185,12 +202,20 @@ impl<'a> Reports<'a> {
     /// what ended it must not drown in annotations.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
         let annotated = report.status != Status::Error;
-        self.add(report, baseline, annotated);
+        if report.status != Status::Skip {
+            let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
+            if let Some((_, count)) = known {
+                *count += 1;
+                return self.add(report, baseline, Telling::Nothing);
+            }
+            self.unplayed.push((report.reason.clone(), 0));
+        }
+        self.add(report, baseline, if annotated { Telling::Everything } else { Telling::Text });
     }
 
     /// A scenario has ended.
     pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        self.add(report, baseline, true);
+        self.add(report, baseline, Telling::Everything);
     }
 
     /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
@@ -198,7 +223,7 @@ impl<'a> Reports<'a> {
         self.first_failure.as_deref()
     }
 
-    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, annotated: bool) {
+    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: Telling) {
         baseline.settle(&mut report, self.summary.fail_on);
         self.summary.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
@@ -213,18 +238,33 @@ impl<'a> Reports<'a> {
         for (_, _, junit) in &mut self.junit {
             junit.add(&report);
         }
+        if telling == Telling::Nothing {
+            return;
+        }
         let passed = matches!(report.status, Status::Pass | Status::Skip);
         if !(self.silent || self.quiet && passed) {
             self.say(&self.console.progress(&report));
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
-            let wanted = annotated && self.context.github;
+            let wanted = telling == Telling::Everything && self.context.github;
             if let Some(line) = github::annotation(&report).filter(|_| wanted) {
                 self.say(&line);
                 self.unheld.push((report.scenario, report.status, report.reason));
             }
         }
+    }
+
+    /// The play of a scenario does not count: it has no result of that number.
+    pub(super) fn void(&mut self, void: &VoidCase) {
+        for writer in &self.writers {
+            writer.about("void", void);
+        }
+    }
+
+    /// Something to say at the end of the run that decides nothing.
+    pub(super) fn remark(&mut self, text: &str) {
+        self.remarks.push(text.to_owned());
     }
 
     /// The run begins.
@@ -278,7 +318,10 @@ impl<'a> Reports<'a> {
         if !findings.is_empty() {
             self.say(&format!("\n{findings}"));
         }
-        for line in stale.iter().chain(&self.faults) {
+        for (reason, more) in self.unplayed.iter().filter(|(_, more)| *more > 0) {
+            self.say(&format!("{more} more scenarios: {reason}\n"));
+        }
+        for line in stale.iter().chain(&self.faults).chain(&self.remarks) {
             self.say(&format!("{line}\n"));
         }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));

@@ -1,24 +1,22 @@
 //! `ahp-harness run`: plays scenarios against a host and reports.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tokio::task::JoinSet;
 
 use crate::agent::mode::Mode;
 use crate::host::auth;
 use crate::host::engine::{Config, RefHost};
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
-use crate::report::event::{CaseReport, FORMAT, Header};
+use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Detected, Found, LookOptions};
 use crate::run::mint::{Minter, iso8601};
-use crate::run::plan::{Abilities, Planned, Selection, Shard, most_first, plan};
+use crate::run::plan::{Abilities, Selection, Shard, plan};
 use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
 use crate::run::probes::PROBES;
@@ -28,8 +26,6 @@ use crate::run::suite::Entry;
 use crate::run::words;
 use crate::scenario::bind::Mint as _;
 use crate::scenario::capability::SCRIPTS;
-use crate::transport::child::Orphans;
-use crate::verdict::Status;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
@@ -38,12 +34,12 @@ use super::aim::{Aim, Target};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
-use super::fuse::Fuse;
-use super::interrupt::{ended_by, interrupts};
+use super::interrupt::interrupts;
 use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
-use super::target::{embedded, plays_alone, scheme};
+use super::rounds::Rounds;
+use super::target::scheme;
 
 /// Plays scenarios against a host and judges the conversation.
 ///
@@ -89,7 +85,7 @@ pub struct Run {
 
     /// How many scenarios are played at once over sockets; 4 unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
-    jobs: Option<u16>,
+    pub(super) jobs: Option<u16>,
     /// How long each wait may take; 2s unless given, 10s for an agent
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
@@ -321,8 +317,8 @@ impl Run {
         }
         reports.header(&header, planned.len() * usize::from(self.repeat));
         let began = Instant::now();
-        let interrupted =
-            self.rounds(target, &planned, &header, &mut baseline, &mut reports, due).await;
+        let rounds = Rounds::new(self, target, &header, (&mut baseline, &mut reports), due);
+        let interrupted = rounds.play(&planned, self.repeat).await;
         reports.close(began.elapsed(), baseline, interrupted)
     }
 
@@ -488,112 +484,8 @@ impl Run {
         }
     }
 
-    /// Plays everything. Returns whether the user cut it short.
-    async fn rounds(
-        &self,
-        target: &Target,
-        planned: &[Planned],
-        header: &Header,
-        baseline: &mut Baseline,
-        reports: &mut Reports<'_>,
-        due: Option<(Instant, Duration)>,
-    ) -> bool {
-        let interrupted = interrupts();
-        let budget = due.map(|(_, budget)| budget);
-        let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
-        let _orphans = target.profile().map(|_| Orphans::adopt());
-        let jobs = target.jobs(self.jobs);
-        let mut queue = VecDeque::new();
-        // Where the time may be over before everything was played, that is to be the least loss.
-        let ordered = match budget {
-            Some(_) => most_first(planned, header.version.parse().unwrap_or(Version::ACP_1)),
-            None => planned.iter().collect(),
-        };
-        let (last, first): (Vec<&Planned>, Vec<&Planned>) =
-            ordered.into_iter().partition(|planned| plays_alone(target, planned));
-        for round in 0..self.repeat {
-            for planned in first.iter().chain(&last).copied() {
-                let id = &planned.entry.scenario.id;
-                let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
-                queue.push_back((name, planned.clone()));
-            }
-        }
-        let mut fuse = Fuse::default();
-        let mut playing: JoinSet<(CaseReport, bool)> = JoinSet::new();
-        let mut number = 0;
-        let mut alone = false;
-        loop {
-            while playing.len() < jobs {
-                // A restart, for one, would end the connections of everybody else.
-                let next = queue.front().is_some_and(|(_, next)| plays_alone(target, next));
-                if !playing.is_empty() && (alone || next) {
-                    break;
-                }
-                let Some((name, Planned { entry, skip })) = queue.pop_front() else {
-                    break;
-                };
-                alone = next;
-                let case = number;
-                number += 1;
-                let unplayed = match skip {
-                    Some(reason) => Some((Status::Skip, reason)),
-                    None if *interrupted.borrow() => {
-                        Some((Status::Error, "interrupted".to_owned()))
-                    }
-                    None if *stopped.borrow() => Some((Status::Error, over(budget))),
-                    None => {
-                        let enough = self.enough(reports).map(|reason| (Status::Error, reason));
-                        enough.or(fuse.blown().map(|reason| (Status::Untested, reason)))
-                    }
-                };
-                if let Some((status, reason)) = unplayed {
-                    reports.unplayed(CaseReport::unplayed(case, &entry, status, reason), baseline);
-                    continue;
-                }
-                let place = match self.place(target, &entry, header, name.clone()).await {
-                    Ok(place) => place,
-                    Err(error) => {
-                        reports.fault(&format!("no place for a scenario: {error}"));
-                        return false;
-                    }
-                };
-                let side = match &place {
-                    Some(place) => place.side(),
-                    None => sim::side(header.version.parse().ok()),
-                };
-                let setup = self.setup(&entry, name.clone(), header, &side);
-                let recorder = reports.begin(case, &entry, &name, &side);
-                let play = Play::new(setup, header.shared, recorder);
-                if let Some(place) = place {
-                    let stop = stopped.clone();
-                    playing.spawn(async move {
-                        let verdict = place.play(play, stop).await;
-                        (CaseReport::of(case, &entry, &verdict), verdict.shook_hands)
-                    });
-                } else {
-                    let verdict = embedded(play, &entry, header);
-                    reports.case(CaseReport::of(case, &entry, &verdict), baseline);
-                    tokio::task::yield_now().await;
-                }
-            }
-            match playing.join_next().await {
-                Some(Ok((mut report, shook_hands))) => {
-                    fuse.saw(shook_hands);
-                    if report.status == Status::Error && !*interrupted.borrow() {
-                        report.reason = over(budget);
-                    }
-                    reports.case(report, baseline);
-                }
-                Some(Err(error)) => reports.fault(&format!("a scenario's task died: {error}")),
-                None if queue.is_empty() => break,
-                None => {}
-            }
-        }
-        *interrupted.borrow()
-    }
-
     /// Why no further scenario begins, where the first failure is enough.
-    fn enough(&self, reports: &Reports<'_>) -> Option<String> {
+    pub(super) fn enough(&self, reports: &Reports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: `{first}` did not hold (--fail-fast)"))
     }
@@ -613,7 +505,7 @@ impl Run {
         detect::token(&header.detected, &given).map(str::to_owned)
     }
 
-    fn setup(&self, entry: &Entry, name: String, header: &Header, side: &Side) -> Setup {
+    pub(super) fn setup(&self, entry: &Entry, name: String, header: &Header, side: &Side) -> Setup {
         Setup {
             scenario: Arc::clone(&entry.scenario),
             version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
@@ -633,7 +525,7 @@ impl Run {
     }
 
     /// Where a scenario is played; `None` in memory.
-    async fn place(
+    pub(super) async fn place(
         &self,
         target: &Target,
         entry: &Entry,
@@ -654,9 +546,4 @@ impl Run {
             }
         }))
     }
-}
-
-/// Why a scenario has no verdict once the time of the run is over.
-fn over(budget: Option<Duration>) -> String {
-    format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
 }

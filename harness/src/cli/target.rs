@@ -16,6 +16,7 @@ use crate::run::detect::Found;
 use crate::run::plan::{self, Planned};
 use crate::run::play::{Play, Verdict};
 use crate::run::profile::Profile;
+use crate::run::sentinel::answers;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::system::lead_group;
@@ -34,6 +35,11 @@ use super::strangers;
 const STARTING: Duration = Duration::from_secs(30);
 /// How long a process group may take to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
+/// How long a host may take to answer a handshake before it counts as hung, in limits of a wait; how often it is tried; and
+/// how long a host that nobody here can restart may take to come back.
+const ANSWERING: u32 = 2;
+const TRIES: u32 = 2;
+const RETURNING: u32 = 8;
 /// Between two tries whether somebody listens.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -138,6 +144,43 @@ impl Remote {
         if let Some(process) = self.process.lock().await.take() {
             ended(process).await;
         }
+    }
+
+    /// What is wrong with the host, in words that follow "the host"; `None` where it answers.
+    pub(super) async fn trouble(&self, offers: &[String], limit: Duration) -> Option<String> {
+        let mut said = String::new();
+        for _ in 0..TRIES {
+            match answers(&self.endpoint, offers, limit * ANSWERING).await {
+                Ok(()) => return None,
+                Err(reason) => said = reason,
+            }
+            // A shell that has started the host may have ended long ago: it says nothing about one that answers.
+            if let Some(process) = self.process.lock().await.as_mut()
+                && let Ok(Some(status)) = process.child().try_wait()
+            {
+                return Some(format!("ended ({status})"));
+            }
+        }
+        Some(format!("answers nobody ({said})"))
+    }
+
+    /// Brings back a host that does not answer: restarts it where that is possible, else waits for it.
+    ///
+    /// # Errors
+    /// It did not come back, and why.
+    pub(super) async fn recover(&self, offers: &[String], limit: Duration) -> Result<(), String> {
+        if self.restarts() {
+            return self.again().await;
+        }
+        let (answering, returning) = (limit * ANSWERING, limit * RETURNING);
+        let returned = async {
+            while answers(&self.endpoint, offers, answering).await.is_err() {
+                sleep(POLL).await;
+            }
+        };
+        let hint = "hint: `--restart-command` restarts a host, and one that `--command` starts is restarted";
+        let late = |_| format!("it did not come back within {returning:?} ({hint})");
+        timeout(returning, returned).await.map_err(late)
     }
 
     /// Restarts it and comes back when it listens again.

@@ -14,6 +14,8 @@ use crate::scenario::source::{Source, Span};
 use crate::verdict::{CheckReport, Finding, FindingSubject, Status, Weight};
 use crate::wire::version::{Standard, Version};
 
+use super::outage::HostOutage;
+
 /// The format of `run.jsonl` that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
@@ -163,6 +165,9 @@ pub struct CaseReport {
     pub notes: Vec<String>,
     /// What the always-on checks saw.
     pub checks: Vec<CheckLine>,
+    /// How it ended the host, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<HostOutage>,
     /// The texts it was made of, for drawing; not written twice.
     #[serde(skip)]
     pub sources: Vec<Source>,
@@ -378,6 +383,7 @@ impl CaseReport {
             accepted: Vec::new(),
             notes: Vec::new(),
             checks: Vec::new(),
+            outage: None,
             sources: entry.sources.to_vec(),
             drawn: Vec::new(),
         }

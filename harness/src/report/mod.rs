@@ -33,6 +33,7 @@ pub mod junit;
 pub mod kills;
 pub mod matrix;
 pub mod merge;
+pub mod outage;
 pub mod places;
 pub mod redact;
 #[cfg(feature = "cli")]

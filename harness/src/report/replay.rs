@@ -25,6 +25,7 @@ use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{Standard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
+use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
 use super::summary::{CheckTotal, Summary};
 
@@ -192,6 +193,10 @@ impl Replay {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 self.result(report);
             }
+            "void" => {
+                let void: VoidCase = serde_json::from_str(text).map_err(wrong)?;
+                self.cases.remove(&void.case);
+            }
             "capture" => self.begun = true,
             "footer" | "end" => self.ended = true,
             _ => {}
@@ -207,6 +212,9 @@ impl Replay {
             return;
         };
         let (mut report, odd) = replayed.finish(&recorded);
+        if let Some(outage) = &recorded.outage {
+            report = report.charged(outage.clone());
+        }
         let interrupted = recorded.status == Status::Error;
         let known = recorded.status == Status::Known && report.status != Status::Pass;
         if interrupted || known {

@@ -41,6 +41,8 @@ pub mod play;
 pub mod probe;
 pub mod probes;
 pub mod profile;
+#[cfg(feature = "cli")]
+pub mod sentinel;
 mod serve;
 pub mod side;
 pub mod sim;

@@ -244,7 +244,7 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
         let subject = abilities.version.standard.subject();
         return Some(format!("the {subject} does not offer `{capability}`"));
     }
-    let restarts = scenario.steps.iter().any(|step| step.verb == Verb::Restart);
+    let restarts = restarts(scenario);
     if restarts && !abilities.restarts {
         return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
     }
@@ -279,7 +279,12 @@ fn needs(scenario: &Scenario, capability: &str, agent: Mode) -> bool {
 
 /// Whether no other scenario may use the host while this one is played: it says so, or restarts the host.
 pub fn plays_alone(scenario: &Scenario) -> bool {
-    scenario.alone || scenario.steps.iter().any(|step| step.verb == Verb::Restart)
+    scenario.alone || restarts(scenario)
+}
+
+/// Whether a step of it restarts the host.
+pub fn restarts(scenario: &Scenario) -> bool {
+    scenario.steps.iter().any(|step| step.verb == Verb::Restart)
 }
 
 /// The scripts that a scenario gives the agent.

@@ -40,6 +40,8 @@ impl Recorder for Counting {
 
 /// What passes below a host is on no connection of a client: those who are there are numbered from here downwards.
 const BELOW: u32 = u32::MAX;
+/// The code that stands for a connection without a closing handshake (RFC 6455, 7.4.1).
+const ABNORMAL: u16 = 1006;
 /// Those below a host whose messages are judged.
 const MAX_BELOW: usize = 1_000;
 
@@ -68,6 +70,8 @@ pub struct Verdict {
     pub checks: Vec<CheckReport>,
     /// Whether a handshake succeeded.
     pub shook_hands: bool,
+    /// Whether a connection ended without a closing handshake, or could not be opened.
+    pub cut: bool,
     /// How long it took, in the case's own time.
     pub took: Duration,
 }
@@ -125,6 +129,7 @@ pub struct Play {
     live: HashSet<ConnId>,
     /// Why the agent below could not play the script, where that is nothing that a host could change.
     unplayable: Option<String>,
+    cut: bool,
     began: Duration,
     now: Duration,
 }
@@ -148,6 +153,7 @@ impl Play {
             below: LiteMap::new(),
             live: HashSet::new(),
             unplayable: None,
+            cut: false,
             began: Duration::ZERO,
             now: Duration::ZERO,
         }
@@ -275,6 +281,7 @@ impl Play {
         self.live.remove(&conn);
         let event = Event::Closed { by: Side::Host, code, reason: reason.to_owned() };
         let line = self.record(at, conn, event);
+        self.cut |= code.is_none_or(|code| code == ABNORMAL);
         let reason = match (code, reason) {
             (Some(code), "") => format!("closed by the host with code {code}"),
             (Some(code), reason) => format!("closed by the host with code {code}: {reason}"),
@@ -338,6 +345,7 @@ impl Play {
             notes: self.case.notes().to_vec(),
             checks: Vec::new(),
             shook_hands,
+            cut: self.cut,
             took: self.now.saturating_sub(self.began),
             claims: Vec::new(),
         };

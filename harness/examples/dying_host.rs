@@ -1,0 +1,182 @@
+//! The reference host with a weakness: it ends, hangs or restarts when a message has the word `deadly` in it.
+//!
+//! `dying_host WAY PORT`, with a way of [`WAYS`]. It is what `tests/dying_hosts.rs` plays against.
+#![expect(clippy::print_stderr, reason = "a program says what is wrong with its arguments")]
+
+use std::time::Duration;
+
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::host::{Host, Output};
+use ahp_harness::transcript::ConnId;
+use ahp_harness::transport::serve::{Behind, serve};
+use ahp_harness::wire::frame::Frame;
+
+/// What the host does when it meets the word.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Weakness {
+    /// The process ends with this exit code.
+    Exits(i32),
+    /// It ends by SIGABRT.
+    Aborts,
+    /// It ends this many milliseconds later.
+    ExitsLate(u64),
+    /// It ends when two connections have met the word within two seconds.
+    ExitsForTwo,
+    /// It reads and writes nothing any more.
+    Hangs,
+    /// It keeps its connections and answers nothing any more.
+    FallsSilent,
+    /// It starts itself anew, and has forgotten everything.
+    Restarts,
+    /// It ends after this many connections, whatever is said on them.
+    ExitsAfter(u32),
+    /// It ends this many milliseconds after its start, whatever happens.
+    Expires(u64),
+}
+
+/// The names of the ways, each with the method whose message it needs.
+const WAYS: &[(&str, &str, Weakness)] = &[
+    ("exits-at-a-handshake", "initialize", Weakness::Exits(1)),
+    ("exits-at-a-dispatch", "dispatchAction", Weakness::Exits(101)),
+    ("exits-with-zero", "dispatchAction", Weakness::Exits(0)),
+    ("exits-at-a-disposal", "disposeSession", Weakness::Exits(1)),
+    ("exits-at-a-reconnect", "reconnect", Weakness::Exits(1)),
+    ("aborts-at-a-dispatch", "dispatchAction", Weakness::Aborts),
+    ("exits-late", "dispatchAction", Weakness::ExitsLate(150)),
+    ("exits-for-two", "dispatchAction", Weakness::ExitsForTwo),
+    ("hangs-at-a-dispatch", "dispatchAction", Weakness::Hangs),
+    ("hangs-at-a-handshake", "initialize", Weakness::Hangs),
+    ("falls-silent", "dispatchAction", Weakness::FallsSilent),
+    ("restarts", "dispatchAction", Weakness::Restarts),
+    ("exits-after-connections", "", Weakness::ExitsAfter(12)),
+    ("expires", "", Weakness::Expires(1_000)),
+];
+
+/// A host with a weakness.
+struct DyingHost {
+    inner: RefHost,
+    method: &'static str,
+    weakness: Weakness,
+    connections: u32,
+    /// Who met the word, and when.
+    met: Vec<(ConnId, Duration)>,
+    ends: Option<Duration>,
+    silent: bool,
+}
+
+impl DyingHost {
+    fn meets(&mut self, now: Duration, conn: ConnId) {
+        match self.weakness {
+            Weakness::Exits(code) => std::process::exit(code),
+            Weakness::Aborts => std::process::abort(),
+            Weakness::ExitsLate(millis) => self.ends = Some(now + Duration::from_millis(millis)),
+            Weakness::ExitsForTwo => {
+                let lately = |at: Duration| at + Duration::from_secs(2) >= now;
+                if self.met.iter().any(|(other, at)| *other != conn && lately(*at)) {
+                    std::process::exit(1);
+                }
+                self.met.push((conn, now));
+            }
+            Weakness::Hangs => loop {
+                std::thread::sleep(Duration::from_secs(1));
+            },
+            Weakness::FallsSilent => self.silent = true,
+            Weakness::Restarts => restart(),
+            Weakness::ExitsAfter(_) | Weakness::Expires(_) => {}
+        }
+    }
+}
+
+/// Becomes a new process with the same arguments; elsewhere than on Unix the host only ends.
+fn restart() -> ! {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        let this = std::env::current_exe().unwrap_or_default();
+        let error = std::process::Command::new(this).args(std::env::args().skip(1)).exec();
+        eprintln!("{error}");
+    }
+    std::process::exit(70)
+}
+
+impl Host for DyingHost {
+    fn handle_open(&mut self, now: Duration, conn: ConnId) {
+        self.connections += 1;
+        if matches!(self.weakness, Weakness::ExitsAfter(most) if self.connections > most) {
+            std::process::exit(1);
+        }
+        self.inner.handle_open(now, conn);
+    }
+
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        if let Frame::Text(text) = frame
+            && text.contains("deadly")
+            && text.contains(&format!("\"method\":\"{}\"", self.method))
+        {
+            self.meets(now, conn);
+        }
+        self.inner.handle_frame(now, conn, frame);
+    }
+
+    fn handle_close(&mut self, now: Duration, conn: ConnId) {
+        self.inner.handle_close(now, conn);
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        if self.ends.is_some_and(|ends| ends <= now) {
+            std::process::exit(1);
+        }
+        self.inner.handle_timeout(now);
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        self.inner.next_timeout().into_iter().chain(self.ends).min()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        loop {
+            let output = self.inner.poll_output()?;
+            if !(self.silent && matches!(output, Output::Send { .. })) {
+                return Some(output);
+            }
+        }
+    }
+
+    fn restart(&mut self, now: Duration) {
+        self.inner.restart(now);
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let [way, port] = [1, 2].map(|place| std::env::args().nth(place).unwrap_or_default());
+    let known = WAYS.iter().find(|(name, ..)| *name == way).zip(port.parse::<u16>().ok());
+    let Some(((_, method, weakness), port)) = known else {
+        let names: Vec<&str> = WAYS.iter().map(|(name, ..)| *name).collect();
+        eprintln!("expected a way and a port, found `{way}` `{port}` (ways: {})", names.join(", "));
+        std::process::exit(2);
+    };
+    let ends = match weakness {
+        Weakness::Expires(millis) => Some(Duration::from_millis(*millis)),
+        _ => None,
+    };
+    let host = DyingHost {
+        inner: RefHost::new(Config::default()),
+        method,
+        weakness: *weakness,
+        connections: 0,
+        met: Vec::new(),
+        ends,
+        silent: false,
+    };
+    match tokio::net::TcpListener::bind(("127.0.0.1", port)).await {
+        Ok(listener) => {
+            let (_served, task) = serve(listener, Box::new(host), Behind::nothing());
+            let _ = task.await;
+        }
+        Err(error) => {
+            eprintln!("cannot listen on port {port}: {error}");
+            std::process::exit(2);
+        }
+    }
+}

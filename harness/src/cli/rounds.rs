@@ -1,0 +1,584 @@
+//! The order in which the scenarios of a run are played, and what happens when the host ends meanwhile.
+//!
+//! What was being played when a host ended says nothing about the requirements. Those scenarios are played again, one at
+//! a time, on a host that was started again. One that ends the host then, too, is played once more on a fresh host, and is
+//! blamed if the host ends again: a host that ends by itself now and then must not be charged to whatever is played just
+//! then. Where none ends it alone, they are played together again, and then in pairs.
+//!
+//! Knows: the target, the reports. Never knows: rules.
+//!
+//! Start at [`Rounds::play`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::report::baseline::Baseline;
+use crate::report::event::{CaseReport, Header};
+use crate::report::outage::{HostOutage, VoidCase};
+use crate::run::plan::{self, Planned, most_first};
+use crate::run::play::{Play, Verdict};
+use crate::run::sentinel::Sentinel;
+use crate::run::sim;
+use crate::run::suite::Entry;
+use crate::transport::child::Orphans;
+use crate::verdict::Status;
+use crate::wire::version::Version;
+
+use super::aim::Target;
+use super::fuse::Fuse;
+use super::interrupt::{ended_by, interrupts};
+use super::reports::Reports;
+use super::run::Run;
+use super::target::{Remote, embedded, plays_alone};
+
+/// After so many outages the rest is not played: a host that ends again and again would be restarted for hours.
+const MAX_OUTAGES: u32 = 20;
+
+/// How much longer than a scenario a host is watched that nobody uses, and the most.
+const GRACE: Duration = Duration::from_millis(300);
+const MAX_IDLE: Duration = Duration::from_secs(30);
+
+/// How long apart the ends of connections may be noticed that a host ended at once.
+const TOGETHER: Duration = Duration::from_millis(50);
+/// A scenario that ended so long ago may still be what ends a host, and the most that are remembered.
+const RECENT: Duration = Duration::from_secs(2);
+const MAX_RECENT: usize = 16;
+
+/// A scenario that waits to be played.
+#[derive(Clone)]
+struct QueuedCase {
+    /// Its id, with the round from the second on.
+    name: String,
+    planned: Planned,
+}
+
+/// A scenario that was played.
+struct PlayedCase {
+    queued: QueuedCase,
+    report: CaseReport,
+    shook_hands: bool,
+    cut: bool,
+}
+
+impl PlayedCase {
+    fn new(case: u32, queued: QueuedCase, verdict: &Verdict) -> PlayedCase {
+        let report = CaseReport::of(case, &queued.planned.entry, verdict);
+        PlayedCase { queued, report, shook_hands: verdict.shook_hands, cut: verdict.cut }
+    }
+
+    fn entry(&self) -> &Entry {
+        &self.queued.planned.entry
+    }
+}
+
+/// What came of a scenario that was played alone.
+enum Trial {
+    /// The host did not end, or ends by itself.
+    Outlived(Box<PlayedCase>),
+    /// The host ended, twice. The report says so.
+    Ended(Box<CaseReport>),
+}
+
+/// Plays the scenarios of one run.
+pub(super) struct Rounds<'r, 'c> {
+    run: &'r Run,
+    target: &'r Target,
+    header: &'r Header,
+    baseline: &'r mut Baseline,
+    reports: &'r mut Reports<'c>,
+    interrupted: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
+    budget: Option<Duration>,
+    number: u32,
+    fuse: Fuse,
+    sentinel: Option<Sentinel>,
+    /// When the connection that is held was found cut while nothing else showed it.
+    cut_at: Option<Instant>,
+    outages: u32,
+    /// What was played last, and when it ended.
+    recent: Vec<(Instant, QueuedCase)>,
+    /// Why nothing more is played, once the host is gone for good.
+    gone: Option<String>,
+}
+
+impl<'r, 'c> Rounds<'r, 'c> {
+    pub(super) fn new(
+        run: &'r Run,
+        target: &'r Target,
+        header: &'r Header,
+        (baseline, reports): (&'r mut Baseline, &'r mut Reports<'c>),
+        due: Option<(Instant, Duration)>,
+    ) -> Rounds<'r, 'c> {
+        let interrupted = interrupts();
+        let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
+        let mut rounds = Rounds {
+            run,
+            target,
+            header,
+            baseline,
+            reports,
+            interrupted,
+            stopped,
+            budget: due.map(|(_, budget)| budget),
+            number: 0,
+            fuse: Fuse::default(),
+            sentinel: None,
+            cut_at: None,
+            outages: 0,
+            recent: Vec::new(),
+            gone: None,
+        };
+        rounds.post();
+        rounds
+    }
+
+    /// Plays everything. Returns whether the user cut it short.
+    pub(super) async fn play(mut self, planned: &[Planned], repeat: u16) -> bool {
+        let _orphans = self.target.profile().map(|_| Orphans::adopt());
+        let mut queue = self.queue(planned, repeat);
+        let jobs = self.target.jobs(self.run.jobs);
+        let mut playing: JoinSet<PlayedCase> = JoinSet::new();
+        let mut alone = false;
+        self.stands().await;
+        loop {
+            while playing.len() < jobs {
+                // A restart, for one, would end the connections of everybody else.
+                let next = queue.front().is_some_and(|it| plays_alone(self.target, &it.planned));
+                if !playing.is_empty() && (alone || next) {
+                    break;
+                }
+                let Some(queued) = queue.pop_front() else { break };
+                alone = next;
+                if !self.begin(queued, &mut playing).await {
+                    return false;
+                }
+            }
+            match playing.join_next().await {
+                Some(Ok(played)) => {
+                    self.fuse.saw(played.shook_hands);
+                    match self.outage(&played).await {
+                        None => self.report(played),
+                        Some(what) => {
+                            let struck = self.drained(played, &mut playing).await;
+                            self.after_outage(what, struck).await;
+                        }
+                    }
+                }
+                Some(Err(error)) => self.died(&error),
+                None if queue.is_empty() => break,
+                None => {}
+            }
+        }
+        self.last_look().await;
+        *self.interrupted.borrow()
+    }
+
+    /// Looks whether the host has outlived the last scenarios.
+    async fn last_look(&mut self) {
+        if self.remote().is_none() || self.gone.is_some() || self.recent.is_empty() {
+            return;
+        }
+        tokio::time::sleep(GRACE).await;
+        if let Some(what) = self.host_trouble(true).await {
+            self.after_outage(what, Vec::new()).await;
+        }
+    }
+
+    fn queue(&self, planned: &[Planned], repeat: u16) -> VecDeque<QueuedCase> {
+        // Where the time may be over before everything was played, that is to be the least loss.
+        let ordered = match self.budget {
+            Some(_) => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
+            None => planned.iter().collect(),
+        };
+        let (last, first): (Vec<&Planned>, Vec<&Planned>) =
+            ordered.into_iter().partition(|planned| plays_alone(self.target, planned));
+        let mut queue = VecDeque::new();
+        for round in 0..repeat {
+            for planned in first.iter().chain(&last).copied() {
+                let id = &planned.entry.scenario.id;
+                let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
+                queue.push_back(QueuedCase { name, planned: planned.clone() });
+            }
+        }
+        queue
+    }
+
+    /// Begins a scenario, or says why it is not played. Returns whether the run can go on.
+    async fn begin(&mut self, queued: QueuedCase, playing: &mut JoinSet<PlayedCase>) -> bool {
+        let case = self.number;
+        self.number += 1;
+        if let Some((status, reason)) = self.unplayed(&queued.planned) {
+            let report = CaseReport::unplayed(case, &queued.planned.entry, status, reason);
+            self.reports.unplayed(report, self.baseline);
+            return true;
+        }
+        let QueuedCase { name, planned: Planned { entry, .. } } = &queued;
+        let place = match self.run.place(self.target, entry, self.header, name.clone()).await {
+            Ok(place) => place,
+            Err(error) => {
+                self.reports.fault(&format!("no place for a scenario: {error}"));
+                return false;
+            }
+        };
+        let side = match &place {
+            Some(place) => place.side(),
+            None => sim::side(self.header.version.parse().ok()),
+        };
+        let setup = self.run.setup(entry, name.clone(), self.header, &side);
+        let recorder = self.reports.begin(case, entry, name, &side);
+        let play = Play::new(setup, self.header.shared, recorder);
+        if let Some(place) = place {
+            let stop = self.stopped.clone();
+            playing.spawn(async move {
+                let verdict = place.play(play, stop).await;
+                PlayedCase::new(case, queued, &verdict)
+            });
+        } else {
+            let verdict = embedded(play, entry, self.header);
+            self.reports.case(CaseReport::of(case, entry, &verdict), self.baseline);
+            tokio::task::yield_now().await;
+        }
+        true
+    }
+
+    /// Why a scenario is not played.
+    fn unplayed(&self, planned: &Planned) -> Option<(Status, String)> {
+        match &planned.skip {
+            Some(reason) => Some((Status::Skip, reason.clone())),
+            None if *self.interrupted.borrow() => Some((Status::Error, "interrupted".to_owned())),
+            None if *self.stopped.borrow() => Some((Status::Error, over(self.budget))),
+            None => {
+                let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
+                let gone = self.gone.clone().map(|reason| (Status::Untested, reason));
+                let blown = self.fuse.blown().map(|reason| (Status::Untested, reason));
+                enough.or(gone).or(blown)
+            }
+        }
+    }
+
+    fn report(&mut self, played: PlayedCase) {
+        let now = Instant::now();
+        self.recent.retain(|(at, _)| now.duration_since(*at) < RECENT);
+        if self.recent.len() < MAX_RECENT && self.remote().is_some() {
+            self.recent.push((now, played.queued.clone()));
+        }
+        let mut report = played.report;
+        if report.status == Status::Error && !*self.interrupted.borrow() {
+            report.reason = over(self.budget);
+        }
+        self.reports.case(report, self.baseline);
+    }
+
+    fn died(&mut self, error: &tokio::task::JoinError) {
+        self.reports.fault(&format!("a scenario's task died: {error}"));
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_millis(self.header.limit_ms)
+    }
+
+    fn remote(&self) -> Option<Arc<Remote>> {
+        match self.target {
+            Target::Remote(remote, _) => Some(Arc::clone(remote)),
+            _ => None,
+        }
+    }
+
+    /// Holds a connection from now on.
+    fn post(&mut self) {
+        self.sentinel = self
+            .remote()
+            .map(|remote| Sentinel::post(remote.endpoint.clone(), &self.header.offers));
+    }
+
+    /// Waits until the connection that is held stands: before that it shows nothing.
+    async fn stands(&self) {
+        if let Some(sentinel) = &self.sentinel {
+            sentinel.stands(self.limit()).await;
+        }
+    }
+
+    /// What has become of the host, where the end of a scenario shows that something has.
+    async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
+        let cut = self.sentinel.as_ref().is_some_and(Sentinel::is_cut);
+        let restarts = plan::restarts(&played.entry().scenario);
+        if cut && restarts {
+            self.post();
+            self.stands().await;
+        }
+        let well = !played.cut && (!cut || restarts) && played.report.failures().next().is_none();
+        if well { None } else { self.host_trouble(played.cut && !restarts).await }
+    }
+
+    /// What has become of the host, if anything. `dropped` says that it may have ended every connection: a scenario's was
+    /// cut, or none was left.
+    async fn host_trouble(&mut self, dropped: bool) -> Option<String> {
+        let remote = self.remote()?;
+        if *self.stopped.borrow() || self.gone.is_some() {
+            return None;
+        }
+        let trouble = remote.trouble(&self.header.offers, self.limit()).await;
+        if trouble.is_none() && dropped {
+            // Connections that end together are not heard of at the same moment.
+            tokio::time::sleep(TOGETHER).await;
+        }
+        let cut = self.sentinel.as_ref().is_some_and(Sentinel::is_cut);
+        let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
+        let what = match trouble {
+            Some(what) => Some(format!("the host {what}")),
+            // Whoever restarts a host at once leaves no other trace.
+            None if (cut || lately) && dropped => {
+                Some("the host ended every connection and answers again".to_owned())
+            }
+            None => None,
+        };
+        if what.is_none() && cut {
+            self.cut_at = Some(Instant::now());
+            self.post();
+            self.stands().await;
+        }
+        what
+    }
+
+    /// Waits for everything that is being played.
+    async fn drained(
+        &mut self,
+        first: PlayedCase,
+        playing: &mut JoinSet<PlayedCase>,
+    ) -> Vec<PlayedCase> {
+        let mut struck = vec![first];
+        while let Some(next) = playing.join_next().await {
+            match next {
+                Ok(played) => {
+                    self.fuse.saw(played.shook_hands);
+                    struck.push(played);
+                }
+                Err(error) => self.died(&error),
+            }
+        }
+        struck.sort_by_key(|played| played.report.case);
+        struck
+    }
+
+    /// The host is gone while these were played: brings it back and finds out which of them ends it.
+    async fn after_outage(&mut self, what: String, struck: Vec<PlayedCase>) {
+        if !self.recovered(&what).await {
+            let reason = self.gone.clone().unwrap_or_default();
+            struck.iter().for_each(|played| self.unjudged(played, &reason));
+            return;
+        }
+        let mut queued = Vec::new();
+        for played in struck {
+            self.void(played.report.case, &what);
+            queued.push(played.queued);
+        }
+        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, queued)| queued);
+        let recent: Vec<QueuedCase> =
+            recent.filter(|it| queued.iter().all(|other| other.name != it.name)).collect();
+        let mut held = Vec::new();
+        let mut blamed = false;
+        for next in &queued {
+            match self.trial(next).await {
+                Some(Trial::Outlived(played)) => held.push(*played),
+                Some(Trial::Ended(report)) => {
+                    blamed = true;
+                    self.reports.case(*report, self.baseline);
+                }
+                None => {}
+            }
+        }
+        // What had ended by then may have been too much for the host all the same.
+        for next in recent.iter().rev() {
+            if blamed || self.gone.is_some() {
+                break;
+            }
+            match self.trial(next).await {
+                Some(Trial::Ended(report)) => {
+                    blamed = true;
+                    self.reports.case(*report, self.baseline);
+                }
+                Some(Trial::Outlived(played)) => {
+                    self.void(played.report.case, "it had a result before");
+                }
+                None => {}
+            }
+        }
+        let culprits = match blamed || self.gone.is_some() || held.len() < 2 {
+            true => None,
+            false => self.together(&queued).await,
+        };
+        if !blamed && culprits.is_none() && self.gone.is_none() {
+            let names = names(queued.iter().chain(&recent));
+            self.reports.remark(&format!(
+                "note: {what} when these were played, and outlived each of them when it was played again: {names}"
+            ));
+        }
+        for mut played in held {
+            if let Some(reason) = self.gone.clone().filter(|_| played.cut) {
+                self.unjudged(&played, &reason);
+                continue;
+            }
+            if let Some((what, names)) = &culprits
+                && names.contains(&played.queued.name)
+            {
+                let beside = names.iter().filter(|name| **name != played.queued.name);
+                let beside = beside.cloned().collect();
+                played.report = played.report.charged(HostOutage { what: what.clone(), beside });
+            }
+            self.report(played);
+        }
+    }
+
+    /// Plays a scenario alone, and if the host ends once more on a fresh host.
+    async fn trial(&mut self, next: &QueuedCase) -> Option<Trial> {
+        let (played, outage) = self.alone(next.clone()).await?;
+        let Some(what) = outage else { return Some(Trial::Outlived(Box::new(played))) };
+        self.void(played.report.case, &what);
+        self.recovered(&what).await;
+        let (played, outage) = self.alone(next.clone()).await?;
+        let Some(what) = outage else { return Some(Trial::Outlived(Box::new(played))) };
+        let took = Duration::from_millis(played.report.took_ms);
+        if !self.recovered(&what).await || self.ends_by_itself(took).await {
+            return Some(Trial::Outlived(Box::new(played)));
+        }
+        let outage = HostOutage { what, beside: Vec::new() };
+        Some(Trial::Ended(Box::new(played.report.charged(outage))))
+    }
+
+    /// Reports that nothing is known of a scenario that was played.
+    fn unjudged(&mut self, played: &PlayedCase, reason: &str) {
+        let case = played.report.case;
+        self.void(case, reason);
+        let entry = played.entry();
+        let report = CaseReport::unplayed(case, entry, Status::Untested, reason.to_owned());
+        self.reports.unplayed(report, self.baseline);
+    }
+
+    fn void(&mut self, case: u32, reason: &str) {
+        self.reports.void(&VoidCase { case, reason: reason.to_owned() });
+    }
+
+    /// Counts an outage and brings the host back. Where that cannot be done nothing more is played.
+    async fn recovered(&mut self, what: &str) -> bool {
+        (self.sentinel, self.cut_at) = (None, None);
+        self.outages += 1;
+        if self.outages > MAX_OUTAGES {
+            let reason = format!("not played: {what}, and it was the {}th time", self.outages);
+            self.gone.get_or_insert(reason);
+            return false;
+        }
+        let Some(remote) = self.remote() else { return false };
+        match remote.recover(&self.header.offers, self.limit()).await {
+            Ok(()) => {
+                self.post();
+                true
+            }
+            Err(why) => {
+                self.gone.get_or_insert(format!("not played: {what}; {why}"));
+                false
+            }
+        }
+    }
+
+    /// Whether a fresh host ends, too, when nobody uses it for as long as a scenario took. Then nothing more is played.
+    async fn ends_by_itself(&mut self, took: Duration) -> bool {
+        let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
+        tokio::time::sleep(idle).await;
+        let Some(remote) = self.remote() else { return false };
+        let trouble = remote.trouble(&self.header.offers, self.limit()).await;
+        if let Some(what) = &trouble {
+            let reason = format!(
+                "not played: the host {what} by itself, within {idle:.1?} of its start and with nobody using it"
+            );
+            self.gone.get_or_insert(reason);
+        }
+        // One that only closes connections which nobody uses has not ended.
+        trouble.is_some() || self.sentinel.as_ref().is_some_and(Sentinel::is_cut)
+    }
+
+    /// Restarts a host that can be restarted, so that nothing before matters.
+    async fn fresh(&mut self) {
+        let Some(remote) = self.remote().filter(|remote| remote.restarts()) else { return };
+        (self.sentinel, self.cut_at) = (None, None);
+        match remote.again().await {
+            Ok(()) => self.post(),
+            Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
+        }
+    }
+
+    /// Plays one scenario with nothing else going on. Returns what became of the host besides.
+    async fn alone(&mut self, queued: QueuedCase) -> Option<(PlayedCase, Option<String>)> {
+        self.stands().await;
+        let mut playing = JoinSet::new();
+        self.begin(queued, &mut playing).await;
+        match playing.join_next().await? {
+            Ok(played) => {
+                // A host may take a moment to end.
+                tokio::time::sleep(GRACE).await;
+                let restarts = plan::restarts(&played.entry().scenario);
+                let outage = self.host_trouble(!restarts).await;
+                Some((played, outage))
+            }
+            Err(error) => {
+                self.died(&error);
+                None
+            }
+        }
+    }
+
+    /// Plays scenarios at once that end the host together, and finds a pair of them that does. Returns what became of the
+    /// host, and the names.
+    async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
+        let all = self.at_once(queued).await?;
+        self.recovered(&all).await;
+        for (place, one) in queued.iter().enumerate() {
+            for other in &queued[place + 1..] {
+                let pair = [one.clone(), other.clone()];
+                if self.gone.is_some() || queued.len() == 2 {
+                    break;
+                }
+                self.fresh().await;
+                let Some(what) = self.at_once(&pair).await else { continue };
+                self.recovered(&what).await;
+                if let Some(what) = self.at_once(&pair).await {
+                    self.recovered(&what).await;
+                    return Some((what, pair.map(|it| it.name).to_vec()));
+                }
+            }
+        }
+        Some((all, queued.iter().map(|it| it.name.clone()).collect()))
+    }
+
+    /// Plays scenarios at once whose results do not count. Returns what became of the host.
+    async fn at_once(&mut self, queued: &[QueuedCase]) -> Option<String> {
+        let mut playing = JoinSet::new();
+        for next in queued {
+            self.begin(next.clone(), &mut playing).await;
+        }
+        let mut what = None;
+        while let Some(next) = playing.join_next().await {
+            let Ok(played) = next else { continue };
+            let case = played.report.case;
+            what = match what {
+                None => self.outage(&played).await,
+                found => found,
+            };
+            self.void(case, "it was played beside others to see what ends the host");
+        }
+        what
+    }
+}
+
+fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
+    let names: Vec<String> = queued.map(|it| format!("`{}`", it.name)).collect();
+    names.join(", ")
+}
+
+/// Why a scenario has no verdict once the time of the run is over.
+fn over(budget: Option<Duration>) -> String {
+    format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
+}

@@ -1,0 +1,120 @@
+//! A connection that the harness holds for itself during a run: when it is cut, the host has ended, or has dropped
+//! everybody.
+//!
+//! Knows: sockets. Never knows: scenarios.
+//!
+//! Start at [`Sentinel::post`].
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::edge::Edge;
+use crate::peer::guise::Guise;
+use crate::transport::link::{Endpoint, Link, LinkEvent};
+use crate::wire::channel::ROOT;
+use crate::wire::frame::Frame;
+use crate::wire::json::json;
+use crate::wire::message::Message;
+use crate::wire::version::Version;
+
+/// The client id of a sentinel.
+const SENTINEL: &str = "ahp-harness-sentinel";
+/// The client id of whoever only looks whether the host answers.
+const VISITOR: &str = "ahp-harness-visitor";
+
+/// A connection that shakes hands and does nothing more.
+#[derive(Debug)]
+pub struct Sentinel {
+    stands: watch::Receiver<bool>,
+    cut: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl Sentinel {
+    /// Connects in the background, offering these versions. It needs a tokio runtime.
+    pub fn post(endpoint: Endpoint, offers: &[String]) -> Sentinel {
+        let cut = Arc::new(AtomicBool::new(false));
+        let (greeted, stands) = watch::channel(false);
+        let (flag, greeting) = (Arc::clone(&cut), greeting(offers, SENTINEL));
+        let task = tokio::spawn(async move {
+            let mut link = Link::connect(&endpoint, &Guise::default());
+            loop {
+                match next(&mut link).await {
+                    LinkEvent::Opened => link.send(&greeting),
+                    LinkEvent::Frame(_) => drop(greeted.send_replace(true)),
+                    LinkEvent::Refused(_) => return,
+                    LinkEvent::Ended { .. } => {
+                        // One that never was greeted says nothing about the host.
+                        flag.store(*greeted.borrow(), Ordering::Relaxed);
+                        return;
+                    }
+                }
+            }
+        });
+        Sentinel { stands, cut, task: task.abort_handle() }
+    }
+
+    /// Waits until the host has answered it, or `limit` is over.
+    pub async fn stands(&self, limit: Duration) {
+        let mut stands = self.stands.clone();
+        let _ = timeout(limit, stands.wait_for(|stands| *stands)).await;
+    }
+
+    /// Whether it stood, and was ended by the host.
+    pub fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Whether somebody answers an `initialize`, with whatever: a result, an error, a refusal by HTTP or a closing
+/// handshake.
+///
+/// # Errors
+/// What came instead within `limit`.
+pub async fn answers(
+    endpoint: &Endpoint,
+    offers: &[String],
+    limit: Duration,
+) -> Result<(), String> {
+    let mut link = Link::connect(endpoint, &Guise::default());
+    let greeting = greeting(offers, VISITOR);
+    let answer = async {
+        loop {
+            match next(&mut link).await {
+                LinkEvent::Opened => link.send(&greeting),
+                LinkEvent::Frame(_) | LinkEvent::Refused(_) => return Ok(()),
+                LinkEvent::Ended { code: Some(_), .. } => return Ok(()),
+                LinkEvent::Ended { code: None, reason } => return Err(reason),
+            }
+        }
+    };
+    let answer = timeout(limit, answer).await;
+    link.close(Duration::from_millis(100)).await;
+    answer.unwrap_or_else(|_| Err(format!("it does not answer `initialize` within {limit:?}")))
+}
+
+/// A handshake. A host may end an older connection of the same client, so that each has an id of its own.
+fn greeting(offers: &[String], client: &str) -> Frame {
+    let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
+    let version = match offers {
+        [only] => only.parse().unwrap_or(Version::V1_0),
+        _ => Version::V1_0,
+    };
+    Edge::new(version, "").lower_message(Message::request(1, "initialize", params)).frame()
+}
+
+async fn next(link: &mut Link) -> LinkEvent {
+    poll_fn(|cx| link.poll(cx)).await
+}
