@@ -115,7 +115,7 @@ pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
         header.target,
         header.version
     );
-    for Planned { entry, skip } in planned {
+    for Planned { entry, skip, .. } in planned {
         let scenario = &entry.scenario;
         match skip {
             Some(reason) => {

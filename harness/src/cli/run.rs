@@ -529,19 +529,21 @@ impl Run {
                 if !playing.is_empty() && (alone || next) {
                     break;
                 }
-                let Some((name, Planned { entry, skip })) = queue.pop_front() else {
+                let Some((name, planned)) = queue.pop_front() else {
                     break;
                 };
                 alone = next;
                 let case = number;
                 number += 1;
-                let unplayed = match skip {
-                    Some(reason) => Some((Status::Skip, reason)),
-                    None if *interrupted.borrow() => {
-                        Some((Status::Error, "interrupted".to_owned()))
-                    }
-                    None if *stopped.borrow() => Some((Status::Error, over(budget))),
-                    None => {
+                if let Some(reason) = planned.skip.clone() {
+                    reports.unplayed(CaseReport::skipped(case, &planned, reason), baseline);
+                    continue;
+                }
+                let entry = planned.entry;
+                let unplayed = match () {
+                    () if *interrupted.borrow() => Some((Status::Error, "interrupted".to_owned())),
+                    () if *stopped.borrow() => Some((Status::Error, over(budget))),
+                    () => {
                         let enough = self.enough(reports).map(|reason| (Status::Error, reason));
                         enough.or(fuse.blown().map(|reason| (Status::Untested, reason)))
                     }
