@@ -11,6 +11,7 @@ use ahp_harness::report::certificate::{Certificate, Conformity, Outcome};
 use ahp_harness::report::change::{Change, Changes};
 use ahp_harness::report::finished::Finished;
 use ahp_harness::report::html::{POLICY, html, script};
+use ahp_harness::verdict::Weight;
 use serde_json::{Value, json};
 
 fn folder(name: &str) -> PathBuf {
@@ -93,7 +94,15 @@ fn the_reference_host_keeps_what_is_checked() {
     };
     assert_eq!(profile("agent"), "conformant");
     assert_eq!(code, Some(i32::from(profile("core") != "conformant")), "{said}");
-    for file in ["report.html", "summary.md", "badge.svg", "badge.json", "junit.xml", "run.jsonl"] {
+    for file in [
+        "report.html",
+        "summary.md",
+        "badge.svg",
+        "badge.json",
+        "junit.xml",
+        "members.txt",
+        "run.jsonl",
+    ] {
         assert!(out.join(file).exists(), "{file}");
     }
     // Everything is made of the run's file alone.
@@ -389,4 +398,59 @@ fn the_schema_names_every_member() {
     let mut found = Vec::new();
     unnamed(&certificate, &schema, &schema, "", &mut found);
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// A run in which all MUST and essential rules of annotations held but one, whose scenario was skipped.
+fn all_but_one(out_of_reach: bool) -> (Certificate, String) {
+    let nothing = Certificate::of(&Finished::read(run(&[], "h").as_bytes()).unwrap());
+    let heavy = nothing
+        .requirements
+        .iter()
+        .filter(|row| row.profile == "annotations" && row.weight >= Weight::Essential);
+    let ids: Vec<&str> = heavy.map(|row| row.id.as_str()).collect();
+    let (last, others) = ids.split_last().unwrap();
+    assert!(!others.is_empty());
+    let result = |case: usize, ids: &[&str], status: &str, claims: Value| {
+        json!({
+            "run": "result", "case": case, "scenario": format!("annotations/{case}"), "title": "t",
+            "file": "s.yaml", "profile": "annotations", "proves": ids, "status": status,
+            "reason": "needs an option", "out_of_reach": out_of_reach, "weight": "must",
+            "observations": 1, "took_ms": 1, "failure": null, "claims": claims, "notes": [],
+            "checks": [],
+        })
+    };
+    let held = json!([{"rules": others, "file": "s.yaml", "line": 2, "status": "pass",
+        "observations": 1, "failure": null}]);
+    let results = [result(0, others, "pass", held), result(1, &[last], "skip", json!([]))];
+    let footer =
+        json!({"run": "footer", "took_ms": 1, "exit": 0, "interrupted": false, "checks": {}});
+    let mut text = run(&[], "h");
+    for line in results.iter().chain([&footer]) {
+        text.push_str(&format!("{line}\n"));
+    }
+    let run = Finished::read(text.as_bytes()).unwrap();
+    (Certificate::of(&run), (*last).to_owned())
+}
+
+#[test]
+fn a_profile_with_a_must_out_of_reach_is_incomplete() {
+    let profile = |certificate: &Certificate| {
+        let found = certificate.profiles.iter().find(|profile| profile.name == "annotations");
+        found.unwrap().clone()
+    };
+    let (certificate, id) = all_but_one(true);
+    let found = profile(&certificate);
+    assert_eq!(found.verdict, Conformity::Incomplete, "{}", found.reason);
+    assert!(found.reason.contains("1 more were out of reach"), "{}", found.reason);
+    let [reason] = &certificate.out_of_reach[..] else { panic!("{:?}", certificate.out_of_reach) };
+    assert_eq!(reason.reason, "needs an option");
+    assert_eq!([&reason.must[..], &reason.essential[..]].concat(), [id]);
+    assert!(brief::markdown(&certificate).contains("Out of reach of this run"));
+
+    // What does not apply to the host is no gap.
+    let (certificate, _) = all_but_one(false);
+    let found = profile(&certificate);
+    assert_eq!(found.verdict, Conformity::Conformant, "{}", found.reason);
+    assert!(certificate.out_of_reach.is_empty());
+    assert!(!brief::markdown(&certificate).contains("Out of reach"));
 }

@@ -227,3 +227,18 @@ fn help_is_worth_reading() {
         golden(name, &said(&output));
     }
 }
+
+#[test]
+fn every_published_version_is_known_by_its_actions_and_methods() {
+    let said = check(&["list", "versions"], 0, &["methods"]);
+    let names: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let published = [
+        "1.0.0", "0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1", "0.5.0", "0.4.0", "0.3.0",
+        "0.2.0", "0.1.0", "1", "acp-1",
+    ];
+    assert_eq!(names, published);
+    // An action of an older version that the newest ones do not have.
+    let expected = ["action session/delta in 0.3.0: on session channels"];
+    check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
+    check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);
+}

@@ -2,11 +2,18 @@
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use serde_json::Value;
+use ahp_harness::host::engine::{Config, RefHost};
+use ahp_harness::host::{Host, Output};
+use ahp_harness::transcript::ConnId;
+use ahp_harness::transport::serve::{Behind, serve};
+use ahp_harness::wire::frame::Frame;
+use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 /// A scenario that any host can be certified by, since the first look is what is looked at.
@@ -181,4 +188,88 @@ fn an_agent_that_needs_a_token_plays_none_without_it() {
 fn an_agent_that_never_answers_plays_none() {
     let command = agent("never", ":");
     plays_no_scripts("never", &["--agent-command", &command], &[], "nothing came");
+}
+
+/// A host that answers an offer of an older version as if it were malformed.
+struct NewestOnlyHost {
+    inner: RefHost,
+    refusals: VecDeque<Output>,
+}
+
+impl Host for NewestOnlyHost {
+    fn handle_open(&mut self, now: Duration, conn: ConnId) {
+        self.inner.handle_open(now, conn);
+    }
+
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        let message: Value = match frame {
+            Frame::Text(text) => serde_json::from_str(text).unwrap_or_default(),
+            _ => Value::Null,
+        };
+        let offers = message["params"]["protocolVersions"].as_array().cloned().unwrap_or_default();
+        let newest = offers.is_empty() || offers.iter().any(|offer| *offer == "1.0.0");
+        if message["method"] != "initialize" || newest {
+            return self.inner.handle_frame(now, conn, frame);
+        }
+        let error = json!({"code": -32602, "message": "something is missing"});
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+        self.refusals.push_back(Output::Send { conn, frame: Frame::Text(answer.to_string()) });
+    }
+
+    fn handle_close(&mut self, now: Duration, conn: ConnId) {
+        self.inner.handle_close(now, conn);
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        self.inner.handle_timeout(now);
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        self.inner.next_timeout()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.refusals.pop_front().or_else(|| self.inner.poll_output())
+    }
+
+    fn restart(&mut self, now: Duration) {
+        self.inner.restart(now);
+    }
+}
+
+#[test]
+fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
+    let (done, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            done.send(listener.local_addr().unwrap()).unwrap();
+            let inner = RefHost::new(Config::default());
+            let host = NewestOnlyHost { inner, refusals: VecDeque::new() };
+            let (_served, task) = serve(listener, Box::new(host), Behind::nothing());
+            let _ = task.await;
+        });
+    });
+    let url = format!("ws://{}", address.recv().unwrap());
+    let output = Command::new(PROGRAM)
+        .args(["run", "--spec", "all", "--id", "handshake/ping-needs-no-handshake", "--url", &url])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("1 passed").count(), 1, "{said}");
+    // 0.1.0 to 0.9.0; the handshake of version 1 has another form, which this host passes on.
+    assert!(said.matches("not spoken by the host").count() >= 11, "{said}");
+
+    // Where the one version is asked for, the user learns what the host speaks and what to do.
+    let served = Served::new(&["--listen", "127.0.0.1:0"]);
+    let output =
+        Command::new(PROGRAM).args(["run", "--spec", "0.3.0", "--url", &served.url]).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for part in ["offered 0.3.0", "it supports [\"1.0.0\",\"0.9.0\"]", "`--spec all`"] {
+        assert!(said.contains(part), "expected `{part}` in {said}");
+    }
 }

@@ -1,9 +1,11 @@
 //! The ledger, the checks, the scenarios and the vectors hold together.
 
+use std::collections::BTreeSet;
+
 use ahp_harness::ledger::{Ledger, Party};
 use ahp_harness::oracle::CHECKS;
 use ahp_harness::reducers::vector;
-use ahp_harness::report::coverage::{Coverage, Standing};
+use ahp_harness::report::coverage::{Coverage, HostKind, Standing};
 use ahp_harness::run::suite::Suite;
 use ahp_harness::verdict::Weight;
 use ahp_harness::wire::version::Version;
@@ -46,5 +48,58 @@ fn nothing_that_is_more_than_a_note_is_open() {
         let open = coverage.open(Weight::Should);
         let names: Vec<_> = open.iter().map(|row| row.rule.id).collect();
         assert!(names.is_empty(), "{version}: {names:?}");
+    }
+}
+
+/// The MUST, essential and SHOULD requirements that nothing tests on somebody else's host, however much it offers.
+const UNREACHED: &str = include_str!("files/unreached.txt");
+
+#[test]
+fn what_cannot_be_tested_on_foreign_hosts_only_shrinks() {
+    let versions = ["1.0.0", "0.9.0", "0.5.2", "0.3.0", "0.2.0", "0.1.0"];
+    let (suite, vectors) = (Suite::carried(), vector::carried());
+    let mut found = BTreeSet::new();
+    for version in versions {
+        let coverage = Coverage::of(version.parse().unwrap(), &suite, &vectors);
+        for (row, why) in coverage.unreached(Weight::Should) {
+            assert!(!why.is_empty(), "{version} {}: no reason", row.rule.id);
+            found.insert(format!("{version} {}", row.rule.id));
+        }
+    }
+    let held: BTreeSet<String> =
+        UNREACHED.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+    let lost: Vec<_> = found.difference(&held).collect();
+    assert!(
+        lost.is_empty(),
+        "no longer tested on foreign hosts (see `coverage --foreign`): {lost:#?}"
+    );
+    let gained: Vec<_> = held.difference(&found).collect();
+    assert!(
+        gained.is_empty(),
+        "tested on foreign hosts: delete from tests/files/unreached.txt {gained:#?}"
+    );
+}
+
+#[test]
+fn what_no_scenario_reaches_does_not_count_as_reached() {
+    let (suite, vectors) = (Suite::carried(), vector::carried());
+    let coverage = Coverage::of(Version::V1_0, &suite, &vectors);
+    let row = |id: &str| coverage.rows.iter().find(|row| row.rule.id == id).unwrap();
+    // An agent without scripts starts no turn on request; a handshake needs none.
+    let turn = &row("chat.attachment.chat.pin-latest").reached;
+    assert!(
+        turn.contains(&HostKind::Foreign) && !turn.contains(&HostKind::WithoutAgent),
+        "{turn:?}"
+    );
+    let handshake = &row("lifecycle.initialize.version-selected-from-offer").reached;
+    assert_eq!(handshake[..], HostKind::ALL);
+    // Nothing is reached on a host with less that is not reached on one with more.
+    for row in &coverage.rows {
+        let foreign = row.reached.contains(&HostKind::Foreign);
+        let lesser = [HostKind::WithoutAgent, HostKind::WithoutFiles];
+        let less = lesser.iter().any(|kind| row.reached.contains(kind));
+        assert!(foreign || !less, "{}", row.rule.id);
+        assert!(!foreign || row.reached.contains(&HostKind::Embedded), "{}", row.rule.id);
+        assert_eq!(foreign, row.unreached.is_none(), "{}", row.rule.id);
     }
 }

@@ -7,20 +7,25 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::report::brief::{badge, endpoint, markdown};
+use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
 use crate::report::certificate::{Certificate, Conformity};
 use crate::report::finished::Finished;
 use crate::report::html::html;
+use crate::report::places::Shown;
 
 use super::context::Context;
+use super::coverage::shown_summary;
 use super::exit::{Code, Outcome, Stop};
 use super::options::Report as Kind;
 use super::run::Run;
 
+/// Reasons for requirements out of reach that the console lists.
+const REASONS: usize = 8;
+
 /// Plays every profile against a host and writes a certificate.
 ///
-/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml and run.jsonl. Everything but the
-/// last is made of the last, and `ahp-harness report` makes it again.
+/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, members.txt (which methods, actions and
+/// members were seen, as `coverage --members` prints it) and run.jsonl. Everything but the last is made of the last, and `ahp-harness report` makes it again.
 #[derive(Args, Debug)]
 pub struct Certify {
     /// Where the certificate goes
@@ -86,6 +91,7 @@ pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
 fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
+    let shown = File::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());
     let json = serde_json::to_string_pretty(&certificate)
         .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;
     let files = [
@@ -94,6 +100,7 @@ fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop>
         ("summary.md", markdown(&certificate)),
         ("badge.svg", badge(&certificate)),
         ("badge.json", format!("{}\n", endpoint(&certificate))),
+        ("members.txt", shown.as_ref().map(shown_summary).unwrap_or_default()),
     ];
     for (name, text) in &files {
         let path = out.join(name);
@@ -110,6 +117,17 @@ fn said(certificate: &Certificate, out: &Path) -> String {
     for profile in &certificate.profiles {
         let verdict = profile.verdict.words();
         let _ = writeln!(text, "{:<16} {verdict:<15} {}", profile.name, profile.reason);
+    }
+    if let Some(line) = out_of_reach(certificate) {
+        let _ = writeln!(text, "{line}");
+        for it in certificate.out_of_reach.iter().take(REASONS) {
+            let (must, essential) = (it.must.len(), it.essential.len());
+            let _ = writeln!(text, "  {must} MUST, {essential} essential: {}", it.reason);
+        }
+        if certificate.out_of_reach.len() > REASONS {
+            let more = certificate.out_of_reach.len() - REASONS;
+            let _ = writeln!(text, "  ({more} more reasons are in certificate.json)");
+        }
     }
     let _ = writeln!(
         text,

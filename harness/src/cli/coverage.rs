@@ -1,5 +1,5 @@
-//! `ahp-harness coverage`: which requirement is put to the test by what; with `--members`, what of a version's tables
-//! a run has shown.
+//! `ahp-harness coverage`: which requirement is put to the test by what; with `--foreign`, which of them nobody else's
+//! host can be tested on; with `--members`, what of a version's tables a run has shown.
 
 use std::fmt::Write as _;
 use std::io::BufReader;
@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use litemap::LiteMap;
 
 use crate::reducers::vector;
-use crate::report::coverage::{Covered, Standing};
+use crate::report::coverage::{Covered, HostKind, Standing};
 use crate::report::places::Shown;
 use crate::report::{coverage, summary};
 use crate::run::suite::Suite;
@@ -28,7 +28,7 @@ use super::options;
 /// tables were seen in it.
 #[derive(Args, Debug)]
 pub struct Coverage {
-    /// The protocol version; the newest unless given, that of the run with `--members`
+    /// The protocol version; the newest unless given, that of the run with `--members`, every one with `--foreign`
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// What to print
@@ -37,6 +37,10 @@ pub struct Coverage {
     /// Exit with 1 when a requirement of at least this weight is open
     #[arg(long, value_enum, value_name = "WEIGHT")]
     require: Option<AtLeast>,
+    /// Show the MUST, essential and SHOULD requirements that nothing tests on a foreign host, even if it offers everything
+    /// and the run is given every option, each with the reason
+    #[arg(long, conflicts_with_all = ["require", "members"])]
+    foreign: bool,
     /// Show what of the version's tables was seen in this transcript of a run, and exit with 1 when something was not, and
     /// no reason is known
     #[arg(long, value_name = "FILE", conflicts_with = "require")]
@@ -81,6 +85,9 @@ impl Coverage {
         if let Some(path) = &self.members {
             return self.shown(context, path);
         }
+        if self.foreign {
+            return self.foreign(context);
+        }
         let version = self.spec.or(Protocol::known().first().copied());
         let version = version.ok_or_else(|| Stop::fault("there is no protocol table"))?;
         let coverage = coverage::Coverage::of(version, &Suite::carried(), &vector::carried());
@@ -95,6 +102,24 @@ impl Coverage {
 }
 
 impl Coverage {
+    fn foreign(&self, context: &Context) -> Outcome {
+        let versions = match self.spec {
+            Some(version) => vec![version],
+            None => Protocol::all_played().to_vec(),
+        };
+        let (suite, vectors) = (Suite::carried(), vector::carried());
+        for version in versions {
+            let coverage = coverage::Coverage::of(version, &suite, &vectors);
+            let rows = coverage.unreached(Weight::Should);
+            context.say(&match self.form {
+                Form::Summary => foreign_summary(&coverage, &rows),
+                Form::Matrix => rows.iter().map(|(row, why)| foreign_line(row, why)).collect(),
+                Form::Json => rows.iter().map(|(row, _)| object(row)).collect(),
+            });
+        }
+        Ok(Code::Ok)
+    }
+
     fn shown(&self, context: &Context, path: &Path) -> Outcome {
         let name = path.display();
         let file = std::fs::File::open(path)
@@ -116,7 +141,28 @@ impl Coverage {
     }
 }
 
-fn shown_summary(shown: &Shown) -> String {
+fn foreign_summary(coverage: &coverage::Coverage, rows: &[(&Covered, &str)]) -> String {
+    let count = |weight| rows.iter().filter(|(row, _)| row.rule.weight == weight).count();
+    let mut out = format!(
+        "{}: {} MUST, {} essential and {} SHOULD requirements cannot be tested on a foreign host\n",
+        coverage.version.title(),
+        count(Weight::Must),
+        count(Weight::Essential),
+        count(Weight::Should)
+    );
+    for (row, why) in rows {
+        let _ = write!(out, "  {}", foreign_line(row, why));
+    }
+    out.push('\n');
+    out
+}
+
+fn foreign_line(row: &Covered, why: &str) -> String {
+    format!("{:<10} {:<52} {why}\n", summary::word(row.rule.weight), row.rule.id)
+}
+
+/// What of the tables was seen, for people.
+pub(super) fn shown_summary(shown: &Shown) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
     let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();
     for row in shown.rows() {
@@ -143,23 +189,30 @@ fn shown_summary(shown: &Shown) -> String {
 
 fn summary(coverage: &coverage::Coverage) -> String {
     let mut out = format!("{}: {} requirements\n\n", coverage.version.title(), coverage.rows.len());
-    let _ = writeln!(
-        out,
-        "{:<10} {:<8} {:>5} {:>8} {:>9} {:>5}",
-        "weight", "binds", "all", "covered", "excluded", "open"
-    );
+    let _ = write!(out, "{:<10} {:<8} {:>5} {:>8}", "weight", "binds", "all", "covered");
+    for kind in HostKind::ALL {
+        let _ = write!(out, " {:>8}", kind.heading());
+    }
+    let _ = writeln!(out, " {:>9} {:>5}", "excluded", "open");
     for ((weight, party), tally) in coverage.tallies() {
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "{:<10} {:<8} {:>5} {:>8} {:>9} {:>5}",
+            "{:<10} {:<8} {:>5} {:>8}",
             summary::word(weight),
             party.to_string(),
             tally.all,
-            tally.covered,
-            tally.excluded,
-            tally.open
+            tally.covered
         );
+        for count in tally.reached {
+            let _ = write!(out, " {count:>8}");
+        }
+        let _ = writeln!(out, " {:>9} {:>5}", tally.excluded, tally.open);
     }
+    out.push_str(
+        "\ncovered: by a check, a scenario or a vector of reducers; anywhere: by a check or a scenario, on the embedded \
+         host;\nforeign: on somebody else's host that offers everything; no agent, no files: the same without scripts for \
+         its agent, or\nwithout `--files`\n",
+    );
     let open = coverage.open(Weight::Should);
     if !open.is_empty() {
         let _ = writeln!(out, "\nopen, and more than a note:");
@@ -202,6 +255,8 @@ fn object(row: &Covered) -> String {
         "vectors": row.vectors,
         "faults": row.faults,
         "excluded": row.rule.excluded,
+        "reached": row.reached.iter().map(|kind| kind.key()).collect::<Vec<_>>(),
+        "unreached": row.unreached,
     });
     format!("{value}\n")
 }

@@ -21,11 +21,12 @@ use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
 use crate::wire::protocol::{Dispatch, Protocol};
-use crate::wire::version::Standard;
+use crate::wire::version::{Standard, Version};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::options;
 
 /// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a legal variant, a step of the
 /// scenario language, a capability (all of them: `needs`), or an action or method of the protocol.
@@ -33,6 +34,9 @@ use super::files;
 pub struct Explain {
     /// The name
     name: String,
+    /// The protocol version that actions and methods are explained at; every one that has them unless given
+    #[arg(long, value_name = "VERSION", value_parser = options::version)]
+    spec: Option<Version>,
     /// Scenario files and folders; the suite that the binary carries unless given
     #[arg(long)]
     path: Vec<PathBuf>,
@@ -52,7 +56,7 @@ impl Explain {
             fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
             capability(name),
-            message(name),
+            message(name, self.spec),
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
         if told.is_empty() {
@@ -226,9 +230,10 @@ fn capability(name: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-fn message(name: &str) -> Option<String> {
+fn message(name: &str, spec: Option<Version>) -> Option<String> {
     let mut out = String::new();
-    for version in Protocol::known() {
+    let asked = |version: &&Version| spec.is_none_or(|spec| spec == **version);
+    for version in Protocol::all_played().iter().filter(asked) {
         let Some(protocol) = Protocol::of(*version) else {
             continue;
         };

@@ -90,13 +90,17 @@ impl List {
                 }
             }
             What::Versions => {
-                for version in Protocol::known().iter().chain([&Version::ACP_1]) {
+                for version in Protocol::all_played().iter().chain([&Version::ACP_1]) {
                     let Some(protocol) = Protocol::of(*version) else {
                         continue;
                     };
                     let (methods, actions) =
                         (protocol.methods().count(), protocol.actions().count());
-                    let _ = writeln!(out, "{version}   {methods} methods, {actions} actions");
+                    let _ = writeln!(
+                        out,
+                        "{:<7} {methods} methods, {actions} actions",
+                        version.to_string()
+                    );
                 }
             }
         }
@@ -115,7 +119,7 @@ pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
         header.target,
         header.version
     );
-    for Planned { entry, skip } in planned {
+    for Planned { entry, skip, .. } in planned {
         let scenario = &entry.scenario;
         match skip {
             Some(reason) => {

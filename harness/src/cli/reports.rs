@@ -140,13 +140,14 @@ impl<'a> Reports<'a> {
     /// The files of a run that could not begin: every scenario is there, none was judged.
     pub(super) fn unreachable(mut self, planned: &[Planned], reason: &str) -> Result<(), Stop> {
         self.silent = true;
-        for (number, Planned { entry, skip }) in planned.iter().enumerate() {
-            let (status, reason) = match skip {
-                Some(skip) => (Status::Skip, skip.as_str()),
-                None => (Status::Error, reason),
-            };
+        for (number, planned) in planned.iter().enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let report = CaseReport::unplayed(number, entry, status, reason.to_owned());
+            let report = match &planned.skip {
+                Some(skip) => CaseReport::skipped(number, planned, skip.clone()),
+                None => {
+                    CaseReport::unplayed(number, &planned.entry, Status::Error, reason.to_owned())
+                }
+            };
             self.case(report, &mut Baseline::default());
         }
         self.finish(Duration::ZERO, Code::Unreachable, false)

@@ -211,7 +211,12 @@ impl<'r, 'c> Rounds<'r, 'c> {
     async fn begin(&mut self, queued: QueuedCase, playing: &mut JoinSet<PlayedCase>) -> bool {
         let case = self.number;
         self.number += 1;
-        if let Some((status, reason)) = self.unplayed(&queued.planned) {
+        if let Some(reason) = queued.planned.skip.clone() {
+            let report = CaseReport::skipped(case, &queued.planned, reason);
+            self.reports.unplayed(report, self.baseline);
+            return true;
+        }
+        if let Some((status, reason)) = self.unplayed() {
             let report = CaseReport::unplayed(case, &queued.planned.entry, status, reason);
             self.reports.unplayed(report, self.baseline);
             return true;
@@ -246,18 +251,17 @@ impl<'r, 'c> Rounds<'r, 'c> {
     }
 
     /// Why a scenario is not played.
-    fn unplayed(&self, planned: &Planned) -> Option<(Status, String)> {
-        match &planned.skip {
-            Some(reason) => Some((Status::Skip, reason.clone())),
-            None if *self.interrupted.borrow() => Some((Status::Error, "interrupted".to_owned())),
-            None if *self.stopped.borrow() => Some((Status::Error, over(self.budget))),
-            None => {
-                let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
-                let gone = self.gone.clone().map(|reason| (Status::Untested, reason));
-                let blown = self.fuse.blown().map(|reason| (Status::Untested, reason));
-                enough.or(gone).or(blown)
-            }
+    fn unplayed(&self) -> Option<(Status, String)> {
+        if *self.interrupted.borrow() {
+            return Some((Status::Error, "interrupted".to_owned()));
         }
+        if *self.stopped.borrow() {
+            return Some((Status::Error, over(self.budget)));
+        }
+        let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
+        let gone = self.gone.clone().map(|reason| (Status::Untested, reason));
+        let blown = self.fuse.blown().map(|reason| (Status::Untested, reason));
+        enough.or(gone).or(blown)
     }
 
     fn report(&mut self, played: PlayedCase) {

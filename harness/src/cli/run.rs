@@ -83,6 +83,10 @@ pub struct Run {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
+    /// Whether a host that answers `initialize` with an error does not speak the version: then nothing is played. Otherwise
+    /// the scenarios say what is wrong.
+    #[arg(skip)]
+    pub(super) only_if_spoken: bool,
     /// How many scenarios are played at once over sockets; 4 unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     pub(super) jobs: Option<u16>,
@@ -291,6 +295,16 @@ impl Run {
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
         let probed = self.look(target, newest, &offers, context.seed).await;
+        let probed = match (probed, target) {
+            (Ok(Found { refused: Some(answer), .. }), Target::Remote(remote, _))
+                if self.only_if_spoken =>
+            {
+                let (url, offered) = (remote.shown(), offers.join(", "));
+                let answer = format!("it answered {answer}");
+                Err(ProbeError::NoCommonVersion { url, offered, answer })
+            }
+            (probed, _) => probed,
+        };
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
         let seed = self.seed.unwrap_or(match target {

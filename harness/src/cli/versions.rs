@@ -119,6 +119,7 @@ impl Run {
         let mut one = self.clone();
         one.report = one.report.iter().map(named).collect();
         one.quiet = true;
+        one.only_if_spoken = true;
         one.spec = Some(Spec::One(version));
         one
     }

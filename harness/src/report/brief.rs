@@ -34,6 +34,7 @@ pub fn markdown(certificate: &Certificate) -> String {
             profile.reason
         );
     }
+    out.push_str(&unreached(certificate));
     let _ = writeln!(out, "\n| weight | {} |", Outcome::ALL.map(Outcome::word).join(" | "));
     let _ = writeln!(out, "|---|{}", "--:|".repeat(Outcome::ALL.len()));
     for weight in [Weight::Must, Weight::Essential, Weight::Should, Weight::Note] {
@@ -62,6 +63,31 @@ pub fn markdown(certificate: &Certificate) -> String {
         let _ = writeln!(out, "\n{} more are in certificate.json.", broken.len() - LISTED);
     }
     out
+}
+
+/// How many MUST and essential requirements the run could not test, and why.
+fn unreached(certificate: &Certificate) -> String {
+    let Some(line) = out_of_reach(certificate) else { return String::new() };
+    let mut out =
+        format!("\n{line}\n\n| MUST | essential | why they could not be tested |\n|--:|--:|---|\n");
+    for it in &certificate.out_of_reach {
+        let _ =
+            writeln!(out, "| {} | {} | {} |", it.must.len(), it.essential.len(), plain(&it.reason));
+    }
+    out
+}
+
+/// The same in one line; `None` where everything that may apply was in reach.
+pub fn out_of_reach(certificate: &Certificate) -> Option<String> {
+    let rows = &certificate.out_of_reach;
+    let must: usize = rows.iter().map(|it| it.must.len()).sum();
+    let essential: usize = rows.iter().map(|it| it.essential.len()).sum();
+    let all = certificate.requirements.iter().filter(|row| row.weight == Weight::Must).count();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Out of reach of this run: {must} of {all} MUST requirements, and {essential} essential ones."
+        )
+    })
 }
 
 /// Text that has no meaning in Markdown, on one line.

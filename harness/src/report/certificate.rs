@@ -24,6 +24,7 @@ use crate::scenario::own::{self, OwnRequirement};
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
+use super::area::{area, or_core};
 use super::event::{CaseReport, ClaimReport};
 use super::finished::{Case, Finished};
 use super::summary::CheckTotal;
@@ -71,10 +72,44 @@ pub struct Certificate {
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles, `core` first.
     pub profiles: Vec<Profile>,
+    /// The MUST and essential requirements that this run could not test, by reason, the commonest first.
+    pub out_of_reach: Vec<UnreachedRules>,
     /// Every requirement of the version.
     pub requirements: Vec<Row>,
     /// Every always-on check.
     pub checks: Vec<Checked>,
+}
+
+/// Requirements that a run could not test, for one reason.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct UnreachedRules {
+    /// The reason.
+    pub reason: String,
+    /// The MUST requirements.
+    pub must: Vec<String>,
+    /// The essential requirements.
+    pub essential: Vec<String>,
+}
+
+impl UnreachedRules {
+    fn of(rows: &[Row]) -> Vec<UnreachedRules> {
+        let mut all: Vec<UnreachedRules> = Vec::new();
+        let rows = rows.iter().filter(|row| row.outcome == Outcome::OutOfReach);
+        for row in rows.filter(|row| row.weight >= Weight::Essential) {
+            let place = all.iter().position(|it| it.reason == row.reason).unwrap_or(all.len());
+            if place == all.len() {
+                let reason = row.reason.clone();
+                all.push(UnreachedRules { reason, must: Vec::new(), essential: Vec::new() });
+            }
+            if let Some(reason) = all.get_mut(place) {
+                let must = row.weight == Weight::Must;
+                let ids = if must { &mut reason.must } else { &mut reason.essential };
+                ids.push(row.id.clone());
+            }
+        }
+        all.sort_by_key(|it| std::cmp::Reverse((it.must.len(), it.essential.len())));
+        all
+    }
 }
 
 /// What an always-on check came to.
@@ -121,7 +156,7 @@ pub enum Conformity {
     Conformant,
     /// At least one of them is broken.
     NotConformant,
-    /// None is broken, but not all were observed.
+    /// None is broken, but not all were observed, or some were out of reach of the run.
     Incomplete,
     /// The host does not offer it, or nobody asked.
     NotApplicable,
@@ -197,7 +232,10 @@ pub enum Outcome {
     Known,
     /// Applicable, and not observed.
     Untested,
-    /// Not applicable to this host, or not asked for.
+    /// It may apply, but this run could not test it: an option was not given, the agent plays no scripts, or the harness
+    /// tests it on its own host only.
+    OutOfReach,
+    /// Not applicable to this host.
     Skip,
     /// Nothing can put it to the test.
     Excluded,
@@ -207,13 +245,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, the worst first.
-    pub const ALL: [Outcome; 9] = [
+    pub const ALL: [Outcome; 10] = [
         Outcome::Fail,
         Outcome::Untested,
         Outcome::Warn,
         Outcome::Known,
         Outcome::Note,
         Outcome::Pass,
+        Outcome::OutOfReach,
         Outcome::Skip,
         Outcome::Unchecked,
         Outcome::Excluded,
@@ -228,6 +267,7 @@ impl Outcome {
             Outcome::Note => "note",
             Outcome::Known => "known",
             Outcome::Untested => "untested",
+            Outcome::OutOfReach => "out-of-reach",
             Outcome::Skip => "skip",
             Outcome::Excluded => "excluded",
             Outcome::Unchecked => "unchecked",
@@ -255,66 +295,10 @@ impl Outcome {
     }
 }
 
-/// The profile of each area of scenarios, checks and requirements that has one of its own; the first
-/// that an id begins with.
-const AREAS: &[(&str, &str)] = &[
-    ("acp.calls", "tool-calls"),
-    ("acp.content", "tool-calls"),
-    ("acp.gates", "tool-calls"),
-    ("acp.permission", "permission"),
-    ("acp.terminals", "tool-calls"),
-    ("acp.turns", "turns"),
-    ("acp/cancel", "turns"),
-    ("acp/permission", "permission"),
-    ("acp/tools", "tool-calls"),
-    ("acp/turn", "turns"),
-    ("annotations", "annotations"),
-    ("auth", "auth"),
-    ("automation", "automations"),
-    ("automations", "automations"),
-    ("below", "agent"),
-    ("canvas", "canvas"),
-    ("canvases", "canvas"),
-    ("chat.attachment", "multi-chat"),
-    ("chat.canvas", "canvas"),
-    ("chat.create", "multi-chat"),
-    ("chat.input", "agent"),
-    ("chat.move", "multi-chat"),
-    ("chat.queue", "agent"),
-    ("chat.subagent", "multi-chat"),
-    ("chat.steering", "agent"),
-    ("chat.tool", "agent"),
-    ("chat.turn", "agent"),
-    ("changeset", "changesets"),
-    ("changesets", "changesets"),
-    ("chats", "multi-chat"),
-    ("customizations", "customizations"),
-    ("input", "agent"),
-    ("mcp", "customizations"),
-    ("queue", "agent"),
-    ("resource", "resources"),
-    ("resources", "resources"),
-    ("steering", "agent"),
-    ("telemetry", "telemetry"),
-    ("terminal", "terminals"),
-    ("terminals", "terminals"),
-    ("tools", "agent"),
-    ("turns", "agent"),
-    ("watch", "resources"),
-    ("watches", "resources"),
-];
 /// The order of profiles in a report: these, then the others by name.
 const FIRST: [&str; 2] = ["core", "agent"];
 /// Breaches of one requirement that are listed.
 const EVIDENCE: usize = 5;
-
-fn area(id: &str, otherwise: &str) -> String {
-    let within = |area: &str| {
-        id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
-    };
-    let named = AREAS.iter().find(|(area, _)| within(area)).map(|(_, profile)| *profile);
-    named.unwrap_or(otherwise).to_owned()
-}
 
 impl Certificate {
     /// Folds a run.
@@ -368,6 +352,7 @@ impl Certificate {
                 && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
             profiles: profiles(&requirements, &checks, &tried),
+            out_of_reach: UnreachedRules::of(&requirements),
             requirements,
             checks,
         }
@@ -502,10 +487,16 @@ impl Row {
             let claims: Vec<&ClaimReport> = case.claims.iter().filter(of_rule).collect();
             if claims.is_empty() {
                 // It was not played, or its step is not taken at this version.
-                let outcome =
-                    if case.status == Status::Skip { Outcome::Skip } else { Outcome::Untested };
+                let outcome = match case.status {
+                    Status::Skip if case.out_of_reach => Outcome::OutOfReach,
+                    Status::Skip => Outcome::Skip,
+                    _ => Outcome::Untested,
+                };
                 let why = format!("`{}`: {}", case.scenario, case.reason);
+                let skipped = matches!(unmet, None | Some((Outcome::Skip, _)));
                 match outcome {
+                    Outcome::OutOfReach if skipped => unmet = Some((outcome, case.reason.clone())),
+                    Outcome::OutOfReach => {}
                     Outcome::Skip => drop(unmet.get_or_insert((outcome, case.reason.clone()))),
                     _ if case.reason.is_empty() => {}
                     _ => unmet = Some((outcome, why)),
@@ -603,10 +594,6 @@ fn was_accepted(twin: &str, run: &Finished) -> bool {
     run.cases.iter().any(|case| case.report.accepted.iter().any(|accepted| accepted == twin))
 }
 
-fn or_core(profile: &str) -> &str {
-    if profile.is_empty() { "core" } else { profile }
-}
-
 /// The findings of a check as evidence, of those requirements that `mine` says.
 fn findings(
     check: &'static CheckRow,
@@ -634,7 +621,7 @@ fn profiles(rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Vec<Prof
 fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Profile {
     let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
     let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
-    let (mut lighter, mut skipped) = (0_u64, 0_u64);
+    let (mut lighter, mut skipped, mut out_of_reach) = (0_u64, 0_u64, 0_u64);
     for row in rows.iter().filter(|row| row.profile == name) {
         *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
         if row.weight >= Weight::Essential {
@@ -644,6 +631,7 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) 
                 Outcome::Pass => held += 1,
                 Outcome::Unchecked => unchecked += 1,
                 Outcome::Skip => skipped += 1,
+                Outcome::OutOfReach => out_of_reach += 1,
                 _ => {}
             }
         } else if row.observations > 0 {
@@ -667,6 +655,9 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) 
             (Conformity::NotConformant, both)
         }
         (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
+        (0, ..) if !tried.has(name) && out_of_reach > 0 => {
+            (Conformity::Incomplete, "none of its scenarios could be played".to_owned())
+        }
         (0, ..) if !tried.has(name) => {
             let seen = match held + lighter {
                 0 => String::new(),
@@ -677,15 +668,24 @@ fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) 
         (0, 1.., _) => {
             (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
         }
+        (0, 0, 1..) if out_of_reach > 0 => {
+            (Conformity::Incomplete, format!("all {held} that could be tested held"))
+        }
         (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
+        (0, 0, 0) if out_of_reach > 0 => {
+            (Conformity::Incomplete, "nothing of it could be tested".to_owned())
+        }
         (0, 0, 0) if lighter > 0 => (
             Conformity::NotApplicable,
             format!("{lighter} rules were tried, none of them a MUST or essential"),
         ),
         (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
     };
+    if out_of_reach > 0 && verdict != Conformity::NotApplicable {
+        reason.push_str(&format!("; {out_of_reach} more were out of reach of this run"));
+    }
     if skipped > 0 && verdict != Conformity::NotApplicable {
-        reason.push_str(&format!("; {skipped} more were skipped"));
+        reason.push_str(&format!("; {skipped} more do not apply"));
     }
     if unchecked > 0 {
         reason.push_str(&format!("; {unchecked} more have no check yet"));

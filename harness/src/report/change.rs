@@ -125,7 +125,7 @@ fn requirements(run: &Finished) -> LiteMap<String, Standing> {
         Outcome::Warn => Some(3),
         Outcome::Untested => Some(4),
         Outcome::Fail => Some(5),
-        Outcome::Skip | Outcome::Excluded | Outcome::Unchecked => None,
+        Outcome::OutOfReach | Outcome::Skip | Outcome::Excluded | Outcome::Unchecked => None,
     };
     let rows = Certificate::of(run).requirements.into_iter();
     rows.map(|row| (row.id.to_owned(), (row.outcome.word(), badness(row.outcome)))).collect()

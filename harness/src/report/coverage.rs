@@ -5,19 +5,149 @@
 //! off the scenarios and the catalogue of checks, the only place where it is written; what has been
 //! seen to fail is read off the rows of the kill matrix.
 //!
+//! A scenario counts only where it is played, and a step only at the versions at which it is taken. What is
+//! played differs between our own host and somebody else's: [`HostKind`] says between which.
+//!
 //! Start at [`Coverage::of`].
 
 use std::collections::{HashMap, HashSet};
 
 use litemap::LiteMap;
 
+use crate::agent::mode::Mode;
 use crate::ledger::{Ledger, Party, Requirement};
 use crate::oracle::checks as checks_of;
 use crate::reducers::vector::VectorFile;
+use crate::run::detect::Detected;
 use crate::run::mutant_rows::named;
-use crate::run::suite::Suite;
+use crate::run::plan::{Abilities, plan};
+use crate::run::suite::{Entry, Suite};
+use crate::scenario::capability::{FILES, SCRIPTS};
 use crate::verdict::Weight;
 use crate::wire::version::Version;
+
+use super::area::{area, or_core};
+
+/// The hosts that requirements may be tested on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HostKind {
+    /// The host that the harness carries, whose settings a scenario may choose.
+    Embedded,
+    /// Somebody else's host that offers everything, with every option of the run given.
+    Foreign,
+    /// The same, but its agent plays no scripts.
+    WithoutAgent,
+    /// The same with an agent, but the run was given no folders on its disk.
+    WithoutFiles,
+}
+
+impl HostKind {
+    /// Every kind, in the order in which it is reported.
+    pub const ALL: [HostKind; 4] =
+        [HostKind::Embedded, HostKind::Foreign, HostKind::WithoutAgent, HostKind::WithoutFiles];
+
+    /// The heading of its column.
+    pub fn heading(self) -> &'static str {
+        match self {
+            HostKind::Embedded => "anywhere",
+            HostKind::Foreign => "foreign",
+            HostKind::WithoutAgent => "no agent",
+            HostKind::WithoutFiles => "no files",
+        }
+    }
+
+    /// Its name in JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            HostKind::Embedded => "anywhere",
+            HostKind::Foreign => "foreign",
+            HostKind::WithoutAgent => "foreign-without-agent",
+            HostKind::WithoutFiles => "foreign-without-files",
+        }
+    }
+
+    fn abilities(self, version: Version) -> Abilities {
+        let lacks = match self {
+            HostKind::Embedded | HostKind::Foreign => None,
+            HostKind::WithoutAgent => Some(SCRIPTS),
+            HostKind::WithoutFiles => Some(FILES),
+        };
+        let lacks = lacks.map(|name| Detected {
+            capability: name.to_owned(),
+            offered: false,
+            how: String::new(),
+            facts: Vec::new(),
+        });
+        Abilities {
+            version,
+            profiles: vec!["all".to_owned()],
+            embedded: self == HostKind::Embedded,
+            restarts: true,
+            detected: lacks.into_iter().collect(),
+            agent: Mode::Host,
+            aggressive: true,
+        }
+    }
+}
+
+/// What is played of a suite on one kind of host.
+struct PlayedSuite<'a> {
+    /// Each scenario, with the reason where it is not played.
+    planned: Vec<(&'a Entry, Option<String>)>,
+    /// The profiles of which at least one scenario is played.
+    profiles: HashSet<String>,
+}
+
+impl<'a> PlayedSuite<'a> {
+    fn new(kind: HostKind, version: Version, suite: &'a Suite) -> PlayedSuite<'a> {
+        let entries: Vec<&Entry> = suite.entries.iter().collect();
+        let skips = plan(&entries, &kind.abilities(version)).into_iter().map(|it| it.skip);
+        let planned: Vec<_> = entries.iter().copied().zip(skips).collect();
+        let played = planned.iter().filter(|(_, skip)| skip.is_none());
+        let profile = |entry: &Entry| area(&entry.scenario.id, or_core(&entry.scenario.profile));
+        let profiles = played.map(|(entry, _)| profile(entry)).collect();
+        PlayedSuite { planned, profiles }
+    }
+
+    /// Whether an always-on check has something to look at that a requirement is about.
+    fn shows(&self, rule: &Requirement) -> bool {
+        self.profiles.contains(&area(rule.id, "core"))
+    }
+
+    /// The scenarios that test each requirement, by its id.
+    fn tests(&self, version: Version) -> HashMap<&'a str, Vec<String>> {
+        let mut tests: HashMap<&str, Vec<String>> = HashMap::new();
+        for (entry, _) in self.planned.iter().filter(|(_, skip)| skip.is_none()) {
+            let steps = entry.scenario.steps.iter().filter(|step| step.holds_in(version));
+            let ids: HashSet<&str> =
+                steps.flat_map(|step| step.proves()).map(String::as_str).collect();
+            for id in ids {
+                tests.entry(id).or_default().push(entry.scenario.id.clone());
+            }
+        }
+        tests
+    }
+
+    /// Why no scenario tests a requirement, in the words of the first of those that would.
+    fn why_not(&self, id: &str, version: Version) -> String {
+        let mut about = self
+            .planned
+            .iter()
+            .filter(|(entry, _)| entry.scenario.proves.iter().any(|proved| proved == id));
+        // One that is about the version says more than one that is not.
+        let missing = about.clone().filter(|(_, skip)| skip.is_some());
+        let missing = missing.min_by_key(|(entry, _)| !entry.scenario.spec.includes(version));
+        let missing = missing.and_then(|(entry, skip)| {
+            Some(format!("`{}` is not played: {}", entry.scenario.id, skip.as_ref()?))
+        });
+        missing.unwrap_or_else(|| match about.next() {
+            Some((entry, _)) => {
+                format!("the step of `{}` is not taken at {version}", entry.scenario.id)
+            }
+            None => "no scenario tests it, and no check sees it".to_owned(),
+        })
+    }
+}
 
 /// The ledger of a version with what puts each requirement to the test.
 #[derive(Debug)]
@@ -41,6 +171,10 @@ pub struct Covered {
     pub vectors: usize,
     /// Planted faults that a check or scenario of it has to catch.
     pub faults: Vec<&'static str>,
+    /// The kinds of hosts on which a check or scenario looks at it.
+    pub reached: Vec<HostKind>,
+    /// Why it is not tested on somebody else's host that offers everything.
+    pub unreached: Option<String>,
 }
 
 /// What is known of a requirement.
@@ -73,6 +207,8 @@ pub struct Tally {
     pub all: usize,
     /// Those that something puts to the test.
     pub covered: usize,
+    /// Those that something looks at on each kind of host.
+    pub reached: [usize; HostKind::ALL.len()],
     /// Those that nothing can.
     pub excluded: usize,
     /// Those that nothing does.
@@ -80,9 +216,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, standing: Standing) {
+    fn add(&mut self, row: &Covered) {
         self.all += 1;
-        match standing {
+        for (count, kind) in self.reached.iter_mut().zip(HostKind::ALL) {
+            *count += usize::from(row.reached.contains(&kind));
+        }
+        match row.standing() {
             Standing::Covered => self.covered += 1,
             Standing::Excluded => self.excluded += 1,
             Standing::Open => self.open += 1,
@@ -99,16 +238,9 @@ impl Coverage {
                 checks.entry(id).or_default().push(check.id);
             }
         }
-        let mut scenarios: HashMap<&str, Vec<String>> = HashMap::new();
-        for entry in &suite.entries {
-            let scenario = &entry.scenario;
-            if !scenario.spec.includes(version) {
-                continue;
-            }
-            for id in &scenario.proves {
-                scenarios.entry(id).or_default().push(scenario.id.clone());
-            }
-        }
+        let suites = HostKind::ALL.map(|kind| PlayedSuite::new(kind, version, suite));
+        let by_kind = suites.each_ref().map(|played| played.tests(version));
+        let [scenarios, ..] = &by_kind;
         let (mut of_rules, mut of_actions) = (HashMap::new(), HashMap::new());
         let mut all = 0;
         let played = vectors.iter().flat_map(|file| &file.vectors);
@@ -142,7 +274,15 @@ impl Coverage {
             let mut faults: Vec<&'static str> = caught.collect();
             faults.sort_unstable();
             faults.dedup();
-            Covered { rule, checks, scenarios, vectors, faults }
+            let kinds = HostKind::ALL.into_iter().zip(&suites).zip(&by_kind);
+            let reached = kinds.filter(|((_, played), tests)| {
+                tests.contains_key(rule.id) || !checks.is_empty() && played.shows(rule)
+            });
+            let reached: Vec<HostKind> = reached.map(|((kind, _), _)| kind).collect();
+            let [_, foreign, ..] = &suites;
+            let unreached =
+                (!reached.contains(&HostKind::Foreign)).then(|| foreign.why_not(rule.id, version));
+            Covered { rule, checks, scenarios, vectors, faults, reached, unreached }
         };
         let ledger = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
         Coverage { version, rows: ledger.map(cover).collect() }
@@ -153,7 +293,7 @@ impl Coverage {
         let mut tallies: LiteMap<(Weight, Party), Tally> = LiteMap::new();
         for row in &self.rows {
             let tally = tallies.entry((row.rule.weight, row.rule.party));
-            tally.or_default().add(row.standing());
+            tally.or_default().add(row);
         }
         let mut tallies: Vec<_> = tallies.into_iter().collect();
         tallies.sort_by_key(|((weight, party), _)| (std::cmp::Reverse(*weight), *party));
@@ -166,6 +306,19 @@ impl Coverage {
         let open = |row: &&Covered| row.standing() == Standing::Open && row.rule.weight >= weight;
         let mut rows: Vec<_> = self.rows.iter().filter(open).collect();
         rows.sort_by_key(|row| std::cmp::Reverse((row.rule.severity, row.rule.weight)));
+        rows
+    }
+
+    /// The requirements of at least this weight that a host or an agent can be tested on, and that nothing looks at on
+    /// somebody else's, however much it offers; the heaviest first.
+    pub fn unreached(&self, weight: Weight) -> Vec<(&Covered, &str)> {
+        let rows = self.rows.iter().filter(|row| {
+            let bound = matches!(row.rule.party, Party::Host | Party::Agent);
+            bound && row.rule.excluded.is_none() && row.rule.weight >= weight
+        });
+        let mut rows: Vec<_> =
+            rows.filter_map(|row| Some((row, row.unreached.as_deref()?))).collect();
+        rows.sort_by_key(|(row, _)| std::cmp::Reverse(row.rule.weight));
         rows
     }
 }

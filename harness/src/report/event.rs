@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::mode::Mode;
 use crate::run::detect::Detected;
 use crate::run::failure::Failure;
+use crate::run::plan::Planned;
 use crate::run::play::Verdict;
 use crate::run::side::Side;
 use crate::run::suite::Entry;
@@ -147,6 +148,9 @@ pub struct CaseReport {
     pub status: Status,
     /// Why, in one line; empty for a pass.
     pub reason: String,
+    /// Whether it was skipped for a reason of the harness or of the run, so that what it tests may apply to the target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_reach: bool,
     /// The weight of the rule that held or failed.
     pub weight: Weight,
     /// How many of its expectations held.
@@ -362,6 +366,14 @@ impl CaseReport {
         first.into_iter().chain(others.filter(move |failure| Some(*failure) != first))
     }
 
+    /// The report of a scenario that the plan leaves out.
+    pub fn skipped(case: u32, planned: &Planned, reason: String) -> CaseReport {
+        CaseReport {
+            out_of_reach: planned.out_of_reach,
+            ..CaseReport::unplayed(case, &planned.entry, Status::Skip, reason)
+        }
+    }
+
     /// The report of a scenario that was not played or not judged.
     pub fn unplayed(case: u32, entry: &Entry, status: Status, reason: String) -> CaseReport {
         let scenario = &entry.scenario;
@@ -375,6 +387,7 @@ impl CaseReport {
             own: scenario.own.clone(),
             status,
             reason,
+            out_of_reach: false,
             weight: Weight::Note,
             observations: 0,
             took_ms: 0,

@@ -20,6 +20,7 @@ use crate::verdict::{FailOn, Status};
 use super::event::{CaseReport, CaseStart, FORMAT, Header};
 use super::finished::{Footer, case_of};
 use super::jsonl;
+use super::outage::VoidCase;
 use super::summary::Summary;
 
 /// What the files came to.
@@ -195,6 +196,7 @@ impl<W: Write> Joining<'_, W> {
             }
             let moved = match about.as_deref() {
                 Some("case") => self.case(text, &header),
+                Some("void") => self.void(text),
                 Some("result") => self.result(text, place, &shifts, number),
                 Some(_) => Ok(text.trim_end().to_owned() + "\n"),
                 None => self.event(text),
@@ -235,6 +237,12 @@ impl<W: Write> Joining<'_, W> {
             ..start
         };
         Ok(jsonl::about("case", &start))
+    }
+
+    fn void(&mut self, text: &str) -> Result<String, String> {
+        let void: VoidCase = parse(text)?;
+        let void = VoidCase { case: self.renumbered(void.case)?, ..void };
+        Ok(jsonl::about("void", &void))
     }
 
     fn event(&mut self, text: &str) -> Result<String, String> {

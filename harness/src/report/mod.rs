@@ -11,6 +11,7 @@
 //!
 //! Start at [`event`].
 
+mod area;
 pub mod baseline;
 pub mod brief;
 pub mod certificate;

@@ -114,6 +114,8 @@ pub fn play_all(detected: &mut Detected) {
 pub struct Found {
     /// The version that the host chose, where its answer was one.
     pub version: Option<Version>,
+    /// The error with which it answered `initialize`, where it did.
+    pub refused: Option<String>,
     /// How it calls itself.
     pub name: Option<String>,
     /// The versions that it says it speaks; empty where it does not say.

@@ -10,7 +10,7 @@ use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
 use crate::ledger::Ledger;
 use crate::scenario::bind::Template;
-use crate::scenario::capability::{self, Shown};
+use crate::scenario::capability::{self, Capability, Shown};
 use crate::scenario::parse::{Scenario, Step};
 use crate::scenario::source::closest;
 use crate::scenario::verbs::Verb;
@@ -110,6 +110,22 @@ pub struct Planned {
     pub entry: Entry,
     /// Why it is not played.
     pub skip: Option<String>,
+    /// Whether that reason is one of the harness or of the run, so that what the scenario tests may apply to the target.
+    pub out_of_reach: bool,
+}
+
+/// Why a scenario is not played.
+struct SkipReason {
+    text: String,
+    /// Whether the harness or the run cannot test it, though it may apply. Otherwise the target does not offer it, or
+    /// nobody asked.
+    out_of_reach: bool,
+}
+
+impl SkipReason {
+    fn out_of_reach(text: impl Into<String>) -> Option<SkipReason> {
+        Some(SkipReason { text: text.into(), out_of_reach: true })
+    }
 }
 
 /// A selection that matches nothing.
@@ -212,43 +228,58 @@ fn glob(pattern: &str, name: &str) -> bool {
 pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
     entries
         .iter()
-        .map(|entry| Planned { entry: (*entry).clone(), skip: skip(entry, abilities) })
+        .map(|entry| {
+            let reason = skip(entry, abilities);
+            let out_of_reach = reason.as_ref().is_some_and(|reason| reason.out_of_reach);
+            let skip = reason.map(|reason| reason.text);
+            Planned { entry: (*entry).clone(), skip, out_of_reach }
+        })
         .collect()
 }
 
-fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
+fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
     let scenario = &entry.scenario;
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
-        return Some(format!("not a rule of protocol {}", abilities.version));
+        let why = format!("not a rule of protocol {}", abilities.version);
+        return SkipReason::out_of_reach(why);
     }
     if let Some(what) = words::lacks(scenario, abilities.version) {
-        return Some(format!("protocol {} has no {what}", abilities.version));
+        let why = format!("protocol {} has no {what}", abilities.version);
+        return SkipReason::out_of_reach(why);
     }
     if !abilities.profiles.iter().any(|asked| asked == profile || asked == "all") {
-        return Some(format!(
-            "profile `{profile}` was not asked for (hint: `--profile {profile}`)"
-        ));
+        let text = format!("profile `{profile}` was not asked for (hint: `--profile {profile}`)");
+        return Some(SkipReason { text, out_of_reach: false });
+    }
+    // How that was found out is said once, at the beginning of the report. What the target itself does not offer comes
+    // first: then the rest does not matter.
+    let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
+    let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
+    if let Some(Detected { capability, .. }) = missing {
+        let subject = abilities.version.standard.subject();
+        return Some(SkipReason {
+            text: format!("the {subject} does not offer `{capability}`"),
+            out_of_reach: is_means_of_test(capability),
+        });
     }
     if scenario.aggressive && !abilities.aggressive {
-        return Some("may harm the host (hint: `--aggressive` plays it)".to_owned());
+        return SkipReason::out_of_reach("may harm the host (hint: `--aggressive` plays it)");
     }
     if !scenario.host.is_empty() && !abilities.embedded {
         let settings: Vec<_> =
             scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        return Some(format!("needs a host with {}", settings.join(", ")));
-    }
-    let missing = not_offered(scenario, &abilities.detected, abilities.agent);
-    // How that was found out is said once, at the beginning of the report.
-    if let Some(Detected { capability, .. }) = missing {
-        let subject = abilities.version.standard.subject();
-        return Some(format!("the {subject} does not offer `{capability}`"));
+        let why = format!("can be set up on the embedded host only ({})", settings.join(", "));
+        return SkipReason::out_of_reach(why);
     }
     let restarts = restarts(scenario);
     if restarts && !abilities.restarts {
-        return Some("needs a host that can be restarted (hint: `--restart-command`)".to_owned());
+        let why = "needs a host that can be restarted (hint: `--restart-command`)";
+        return SkipReason::out_of_reach(why);
     }
-    scripts(scenario).find_map(|script| abilities.agent.cannot(&script)).map(str::to_owned)
+    scripts(scenario)
+        .find_map(|script| abilities.agent.cannot(&script))
+        .and_then(SkipReason::out_of_reach)
 }
 
 /// What a scenario needs of those that are not offered.
@@ -257,7 +288,19 @@ pub fn not_offered<'a>(
     detected: &'a [Detected],
     agent: Mode,
 ) -> Option<&'a Detected> {
-    detected.iter().find(|it| !it.offered && needs(scenario, &it.capability, agent))
+    all_not_offered(scenario, detected, agent).next()
+}
+
+fn all_not_offered<'a>(
+    scenario: &Scenario,
+    detected: &'a [Detected],
+    agent: Mode,
+) -> impl Iterator<Item = &'a Detected> {
+    detected.iter().filter(move |it| !it.offered && needs(scenario, &it.capability, agent))
+}
+
+fn is_means_of_test(capability: &str) -> bool {
+    capability::named(capability).is_some_and(Capability::makes_tests_possible)
 }
 
 /// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a
@@ -341,7 +384,7 @@ mod tests {
     fn a_run_that_is_cut_short_has_seen_every_rule_once() {
         let planned: Vec<Planned> = super::super::agents::playable(&Suite::carried())
             .into_iter()
-            .map(|entry| Planned { entry, skip: None })
+            .map(|entry| Planned { entry, skip: None, out_of_reach: false })
             .collect();
         let heaviest = |planned: &Planned| {
             let proves = planned.entry.scenario.proves.iter();

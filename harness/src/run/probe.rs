@@ -77,14 +77,25 @@ pub async fn probe(
         && answer.error_code() == Some(UNSUPPORTED_VERSION)
     {
         let answer = match &look.supported()[..] {
-            [] => format!("it said {}", answer.error().unwrap_or(&Value::Null)),
-            versions => format!("it supports {}", json!(versions)),
+            [] => format!(
+                "it said {} (hint: `--spec all` tries every version)",
+                answer.error().unwrap_or(&Value::Null)
+            ),
+            versions => format!(
+                "it supports {} (hint: `--spec VERSION` with one of these, or `--spec all`)",
+                json!(versions)
+            ),
         };
         let offered = options.offers.join(", ");
         return Err(ProbeError::NoCommonVersion { url: url(), offered, answer });
     }
     let shaken = *look.handshake() == Handshake::Done;
+    let refused = match look.handshake() {
+        Handshake::Refused(answer) => Some(answer.error().unwrap_or(&Value::Null).to_string()),
+        _ => None,
+    };
     let mut found = look.found();
+    found.refused = refused;
     if shaken {
         found.versions = versions(endpoint, shown, limit).await;
     }

@@ -62,6 +62,9 @@ pub const EXTRAS: &str = "ahp-script";
 /// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
 
+/// The capability of a run that was given folders on the host's disk.
+pub const FILES: &str = "files";
+
 impl fmt::Display for Shown {
     /// What a host does that offers it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,6 +101,15 @@ impl fmt::Display for Shown {
             ),
             Shown::Probe(what) => f.write_str(what),
         }
+    }
+}
+
+impl Capability {
+    /// Whether it only makes tests possible: the run was given it, or the agent plays scripts. What cannot be tested
+    /// without it may apply to the host all the same.
+    pub fn makes_tests_possible(&self) -> bool {
+        self.name == SCRIPTS
+            || matches!(self.shown, Shown::Given(..) | Shown::Token | Shown::Extra(_))
     }
 }
 
@@ -298,7 +310,7 @@ pub const CAPABILITIES: &[Capability] = &[
         shown: Shown::Given(&[], "`--other-token`, of somebody else who may come in"),
     },
     Capability {
-        name: "files",
+        name: FILES,
         shown: Shown::Given(
             &["folder"],
             "`--files INSIDE OUTSIDE`, where on the host's disk odd files can be put",

@@ -5,6 +5,7 @@
 //!
 //! Start at [`html`].
 
+use super::brief;
 use super::certificate::{Certificate, Conformity, Evidence, Outcome, Row};
 use super::event::{CaseReport, FindingLine};
 use super::finished::{Case, Finished, Way, beginning};
@@ -95,6 +96,16 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
         Conformity::NotApplicable => "Nothing was put to the test".to_owned(),
     });
     page.close("p");
+    if let Some(line) = brief::out_of_reach(certificate) {
+        page.element("p", &[("class", "meta")], &line);
+        page.open("ul", &[("class", "meta")]);
+        for it in &certificate.out_of_reach {
+            let (must, essential) = (it.must.len(), it.essential.len());
+            let text = format!("{must} MUST, {essential} essential: {}", it.reason);
+            page.element("li", &[], &text);
+        }
+        page.close("ul");
+    }
     page.close("header");
 }
 

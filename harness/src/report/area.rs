@@ -1,0 +1,66 @@
+//! The profile that a scenario, a check or a requirement belongs to, by its id.
+//!
+//! Start at [`area`].
+
+/// The profile of each area of scenarios, checks and requirements that has one of its own; the first
+/// that an id begins with.
+const AREAS: &[(&str, &str)] = &[
+    ("acp.calls", "tool-calls"),
+    ("acp.content", "tool-calls"),
+    ("acp.gates", "tool-calls"),
+    ("acp.permission", "permission"),
+    ("acp.terminals", "tool-calls"),
+    ("acp.turns", "turns"),
+    ("acp/cancel", "turns"),
+    ("acp/permission", "permission"),
+    ("acp/tools", "tool-calls"),
+    ("acp/turn", "turns"),
+    ("annotations", "annotations"),
+    ("auth", "auth"),
+    ("automation", "automations"),
+    ("automations", "automations"),
+    ("below", "agent"),
+    ("canvas", "canvas"),
+    ("canvases", "canvas"),
+    ("chat.attachment", "multi-chat"),
+    ("chat.canvas", "canvas"),
+    ("chat.create", "multi-chat"),
+    ("chat.input", "agent"),
+    ("chat.move", "multi-chat"),
+    ("chat.queue", "agent"),
+    ("chat.subagent", "multi-chat"),
+    ("chat.steering", "agent"),
+    ("chat.tool", "agent"),
+    ("chat.turn", "agent"),
+    ("changeset", "changesets"),
+    ("changesets", "changesets"),
+    ("chats", "multi-chat"),
+    ("customizations", "customizations"),
+    ("input", "agent"),
+    ("mcp", "customizations"),
+    ("queue", "agent"),
+    ("resource", "resources"),
+    ("resources", "resources"),
+    ("steering", "agent"),
+    ("telemetry", "telemetry"),
+    ("terminal", "terminals"),
+    ("terminals", "terminals"),
+    ("tools", "agent"),
+    ("turns", "agent"),
+    ("watch", "resources"),
+    ("watches", "resources"),
+];
+
+/// The profile of what has this id.
+pub(super) fn area(id: &str, otherwise: &str) -> String {
+    let within = |area: &str| {
+        id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+    };
+    let named = AREAS.iter().find(|(area, _)| within(area)).map(|(_, profile)| *profile);
+    named.unwrap_or(otherwise).to_owned()
+}
+
+/// The profile of a scenario, which is `core` where its file names none.
+pub(super) fn or_core(profile: &str) -> &str {
+    if profile.is_empty() { "core" } else { profile }
+}
