@@ -37,6 +37,7 @@ mod automations;
 mod background;
 mod call;
 mod canvases;
+mod chain;
 mod challenge;
 mod changesets;
 mod chats;

@@ -7,12 +7,7 @@
 use crate::wire::json::{Value, json};
 
 use super::fault::{Fault, FaultSet};
-use super::publish::Origin;
-use super::view::Worded;
-use crate::edge::Edge;
 use crate::model::Outcome;
-use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
 
 /// Actions that are echoed and not stored, by fault.
 const NOT_STORED: &[(Fault, &[&str])] = &[
@@ -48,18 +43,6 @@ const IN_PROGRESS: u64 = 8;
 const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
-
-/// Takes `_meta` out of everything in a value; whether there was any.
-pub(super) fn drop_meta(value: &mut Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter_mut().map(drop_meta).filter(|had| *had).count() > 0,
-        Value::Object(members) => {
-            let own = members.remove("_meta").is_some();
-            members.values_mut().map(drop_meta).fold(own, |any, had| had || any)
-        }
-        _ => false,
-    }
-}
 
 /// Reduces an action into a state, as the faults have it. `kind` is its type in the newest words.
 pub(super) fn reduce(
@@ -174,109 +157,6 @@ fn set_status(state: &mut Value, status: u64) {
         Some(summary) => summary["status"] = json!(status),
         None => state["status"] = json!(status),
     }
-}
-
-/// Whether an action is applied and sent to nobody.
-pub(super) fn is_lost(faults: FaultSet, kind: &str, seq: u64) -> bool {
-    match kind {
-        "chat/delta" => faults.has(Fault::DeltaLost) && seq.is_multiple_of(2),
-        "root/agentsChanged" | "root/terminalsChanged" => faults.has(Fault::RootListsSilent),
-        _ => false,
-    }
-}
-
-/// Whether an action of a chat travels on the channel above.
-pub(super) fn strays(faults: FaultSet, kind: &str) -> bool {
-    faults.has(Fault::WrongFamilyChannel) && matches!(kind, "chat/usage" | "chat/reasoning")
-}
-
-/// The number that an envelope shows.
-pub(super) fn number(faults: FaultSet, seq: u64) -> u64 {
-    if !seq.is_multiple_of(4) {
-        return seq;
-    }
-    if faults.has(Fault::SequenceRepeats) {
-        return seq - 1;
-    }
-    if faults.has(Fault::SequenceGoesBack) { seq - 3 } else { seq }
-}
-
-/// Changes an action in the words of an older version before it goes out. `above` is the channel above its own, where it
-/// [strays].
-pub(super) fn worded(
-    faults: FaultSet,
-    kind: &str,
-    edge: &Edge,
-    above: Option<&str>,
-    worded: &mut Worded,
-) {
-    if faults.has(Fault::ShapeMissingRequired)
-        && kind == "chat/turnComplete"
-        && !edge.protocol().has(Feature::TurnTimes)
-        && let Some(members) = worded.action.as_object_mut()
-    {
-        members.remove("turnId");
-    }
-    let Some(above) = above else {
-        return;
-    };
-    let above = if edge.has_chats() { above } else { ROOT };
-    worded.channel = edge.lower_uri(above);
-    if let Some(session) = worded.action.get_mut("session") {
-        *session = json!(worded.channel);
-    }
-}
-
-/// Changes an action before it goes out.
-pub(super) fn action(faults: FaultSet, kind: &str, from_client: bool, action: &mut Value) {
-    match kind {
-        "chat/delta" if faults.has(Fault::OutputOnOldTurn) => {
-            action["turnId"] = json!("the-turn-before");
-        }
-        "chat/delta" if faults.has(Fault::ShapeWrongType) => action["turnId"] = json!(7),
-        "chat/turnComplete" if faults.has(Fault::ShapeMissingRequired) => {
-            if let Some(members) = action.as_object_mut() {
-                members.remove("duration");
-            }
-        }
-        "chat/toolCallReady" if faults.has(Fault::ReadyChangesOwner) => {
-            action["contributor"] = json!({"kind": "client", "clientId": "somebody-else"});
-        }
-        "chat/toolCallReady" if faults.has(Fault::OptionsShareId) => {
-            let options = action.get_mut("options").and_then(Value::as_array_mut);
-            options.into_iter().flatten().for_each(|option| option["id"] = json!("option"));
-        }
-        "session/chatUpdated" if faults.has(Fault::ActivitiesMixed) => {
-            if let Some(status) = action.pointer("/changes/status").and_then(Value::as_u64) {
-                action["changes"]["status"] = json!(status | 3);
-            }
-        }
-        "chat/draftChanged" if from_client && faults.has(Fault::EchoChangesPayload) => {
-            let text = action.pointer("/draft/text").and_then(Value::as_str);
-            if let Some(text) = text.map(str::to_uppercase) {
-                action["draft"]["text"] = json!(text);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The origin that an envelope shows.
-pub(super) fn origin(faults: FaultSet, origin: Option<&Origin>) -> Option<Value> {
-    let Some(origin) = origin else {
-        return faults.has(Fault::NullOptional).then_some(Value::Null);
-    };
-    if faults.has(Fault::EchoWithoutOrigin) {
-        return None;
-    }
-    let mut value = origin.value();
-    if faults.has(Fault::ForgedOrigin) {
-        value["clientId"] = json!("somebody-else");
-    }
-    if faults.has(Fault::ClientSeqRenumbered) {
-        value["clientSeq"] = json!(origin.client_seq.as_i64().unwrap_or(0).saturating_add(1));
-    }
-    Some(value)
 }
 
 /// Brings the cancelled calls of the latest turn back to life.

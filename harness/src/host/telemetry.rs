@@ -100,9 +100,6 @@ impl RefHost {
 
     /// The session, the chat and the turn that something is about, as attributes.
     fn about(&self, uri: &str) -> Value {
-        if self.has(Fault::TelemetryUncorrelated) {
-            return json!([]);
-        }
         let chat = self.chats.get(uri);
         let session = chat.map_or(uri, |chat| chat.session.as_str());
         let state = self.state(uri);
@@ -116,11 +113,8 @@ impl RefHost {
         ])
     }
 
-    fn resource(&self) -> Value {
-        match self.has(Fault::TelemetryUncorrelated) {
-            true => json!({"attributes": []}),
-            false => json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])}),
-        }
+    fn resource() -> Value {
+        json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])})
     }
 
     fn nanoseconds(&self) -> String {
@@ -133,13 +127,10 @@ impl RefHost {
             "timeUnixNano": self.nanoseconds(), "severityNumber": severity,
             "body": {"stringValue": text}, "attributes": about,
         });
-        let payload = match self.has(Fault::TelemetryUnfolded) {
-            true => record,
-            false => json!({"resourceLogs": [{
-                "resource": self.resource(),
-                "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
-            }]}),
-        };
+        let payload = json!({"resourceLogs": [{
+            "resource": RefHost::resource(),
+            "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
+        }]});
         let any = self.has(Fault::LevelIgnored);
         self.export("otlp/exportLogs", &payload, |signal| match signal {
             Signal::Logs(from) => any || from <= severity,
@@ -157,14 +148,10 @@ impl RefHost {
             "status": {"code": if failed { 2 } else { 1 }},
         });
         let payload = json!({"resourceSpans": [{
-            "resource": self.resource(),
+            "resource": RefHost::resource(),
             "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
         }]});
-        let method = match self.has(Fault::TelemetryMisplaced) {
-            true => "otlp/exportMetrics",
-            false => "otlp/exportTraces",
-        };
-        self.export(method, &payload, |signal| signal == Signal::Traces);
+        self.export("otlp/exportTraces", &payload, |signal| signal == Signal::Traces);
     }
 
     fn measurement(&mut self, about: &Value) {
@@ -173,7 +160,7 @@ impl RefHost {
         });
         let sum = json!({"aggregationTemporality": 1, "isMonotonic": true, "dataPoints": [point]});
         let payload = json!({"resourceMetrics": [{
-            "resource": self.resource(),
+            "resource": RefHost::resource(),
             "scopeMetrics": [{
                 "scope": {"name": "host"}, "metrics": [{"name": "ahp.turns", "sum": sum}],
             }],
@@ -182,7 +169,6 @@ impl RefHost {
     }
 
     fn export(&mut self, method: &str, payload: &Value, wanted: impl Fn(Signal) -> bool) {
-        let everybody = self.has(Fault::TelemetryForAll) && method == "otlp/exportLogs";
         // The fault replays records that no client received, so it keeps every one.
         if self.has(Fault::TelemetryReplayed) && method == "otlp/exportLogs" {
             let params = json!({"channel": LOGS, "payload": payload});
@@ -196,15 +182,8 @@ impl RefHost {
                 connection.subscriptions.iter().filter(listens).collect();
             channels.sort();
             told.extend(channels.iter().map(|uri| (*conn, (*uri).clone())));
-            if everybody && channels.is_empty() && connection.client.is_some() {
-                told.push((*conn, LOGS.to_owned()));
-            }
         }
-        for (conn, uri) in told {
-            let channel = match self.has(Fault::TelemetryRenamed) {
-                true => uri.split('?').next().unwrap_or("").to_owned(),
-                false => uri,
-            };
+        for (conn, channel) in told {
             let params = json!({"channel": channel, "payload": payload});
             let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
             self.send(conn, message);
