@@ -103,7 +103,7 @@ impl RefHost {
             Failure::named("UnsupportedProtocolVersion", "no offered version is supported");
         let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
         failure.data = json!({"supportedVersions": versions});
-        failure.close = !self.has(Fault::UnsupportedStaysOpen);
+        failure.close = true;
         Err(failure)
     }
 
@@ -218,7 +218,7 @@ impl RefHost {
     /// What was missed: a replay where everything is still kept, snapshots otherwise. A number
     /// that was never reached, or from before a channel came to be, is answered with snapshots.
     fn resume(&mut self, call: &Call, last_seen: u64, wanted: &[String]) -> Value {
-        let too_old = last_seen < self.log.floor() && !self.has(Fault::ReplayPartialAfterOverflow);
+        let too_old = last_seen < self.log.floor();
         let too_new = last_seen > self.log.seq();
         let reborn =
             |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);

@@ -64,7 +64,6 @@ mod resources;
 mod rollup;
 mod rules;
 mod sessions;
-mod tamper;
 mod telemetry;
 mod terminals;
 mod timestamp;

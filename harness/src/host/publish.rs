@@ -10,10 +10,10 @@ use crate::wire::json::{Map, Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
-use super::fault::Fault;
+use super::fault::{Fault, reduction};
 use super::log::Envelope;
+use super::merge;
 use super::view::{Sent, Worded};
-use super::{merge, tamper};
 use crate::model::{Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -73,7 +73,7 @@ impl RefHost {
             true => self.views.iter().map(|view| view.summary(uri)).collect(),
             false => Vec::new(),
         };
-        let outcome = tamper::reduce(faults, kind, &mut channel.state, &action, reduce);
+        let outcome = reduction::reduce(faults, kind, &mut channel.state, &action, reduce);
         if outcome == Outcome::Applied {
             channel.stale = before;
             self.fold_views(kind, &worded);
@@ -137,14 +137,6 @@ impl RefHost {
     }
 
     fn fan_out(&mut self, envelope: &Envelope) {
-        let session = match self.chats.get(&envelope.channel) {
-            Some(chat) if self.has(Fault::DeliversToUnsubscribed) => Some(chat.session.as_str()),
-            _ => None,
-        };
-        let wants = |subscriptions: &std::collections::HashSet<String>, channel: &str| {
-            subscriptions.contains(channel)
-                || session.is_some_and(|session| subscriptions.contains(session))
-        };
         let newer = self.has(Fault::NewerActionsSent);
         let mut receivers = Vec::new();
         for (conn, connection) in &self.connections {
@@ -152,7 +144,7 @@ impl RefHost {
             let old = connection.view.is_some();
             let known = old || newer || protocol.action(&envelope.action_type).is_some();
             let told = envelope.told(connection.view).filter(|_| known);
-            if told.is_some_and(|(channel, ..)| wants(&connection.subscriptions, channel)) {
+            if told.is_some_and(|(channel, ..)| connection.subscriptions.contains(channel)) {
                 receivers.push(*conn);
             }
         }

@@ -113,7 +113,7 @@ impl RefHost {
         ])
     }
 
-    fn resource() -> Value {
+    fn resource(&self) -> Value {
         json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])})
     }
 
@@ -128,12 +128,11 @@ impl RefHost {
             "body": {"stringValue": text}, "attributes": about,
         });
         let payload = json!({"resourceLogs": [{
-            "resource": RefHost::resource(),
+            "resource": self.resource(),
             "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
         }]});
-        let any = self.has(Fault::LevelIgnored);
         self.export("otlp/exportLogs", &payload, |signal| match signal {
-            Signal::Logs(from) => any || from <= severity,
+            Signal::Logs(from) => from <= severity,
             _ => false,
         });
     }
@@ -148,7 +147,7 @@ impl RefHost {
             "status": {"code": if failed { 2 } else { 1 }},
         });
         let payload = json!({"resourceSpans": [{
-            "resource": RefHost::resource(),
+            "resource": self.resource(),
             "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
         }]});
         self.export("otlp/exportTraces", &payload, |signal| signal == Signal::Traces);
@@ -160,7 +159,7 @@ impl RefHost {
         });
         let sum = json!({"aggregationTemporality": 1, "isMonotonic": true, "dataPoints": [point]});
         let payload = json!({"resourceMetrics": [{
-            "resource": RefHost::resource(),
+            "resource": self.resource(),
             "scopeMetrics": [{
                 "scope": {"name": "host"}, "metrics": [{"name": "ahp.turns", "sum": sum}],
             }],

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::parts::{
-    LostEnvelope, TakenMessage, accepted, action_name, channel_of, is_root, is_root_news, number_of,
+    LostEnvelope, TakenMessage, accepted, action_name, channel_of, is_root, is_root_news,
+    number_of, remove,
 };
 use super::sequence::DeliveryCount;
 use super::{Fault, MessageFault};
@@ -14,6 +15,7 @@ use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::FanoutSkipsSecondClient, || Box::<SecondSubscriberSkipped>::default()),
+    (Fault::DeliversToUnsubscribed, || Box::<ChatsForSessions>::default()),
     (Fault::SessionsMixed, || Box::new(SessionsMixed)),
     (Fault::RootNotifiesEverybody, || Box::new(RootNewsForAll)),
     (Fault::RootNewsToFirst, || Box::new(RootNewsForFirst)),
@@ -28,11 +30,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::SlowReadersLose, || Box::<SlowReadersLose>::default()),
     (Fault::WatchOutlives, || Box::<WatchesKept>::default()),
     (Fault::WrongFamilyChannel, || Box::<StrayActions>::default()),
-    (Fault::DeltaLost, || {
-        Box::new(LostEnvelope(|envelope| {
-            action_name(envelope) == "delta" && number_of(envelope).is_multiple_of(2)
-        }))
-    }),
+    (Fault::DeltaLost, || Box::new(DeltaLost)),
     (Fault::RootListsSilent, || {
         Box::new(LostEnvelope(|envelope| {
             matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")
@@ -66,6 +64,33 @@ impl MessageRewriter for SessionsMixed {
                 for (conn, other) in &link.seen.connections {
                     let any = other.subscriptions.iter().any(|uri| session(uri));
                     if any && !other.hears(channel) {
+                        out.send_to(*conn, message.clone());
+                    }
+                }
+            }
+        }
+        out.send(message);
+    }
+}
+
+/// A chat's actions reach every subscriber of its session too.
+#[derive(Default)]
+struct ChatsForSessions {
+    /// The session of each chat that a message has told of.
+    sessions: HashMap<String, String>,
+}
+
+impl MessageRewriter for ChatsForSessions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        learn_chats(&message, &mut self.sessions);
+        let chat = accepted(&message).map(channel_of);
+        if let Some(session) = chat.and_then(|chat| self.sessions.get(chat))
+            && let Some(chat) = chat
+        {
+            let mut hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(chat));
+            if hearers.next().is_some_and(|(first, _)| *first == link.conn) {
+                for (conn, other) in &link.seen.connections {
+                    if other.hears(session) && !other.hears(chat) {
                         out.send_to(*conn, message.clone());
                     }
                 }
@@ -149,6 +174,32 @@ impl MessageRewriter for DeadSubscriptions {
         if !heard_on(&message).is_some_and(dead) {
             out.send(message);
         }
+    }
+}
+
+/// Every text delta with an even number is sent to nobody. Deliveries are not merged, so that all lose the same.
+struct DeltaLost;
+
+impl MessageRewriter for DeltaLost {
+    fn on_client_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == "subscribe"
+            && let Some(params) = message.get_mut("params")
+        {
+            remove(params, "delivery");
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let lost = |envelope: &Value| {
+            action_name(envelope) == "delta" && number_of(envelope).is_multiple_of(2)
+        };
+        LostEnvelope(lost).on_host_message(link, message, out);
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::delivery::LostChannels;
-use super::parts::{RequestChange, ResultFault, TakenMessage, remove};
+use super::parts::{RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove};
 use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
 use crate::transcript::ConnId;
+use crate::wire::error_code::ErrorCode;
 use crate::wire::feature::Feature;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -55,6 +56,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     }),
     (Fault::UnknownVersionAccepted, || Box::<UnknownVersionAccepted>::default()),
     (Fault::NoSupportedVersions, || Box::new(NoSupportedVersions)),
+    (Fault::UnsupportedStaysOpen, || Box::new(TakenMessage(refuse_and_stay))),
     (Fault::PingDeadBeforeInitialize, || {
         Box::new(TakenMessage(|link, message, _| {
             let early = link.own().is_none_or(|own| own.client.is_none());
@@ -78,6 +80,22 @@ fn serves(link: &MessageLink<'_>, offer: &Value) -> bool {
     version_of(offer).is_some_and(|offer| link.seen.served.iter().any(|own| own.accepts(offer)))
 }
 
+/// Refuses versions that are not supported, and leaves the connection open.
+fn refuse_and_stay(link: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+    let offers = message["params"]["protocolVersions"].as_array();
+    let served = |offers: &Vec<Value>| offers.iter().any(|offer| serves(link, offer));
+    let early = link.own().is_none_or(|own| own.client.is_none());
+    if message["method"] != "initialize" || !early || offers.is_none_or(served) {
+        return Passage::Onward;
+    }
+    let code = ErrorCode::by_name("UnsupportedProtocolVersion").unwrap_or(-32603);
+    let mut refusal = error(message, code, "no offered version is supported");
+    let versions: Vec<String> = link.seen.served.iter().map(Version::to_string).collect();
+    refusal["error"]["data"] = json!({"supportedVersions": versions});
+    out.send(refusal);
+    Passage::Stopped
+}
+
 /// Every web page may open a connection.
 struct OriginIgnored;
 
@@ -93,10 +111,13 @@ impl MessageRewriter for OriginIgnored {
 struct SecondInitializeServed {
     results: HashMap<ConnId, Value>,
     lost: LostChannels,
+    /// The highest number of an envelope so far.
+    latest: u64,
 }
 
 impl MessageRewriter for SecondInitializeServed {
     fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.latest = self.latest.max(accepted(&message).map_or(0, number_of));
         if link.answers == Some("initialize") {
             match (message.get("result").cloned(), self.results.get(&link.conn)) {
                 (Some(result), _) => {
@@ -104,6 +125,8 @@ impl MessageRewriter for SecondInitializeServed {
                 }
                 (None, Some(result)) if link.own().is_some_and(|own| own.client.is_some()) => {
                     message = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                    let known = message["result"]["serverSeq"].as_u64().unwrap_or(0);
+                    message["result"]["serverSeq"] = json!(known.max(self.latest));
                     self.lost.lose(link);
                 }
                 _ => {}

@@ -1,8 +1,8 @@
 //! The injected faults of the reference host: one row each, small, named, switched at run time.
 //!
 //! The rows stand in `catalogue`. A fault that shows in messages alone is a [`MessageRewriter`] before the host, in a
-//! module by protocol concept, each with the table of its faults. A fault that changes what the host keeps is one
-//! `if self.has(Fault::X)` where the rule that it breaks is kept. What a fault must trip is not said here: that is the
+//! module by protocol concept, each with the table of its faults. `reduction` has those that change what an action makes
+//! of a state. Any other one is one `if self.has(Fault::X)` in the host where the rule that it breaks is kept. What a fault must trip is not said here: that is the
 //! business of the kill matrix.
 //!
 //! Knows: messages, what passed on connections. Never knows: which check finds which fault.
@@ -18,6 +18,7 @@ mod handshake;
 mod lists;
 mod notices;
 mod parts;
+pub(super) mod reduction;
 mod replay;
 mod responses;
 mod sequence;

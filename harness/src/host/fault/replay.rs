@@ -14,6 +14,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::ReplayLeaksChannels, || Box::<LeakedEnvelopes>::default()),
     (Fault::ReplayRepeatsLastSeen, || Box::<LastSeenRepeated>::default()),
     (Fault::ReplayFutureEmpty, || Box::new(ResultFault("reconnect", empty_for_future))),
+    (Fault::ReplayPartialAfterOverflow, || Box::<PartialReplay>::default()),
     (Fault::TerminalsNotReplayed, || {
         Box::new(ResultFault("reconnect", |_, result| {
             let terminal = |envelope: &Value| {
@@ -73,12 +74,16 @@ fn version_of(link: &MessageLink<'_>) -> Option<Version> {
 
 /// Who reconnects from a number that was never reached is told that it has missed nothing.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
-    let last_seen = link.request.and_then(|it| it["params"]["lastSeenServerSeq"].as_u64());
-    let snapshots = result["snapshots"].as_array().into_iter().flatten();
-    let reached = snapshots.filter_map(|snapshot| snapshot["fromSeq"].as_u64()).max();
-    if last_seen.zip(reached).is_some_and(|(seen, reached)| seen > reached) {
+    if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});
     }
+}
+
+/// Whether the snapshots of a `reconnect` say that a number was never reached.
+fn is_from_future(result: &Value, seen: u64) -> bool {
+    let snapshots = result["snapshots"].as_array().into_iter().flatten();
+    let reached = snapshots.filter_map(|snapshot| snapshot["fromSeq"].as_u64()).max();
+    reached.is_some_and(|reached| seen > reached)
 }
 
 /// The replay comes as notifications, and the response holds none of it.
@@ -160,6 +165,28 @@ impl MessageRewriter for LeakedEnvelopes {
             && let Some(actions) = message.get_mut("result").and_then(actions_of)
         {
             *actions = self.0.of(link).filter(|it| number_of(it) > seen).cloned().collect();
+        }
+        out.send(message);
+    }
+}
+
+/// A gap that is too old for a replay is answered with the later half of one.
+#[derive(Default)]
+struct PartialReplay(EnvelopeLog);
+
+impl MessageRewriter for PartialReplay {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.0.note(link, &message);
+        let hears =
+            |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
+        if let Some(seen) = last_seen(link)
+            && let Some(result) = message.get_mut("result").filter(|it| it["type"] == "snapshot")
+            && !is_from_future(result, seen)
+        {
+            let missed = self.0.of(link).filter(|it| number_of(it) > seen).filter(hears);
+            let missed: Vec<Value> = missed.cloned().collect();
+            let kept = missed[missed.len().div_ceil(2)..].to_vec();
+            *result = json!({"type": "replay", "actions": kept, "missing": []});
         }
         out.send(message);
     }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::parts::{SnapshotFault, each_snapshot, newest_uri, remove};
+use super::parts::{
+    SnapshotFault, action_name, channel_of, each_envelope, each_snapshot, newest_uri, remove,
+};
 use super::{Fault, MessageFault};
 use crate::host::PROVIDER;
 use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, subject_of};
@@ -56,6 +58,8 @@ pub(super) const FAULTS: &[MessageFault] = &[
     }),
     (Fault::WatchShallow, || Box::new(SilentRequest::of(&["recursive"]))),
     (Fault::FiltersIgnored, || Box::new(SilentRequest::of(&["excludes", "includes"]))),
+    (Fault::CanvasUrlStays, || Box::new(KeptUrls { gone: true, urls: HashMap::new() })),
+    (Fault::CanvasUrlKept, || Box::new(KeptUrls { gone: false, urls: HashMap::new() })),
     (Fault::SnapshotMissing, || {
         Box::new(SubscribeFault(|_, message| {
             if message.pointer("/result/snapshot").is_some() {
@@ -131,6 +135,51 @@ impl MessageRewriter for FrozenSnapshot {
     fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
         each_snapshot(&mut message, &mut |snapshot| {
             *snapshot = self.0.get_or_insert_with(|| snapshot.clone()).clone();
+        });
+        out.send(message);
+    }
+}
+
+/// Canvases have the latest address that was told of.
+struct KeptUrls {
+    /// Whether the address stays when an action takes it away.
+    gone: bool,
+    /// The address of each canvas, and whether an action took it away.
+    urls: HashMap<String, (Value, bool)>,
+}
+
+impl KeptUrls {
+    fn keep(&mut self, channel: &str, canvas: &mut Value, from_action: bool) {
+        if let Some(url) = canvas.get("url") {
+            self.urls.insert(channel.to_owned(), (url.clone(), false));
+            return;
+        }
+        if from_action && !self.gone {
+            self.urls.remove(channel);
+        }
+        if let Some((url, taken)) = self.urls.get_mut(channel) {
+            *taken |= from_action;
+            if *taken == self.gone {
+                canvas["url"] = url.clone();
+            }
+        }
+    }
+}
+
+impl MessageRewriter for KeptUrls {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_envelope(&mut message, &mut |envelope| {
+            if action_name(envelope) == "stateChanged" {
+                let channel = channel_of(envelope).to_owned();
+                let canvas = envelope.pointer_mut("/action/canvas");
+                canvas.into_iter().for_each(|canvas| self.keep(&channel, canvas, true));
+            }
+        });
+        each_snapshot(&mut message, &mut |snapshot| {
+            let channel = snapshot["resource"].as_str().unwrap_or("").to_owned();
+            if ChannelKind::of_uri(&channel) == Some(ChannelKind::Canvas) {
+                self.keep(&channel, &mut snapshot["state"], false);
+            }
         });
         out.send(message);
     }
