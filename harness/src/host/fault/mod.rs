@@ -64,3 +64,19 @@ pub(super) fn rewriters(faults: &[Fault]) -> Vec<Box<dyn MessageRewriter>> {
     let rows = MESSAGE_FAULTS.iter().copied().flatten();
     rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, make)| make()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_has_one_rewriter() {
+        for row in FAULTS {
+            let made = rewriters(&[row.fault]).len();
+            assert!(made <= 1, "expected at most one rewriter for `{}`, found {made}", row.name);
+        }
+        let rows = MESSAGE_FAULTS.iter().copied().flatten().count();
+        let all: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
+        assert_eq!(rewriters(&all).len(), rows);
+    }
+}

@@ -108,9 +108,11 @@ const FAULTS: &[StateFault] = &[
     }),
 ];
 
-/// Faults in what a session shows of its chats, for versions where the session has the turns itself: what each makes of
-/// the session's state, given its summary before.
-const ROLLED_UP: &[(Fault, fn(&Value, &mut Value))] = &[
+/// A fault, and what it makes of a session's state, given its summary before.
+type RollUpFault = (Fault, fn(&Value, &mut Value));
+
+/// Faults in what a session shows of its chats, for versions where the session has the turns itself.
+const ROLLED_UP: &[RollUpFault] = &[
     (Fault::SummaryDrift, |before, state| state["summary"] = before.clone()),
     (Fault::SessionStatusStuck, |before, state| {
         set_status(state, before["status"].as_u64().unwrap_or(0));
