@@ -84,12 +84,6 @@ impl RefHost {
         self.plugin_read(question, children.filter(Value::is_array));
     }
 
-    /// Whether a number is one of the host's own that waits on a connection.
-    pub(super) fn awaits(&self, conn: ConnId, id: &Value) -> bool {
-        let question = id.as_u64().and_then(|id| self.questions.get(&id));
-        question.is_some_and(|question| question.conn == conn)
-    }
-
     fn plugin_read(&mut self, question: Question, children: Option<Value>) {
         let Question { session, client, mut source, .. } = question;
         // Nothing to say where the client has published something else since.

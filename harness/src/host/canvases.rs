@@ -45,7 +45,6 @@ impl RefHost {
         let mut canvas = self.state(uri).clone();
         match url {
             Some(url) => canvas["url"] = json!(url),
-            None if self.has(Fault::CanvasUrlStays) => {}
             None => take_url(&mut canvas),
         }
         self.publish(uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));
@@ -79,9 +78,6 @@ impl RefHost {
 
     /// After a crash nothing shows a canvas any more.
     pub(super) fn end_canvases(&mut self) {
-        if self.has(Fault::CanvasUrlKept) {
-            return;
-        }
         for (_, channel) in &mut self.channels {
             if channel.kind == ChannelKind::Canvas {
                 take_url(&mut channel.state);

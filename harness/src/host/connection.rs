@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::wire::json::{Value, json};
+use crate::wire::json::Value;
 
 use super::door::Visitor;
 use super::engine::RefHost;
@@ -40,16 +40,10 @@ pub(super) struct Connection {
     pub(super) pending: usize,
     /// Whether it is being closed; nothing more is read or sent.
     pub(super) closing: bool,
-    /// Requests so far; some faults count them.
-    pub(super) requests: u64,
     /// How long deliveries of a channel may be held back.
     pub(super) latencies: LiteMap<String, Duration>,
     /// The resources that it has brought a token for, and when that ends.
     pub(super) tokens: LiteMap<String, Option<Duration>>,
-    /// Whether its client does not read, and how much was sent since; some faults count it.
-    pub(super) unread: Option<u64>,
-    /// An echo that a fault holds back.
-    pub(super) held: Option<Frame>,
 }
 
 /// A request on its way to its handler.
@@ -173,13 +167,7 @@ impl RefHost {
         let message = match decode(frame) {
             Decoded::Message(message) => message,
             Decoded::Odd(why) => return self.unreadable(conn, &why),
-            Decoded::Deep if self.has(Fault::DeepServed) => {
-                return self.respond(conn, json!(999_999), Ok(Value::Null));
-            }
             Decoded::Deep => return self.unreadable(conn, "nested too deep"),
-            Decoded::Batch(_) if self.has(Fault::BatchCloses) => {
-                return self.close(conn, 1002, "a batch");
-            }
             Decoded::Batch(_) => return self.refuse(conn, Value::Null, "batches are not served"),
             Decoded::Scalar(_) => return self.refuse(conn, Value::Null, "expected an object"),
         };
@@ -196,25 +184,12 @@ impl RefHost {
             Kind::Malformed => {
                 self.refuse(conn, id.unwrap_or(Value::Null), "expected a request");
             }
-            Kind::Success | Kind::Failure if self.has(Fault::UnaskedResponseCloses) => {
-                self.close(conn, 1002, "nobody asked");
-            }
             Kind::Success | Kind::Failure => self.hear_answer(conn, &message),
             Kind::Notification => {}
         }
     }
 
     fn unreadable(&mut self, conn: ConnId, why: &str) {
-        if self.has(Fault::OddFramesEndAll) {
-            let all: Vec<ConnId> = self.connections.keys().copied().collect();
-            return all.into_iter().for_each(|conn| self.close(conn, 1011, "not JSON"));
-        }
-        if self.has(Fault::ParseErrorSilent) {
-            return;
-        }
-        if self.has(Fault::ParseErrorCloses) {
-            return self.close(conn, 1002, "not JSON");
-        }
         self.respond(conn, Value::Null, Err(Failure::named("ParseError", why)));
     }
 
@@ -225,12 +200,6 @@ impl RefHost {
     fn request(&mut self, conn: ConnId, message: &Message) {
         let id = message.id().cloned().unwrap_or(Value::Null);
         let method = message.method().unwrap_or("");
-        if let Some(connection) = self.connections.get_mut(&conn) {
-            connection.requests += 1;
-        }
-        if self.has(Fault::IdsMixedUp) && self.awaits(conn, &id) {
-            return self.hear_answer(conn, message);
-        }
         if matches!(method, "dispatchAction" | "unsubscribe") {
             return self.refuse(conn, id, "expected a notification, without an `id`");
         }
@@ -240,20 +209,10 @@ impl RefHost {
             return self.respond_on(conn, id, reply, Some(channel));
         }
         let Some(row) = REQUESTS.iter().find(|row| row.method == method) else {
-            if self.has(Fault::UnknownMethodSilent) {
-                return;
-            }
             let failure = Failure::named("MethodNotFound", "no such method is served here");
             return self.respond(conn, id, Err(failure));
         };
-        let shaken = self.connections.get(&conn).is_some_and(|c| c.client.is_some());
-        if method == "ping" && !shaken && self.has(Fault::PingDeadBeforeInitialize) {
-            return;
-        }
         let call = Call { conn, params: message.params() };
-        if method == "completions" && self.has(Fault::CompletionsNever) {
-            return;
-        }
         let edge = self.edge_of(&call, method);
         let raised = edge.as_ref().map(|it| self.raised_params(it, method, message.params()));
         let inner = Call { conn, params: raised.as_ref().unwrap_or(message.params()) };
@@ -292,10 +251,6 @@ impl RefHost {
         if !call.params.is_object() {
             return Err(Failure::invalid_params("expected an object at `params`"));
         }
-        let mut members = call.params.as_object().into_iter().flatten();
-        if self.has(Fault::ExtensionsRefused) && members.any(|(name, _)| name.starts_with("x-")) {
-            return Err(Failure::invalid_params("expected no members of an extension"));
-        }
         let errors = protocol.check_message(message, Sender::Client, None);
         let bad = |error: &&crate::wire::validate::ShapeError| {
             !error.soft && error.path.starts_with("params")
@@ -322,7 +277,7 @@ impl RefHost {
         }
         match message.method() {
             // What a client tells a server needs no answer, and this one does nothing with it.
-            _ if mcp::channel_of(message).is_some() => return,
+            _ if mcp::channel_of(message).is_some() => {}
             Some("unsubscribe") => {
                 let call = Call { conn, params: message.params() };
                 let edge = self.edge_of(&call, "unsubscribe");
@@ -330,10 +285,7 @@ impl RefHost {
                 self.unsubscribe(conn, params.as_ref().unwrap_or(message.params()));
             }
             Some("dispatchAction") => self.dispatch(conn, message.params()),
-            _ => return,
-        }
-        if self.has(Fault::NotificationAnswered) {
-            self.send(conn, json!({"jsonrpc": "2.0", "id": null, "result": null}));
+            _ => {}
         }
     }
 }

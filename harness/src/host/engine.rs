@@ -34,13 +34,14 @@ use super::agent::Run;
 use super::asking::Question;
 use super::automations::{self, AUTOMATIONS};
 use super::background::Running;
+use super::chain::MessageChain;
 use super::changesets::Changeset;
 use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Connection, Failure, Reply};
 use super::customizations::Brought;
 use super::door::Visitor;
 use super::errands::Errand;
-use super::fault::{Fault, FaultSet};
+use super::fault::{self, Fault, FaultSet};
 use super::files::Files;
 use super::log::Log;
 use super::mcp::SideChannel;
@@ -64,8 +65,6 @@ use crate::wire::version::Version;
 pub const MAX_CONNECTIONS: usize = 1_000;
 /// The largest frame; the connection of a larger one is closed with 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
-/// A frame that a fault chokes on.
-const LARGE_FRAME: usize = 2 << 20;
 /// The most frames that may wait for one connection; one more closes it with 1008.
 pub const MAX_PENDING_FRAMES: usize = 100_000;
 /// The most subscriptions of one connection.
@@ -78,9 +77,6 @@ pub const MAX_CHATS: usize = 200;
 pub const MAX_CLIENTS: usize = 10_000;
 /// The most bytes that clients may have put into one chat or session for good.
 pub const MAX_STORED_BYTES: usize = 16 << 20;
-
-/// Requests of one connection after which a fault serves nobody else.
-const FLOOD: u64 = 400;
 
 /// How long a client that lost its last connection stays active, unless it is said otherwise.
 const GRACE: Duration = Duration::from_secs(30);
@@ -168,6 +164,8 @@ pub(super) struct Channel {
 #[derive(Debug)]
 pub struct RefHost {
     pub(super) faults: FaultSet,
+    /// The faults that change messages only.
+    chain: MessageChain,
     pub(super) versions: Vec<Version>,
     /// The newest version, which states are kept in.
     pub(super) protocol: &'static Protocol,
@@ -218,12 +216,6 @@ pub struct RefHost {
     /// Sessions that are not ready yet.
     pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
-    /// The first snapshot ever given, which only a fault keeps.
-    pub(super) frozen: Option<Value>,
-    /// Every notification of the root channel, which only a fault keeps.
-    pub(super) told: Vec<(String, Value)>,
-    /// Whose an id is, which only a fault keeps.
-    pub(super) asked: LiteMap<u64, ConnId>,
     /// What clients were asked and have not answered, by the number of the request.
     pub(super) questions: LiteMap<u64, Question>,
     pub(super) asked_so_far: u64,
@@ -256,6 +248,7 @@ impl RefHost {
             newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
         let mut host = RefHost {
             faults: FaultSet::of(&config.faults),
+            chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
             protocol: newest.unwrap_or_else(fallback),
             versions,
             views: older.into_iter().map(View::new).collect(),
@@ -291,8 +284,6 @@ impl RefHost {
             acp: config.acp.map(Link::new),
             active: LiteMap::new(),
             creating: HashSet::new(),
-            told: Vec::new(),
-            asked: LiteMap::new(),
             dispatched: LiteMap::new(),
             questions: LiteMap::new(),
             asked_so_far: 0,
@@ -300,7 +291,6 @@ impl RefHost {
             latest_record: None,
             stalled: false,
             ids: 0,
-            frozen: None,
             refused_by: String::new(),
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
@@ -336,12 +326,7 @@ impl RefHost {
     }
 
     /// Sends a message to one connection.
-    pub(super) fn send(&mut self, conn: ConnId, mut message: Value) {
-        if self.has(Fault::VersionTagMissing)
-            && let Some(members) = message.as_object_mut()
-        {
-            members.remove("jsonrpc");
-        }
+    pub(super) fn send(&mut self, conn: ConnId, message: Value) {
         self.send_frame(conn, Frame::json(&message));
     }
 
@@ -352,12 +337,6 @@ impl RefHost {
         };
         if connection.closing {
             return;
-        }
-        if let Some(unread) = &mut connection.unread {
-            *unread += 1;
-            if unread.is_multiple_of(3) && self.faults.has(Fault::SlowReadersLose) {
-                return;
-            }
         }
         if connection.pending >= MAX_PENDING_FRAMES {
             self.close(conn, 1008, "the client does not read");
@@ -394,41 +373,16 @@ impl RefHost {
         reply: Reply,
         channel: Option<&str>,
     ) {
-        let mixed = id.as_u64().filter(|id| *id > 1_000 && self.has(Fault::AnswersMixedUp));
-        let conn = mixed.map_or(conn, |id| *self.asked.entry(id).or_insert(conn));
-        let id = match &id {
-            Value::String(text) if self.has(Fault::StringIdMangled) => json!(text.len()),
-            _ => id,
-        };
-        let requests = self.connections.get(&conn).map_or(0, |connection| connection.requests);
-        let flooded = |other: &Connection| other.requests > FLOOD && other.requests > requests;
-        if self.has(Fault::FloodsStarve) && self.connections.values().any(flooded) {
-            return;
-        }
-        if self.has(Fault::ResponseNever) && requests > 0 && requests.is_multiple_of(7) {
-            return;
-        }
         let mut close = false;
         let mut message = match reply {
-            Ok(result) => {
-                let empty =
-                    result.is_null() || result.as_object().is_some_and(|map| map.is_empty());
-                let mut message = json!({"jsonrpc": "2.0", "id": id});
-                if !(empty && self.has(Fault::ResultMissing)) {
-                    message["result"] = result;
-                }
-                message
-            }
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err(failure) => {
                 close = failure.close;
-                self.failure(id, failure)
+                error_response(id, failure)
             }
         };
         if let Some(channel) = channel {
             message["channel"] = json!(channel);
-        }
-        if self.has(Fault::ResponseTwice) && requests > 0 && requests.is_multiple_of(5) {
-            self.send(conn, message.clone());
         }
         self.send(conn, message);
         for (conn, frame) in std::mem::take(&mut self.late) {
@@ -439,38 +393,14 @@ impl RefHost {
         }
     }
 
-    fn failure(&self, id: Value, failure: Failure) -> Value {
-        let internal = self.has(Fault::WrongErrorCode);
-        let code = if internal { -32603 } else { failure.code };
-        let mut error = json!({"code": code, "message": failure.message});
-        if self.has(Fault::ErrorWithoutMessage) {
-            error = json!({"code": code});
-        }
-        if self.has(Fault::StacksTold) {
-            let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
-            error["message"] = json!(format!("{}{at}", failure.message));
-        }
-        if !failure.data.is_null() {
-            error["data"] = failure.data;
-        }
-        json!({"jsonrpc": "2.0", "id": id, "error": error})
-    }
-
     /// Tells the subscribers of the root channel something that is not an action.
     pub(super) fn notify(&mut self, method: &str, params: Value) {
-        let everybody = self.has(Fault::RootNotifiesEverybody);
         let to_root = |(conn, connection): (&ConnId, &Connection)| {
             let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
-            let wanted = everybody || broadcast || connection.subscriptions.contains(ROOT);
+            let wanted = broadcast || connection.subscriptions.contains(ROOT);
             (wanted && connection.client.is_some()).then_some(*conn)
         };
-        let mut conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
-        if self.has(Fault::RootNewsToFirst) {
-            conns.truncate(1);
-        }
-        if self.has(Fault::NotificationsReplayed) && self.told.len() < MAX_SESSIONS {
-            self.told.push((method.to_owned(), params.clone()));
-        }
+        let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
         conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
     }
 
@@ -513,6 +443,14 @@ impl RefHost {
     }
 }
 
+fn error_response(id: Value, failure: Failure) -> Value {
+    let mut error = json!({"code": failure.code, "message": failure.message});
+    if !failure.data.is_null() {
+        error["data"] = failure.data;
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}
+
 fn fallback() -> &'static Protocol {
     static EMPTY: std::sync::OnceLock<Protocol> = std::sync::OnceLock::new();
     EMPTY.get_or_init(Protocol::default)
@@ -526,11 +464,18 @@ impl Host for RefHost {
         headers: &[(String, String)],
     ) -> Result<(), u16> {
         self.pass(now);
-        self.let_in(conn, headers)
+        match self.chain.is_empty() {
+            true => self.let_in(conn, headers),
+            false => {
+                let headers = self.chain.admission(headers);
+                self.let_in(conn, &headers)
+            }
+        }
     }
 
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
+        self.chain.opened(conn);
         let open = self.connections.len();
         let visitor = self.visitors.remove(&conn).unwrap_or_default();
         self.connections.insert(conn, Connection { visitor, ..Connection::default() });
@@ -545,37 +490,21 @@ impl Host for RefHost {
         if !open {
             return;
         }
-        let bad = frame.len() > MAX_FRAME_BYTES || !matches!(frame, Frame::Text(_));
-        if bad && self.has(Fault::BadFrameEndsAll) {
-            let all: Vec<ConnId> = self.connections.keys().copied().collect();
-            all.into_iter().for_each(|conn| self.close(conn, 1011, "a bad frame"));
-            return;
+        if self.chain.is_empty() {
+            self.take_frame(conn, frame);
+        } else if let Some(frame) = self.chain.incoming(conn, frame) {
+            self.take_frame(conn, &frame);
         }
-        if frame.len() > LARGE_FRAME && self.has(Fault::LargeFramesStall) {
-            self.stalled = true;
-        }
-        if self.stalled {
-            return;
-        }
-        if frame.len() > MAX_FRAME_BYTES && self.has(Fault::HugeServed) {
-            return self.respond(conn, json!(999_999), Ok(Value::Null));
-        }
-        if frame.len() > MAX_FRAME_BYTES {
-            self.close(conn, 1009, "the frame is too large");
-            return;
-        }
-        self.read(conn, frame);
     }
 
     fn handle_held(&mut self, now: Duration, conn: ConnId, held: bool) {
         self.pass(now);
-        if let Some(connection) = self.connections.get_mut(&conn) {
-            connection.unread = held.then_some(0);
-        }
+        self.chain.held(conn, held);
     }
 
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
+        self.chain.closed(conn);
         self.merging.remove(&conn);
         if let Some(connection) = self.connections.remove(&conn) {
             self.idle_watches();
@@ -625,7 +554,7 @@ impl Host for RefHost {
             self.next_expiry(),
             self.next_question(),
         ];
-        runs.chain(rest.into_iter().flatten()).min()
+        runs.chain(rest.into_iter().flatten()).chain(self.chain.next_due()).min()
     }
 
     fn handle_agent(&mut self, now: Duration, line: Option<&str>) {
@@ -642,7 +571,7 @@ impl Host for RefHost {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        let output = self.outputs.pop_front()?;
+        let output = self.next_output()?;
         if let Output::Send { conn, .. } = &output
             && let Some(connection) = self.connections.get_mut(conn)
         {
@@ -653,6 +582,7 @@ impl Host for RefHost {
 
     fn restart(&mut self, now: Duration) {
         self.pass(now);
+        self.chain.restarted();
         self.connections.clear();
         self.visitors.clear();
         self.idle_watches();
@@ -683,5 +613,28 @@ impl Host for RefHost {
 impl RefHost {
     fn pass(&mut self, now: Duration) {
         self.now = self.now.max(now);
+        self.chain.pass(now);
+    }
+
+    fn take_frame(&mut self, conn: ConnId, frame: &Frame) {
+        if self.stalled {
+            return;
+        }
+        if frame.len() > MAX_FRAME_BYTES {
+            self.close(conn, 1009, "the frame is too large");
+            return;
+        }
+        self.read(conn, frame);
+    }
+
+    /// The next output after the faults that change messages.
+    fn next_output(&mut self) -> Option<Output> {
+        if self.chain.is_empty() {
+            return self.outputs.pop_front();
+        }
+        while let Some(output) = self.outputs.pop_front() {
+            self.chain.outgoing(output);
+        }
+        self.chain.poll()
     }
 }

@@ -21,9 +21,7 @@ use super::resources::uri_of;
 use super::{automations, telemetry};
 use crate::agent::script;
 use crate::transcript::ConnId;
-use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::Feature;
-use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -34,7 +32,7 @@ impl RefHost {
     /// Serves `initialize`. Source: lifecycle.md, versioning.md.
     pub(super) fn initialize(&mut self, call: &Call) -> Reply {
         let shaken = self.connections.get(&call.conn).is_some_and(|c| c.client.is_some());
-        if shaken && !self.has(Fault::SecondInitializeServed) {
+        if shaken {
             return Err(Failure::invalid_request("this connection has shaken hands before"));
         }
         let client = call.text("clientId").to_owned();
@@ -60,14 +58,11 @@ impl RefHost {
             connection.subscriptions = wanted.iter().cloned().collect();
         }
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
-        let mut snapshots: Vec<Value> =
+        let snapshots: Vec<Value> =
             wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
-        if self.has(Fault::InitialWithoutStates) {
-            snapshots.clear();
-        }
-        let mut result = json!({
+        Ok(json!({
             "protocolVersion": version,
-            "serverSeq": if self.has(Fault::HandshakeSeqZero) { 0 } else { self.log.seq() },
+            "serverSeq": self.log.seq(),
             "serverInfo": {
                 "name": "ahp-harness reference host",
                 "version": env!("CARGO_PKG_VERSION"),
@@ -78,16 +73,7 @@ impl RefHost {
             "automations": automations::capabilities(),
             "telemetry": telemetry::capabilities(),
             "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},
-        });
-        let own = call.params["clientInfo"]["version"].as_str().unwrap_or("1");
-        if self.has(Fault::OldClientsSlighted)
-            && own.starts_with("0.")
-            && let Some(members) = result.as_object_mut()
-        {
-            members.remove("automations");
-            members.remove("telemetry");
-        }
-        Ok(result)
+        }))
     }
 
     /// The highest offered version that lies in the caret range of a supported one, exactly as it
@@ -106,27 +92,18 @@ impl RefHost {
         let mut acceptable = offers.clone().filter_map(&fits);
         // Up to 0.9.0 the client's order counts: the first that fits. Source: versioning.md of these versions.
         let exact = acceptable.clone().any(|(_, _, it)| it.has(Feature::ExactNegotiation));
-        let first = !exact && !self.has(Fault::PreferenceIgnored);
-        let chosen = match first || self.has(Fault::VersionPicksFirst) {
-            true => acceptable.next(),
-            false => acceptable.max_by_key(|(offer, ..)| *offer),
+        let chosen = match exact {
+            true => acceptable.max_by_key(|(offer, ..)| *offer),
+            false => acceptable.next(),
         };
         if let Some((_, text, protocol)) = chosen {
-            let own = self.has(Fault::VersionNotOffered);
-            let own = own.then(|| Version::new(protocol.version().major, 99, 0).to_string());
-            return Ok((own.unwrap_or(text), protocol));
-        }
-        if self.has(Fault::UnknownVersionAccepted) {
-            let first = offers.clone().next().unwrap_or("1.0.0");
-            return Ok((first.to_owned(), self.protocol_spoken(params)));
+            return Ok((text, protocol));
         }
         let mut failure =
             Failure::named("UnsupportedProtocolVersion", "no offered version is supported");
-        if !self.has(Fault::NoSupportedVersions) {
-            let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
-            failure.data = json!({"supportedVersions": versions});
-        }
-        failure.close = !self.has(Fault::UnsupportedStaysOpen);
+        let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
+        failure.data = json!({"supportedVersions": versions});
+        failure.close = true;
         Err(failure)
     }
 
@@ -221,7 +198,6 @@ impl RefHost {
             connection.view = view;
         }
         let wanted = self.existing(call.conn, call.params.get("subscriptions"));
-        let dead = self.has(Fault::ReconnectNotLive);
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.client = Some(client.clone());
             connection.protocol = Some(protocol);
@@ -232,11 +208,8 @@ impl RefHost {
         }
         self.leave_unlisted(&client, &wanted);
         let result = self.resume(call, last_seen, &wanted);
-        if let Some(connection) = self.connections.get_mut(&call.conn).filter(|_| !dead) {
+        if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.subscriptions = wanted.into_iter().collect();
-        }
-        if self.has(Fault::NotificationsReplayed) {
-            self.announce_again(call.conn);
         }
         self.repeat_record(call.conn);
         Ok(result)
@@ -245,8 +218,8 @@ impl RefHost {
     /// What was missed: a replay where everything is still kept, snapshots otherwise. A number
     /// that was never reached, or from before a channel came to be, is answered with snapshots.
     fn resume(&mut self, call: &Call, last_seen: u64, wanted: &[String]) -> Value {
-        let too_old = last_seen < self.log.floor() && !self.has(Fault::ReplayPartialAfterOverflow);
-        let too_new = last_seen > self.log.seq() && !self.has(Fault::ReplayFutureEmpty);
+        let too_old = last_seen < self.log.floor();
+        let too_new = last_seen > self.log.seq();
         let reborn =
             |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);
         if too_old || too_new || wanted.iter().any(reborn) || self.has(Fault::ReconnectForgets) {
@@ -255,49 +228,23 @@ impl RefHost {
             return json!({"type": "snapshot", "snapshots": snapshots});
         }
         let (protocol, view) = (self.protocol_of(call.conn), self.view_of(call.conn));
-        let leaks = self.has(Fault::ReplayLeaksChannels);
-        let skips = self.has(Fault::TerminalsNotReplayed);
         let listed = |envelope: &Arc<Envelope>| {
             let (channel, params, _) = envelope.told(view)?;
             let known = view.is_some() || protocol.action(&envelope.action_type).is_some();
-            let kept = !skips || ChannelKind::of_uri(channel) != Some(ChannelKind::Terminal);
-            let wanted = leaks || wanted.iter().any(|uri| uri == channel);
-            (known && kept && wanted).then(|| params.clone())
+            let wanted = wanted.iter().any(|uri| uri == channel);
+            (known && wanted).then(|| params.clone())
         };
-        let mut actions: Vec<Value> = self.log.after(last_seen).filter_map(listed).collect();
-        if self.has(Fault::ReplayRepeatsLastSeen) {
-            let seen = self.log.after(0).filter(|envelope| envelope.seq <= last_seen);
-            let last = seen.filter_map(listed).last();
-            actions.splice(0..0, last);
-        }
-        if self.has(Fault::ReplayLosesOne) && !actions.is_empty() {
-            actions.remove(0);
-        }
-        if self.has(Fault::ReplayUnordered) {
-            actions.reverse();
-        }
-        if self.has(Fault::ReplayAsNotifications) {
-            for params in std::mem::take(&mut actions) {
-                let frame = Frame::Text(self.envelope_text(&params));
-                self.late.push((call.conn, frame));
-            }
-        }
+        let actions: Vec<Value> = self.log.after(last_seen).filter_map(listed).collect();
         let listed = call.params.get("subscriptions").and_then(Value::as_array);
         let listed: HashSet<&str> =
             listed.into_iter().flatten().filter_map(Value::as_str).collect();
         let gone = |uri: &&str| !self.exists_for(call.conn, uri);
         let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
         missing.sort_unstable();
-        let mut missing: Vec<String> = match view.and_then(|view| self.views.get(view)) {
+        let missing: Vec<String> = match view.and_then(|view| self.views.get(view)) {
             Some(view) => missing.into_iter().map(|uri| view.edge.lower_uri(uri)).collect(),
             None => missing.into_iter().map(str::to_owned).collect(),
         };
-        if self.has(Fault::MissingNotReported) {
-            missing.clear();
-        }
-        if self.has(Fault::MissingNamesRoot) && wanted.iter().any(|uri| uri == ROOT) {
-            missing.push(ROOT.to_owned());
-        }
         json!({"type": "replay", "actions": actions, "missing": missing})
     }
 
@@ -321,20 +268,6 @@ impl RefHost {
             if !wanted.contains(&session) {
                 self.deactivate(&session, client);
             }
-        }
-    }
-
-    fn announce_again(&mut self, conn: ConnId) {
-        let known = self.connections.get(&conn);
-        if known.is_some_and(|connection| connection.subscriptions.contains(ROOT)) {
-            let told = self.told.iter();
-            let told = told.filter_map(|(method, params)| self.shaped(conn, method, params));
-            let told = told.map(|(method, params)| {
-                let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-                (conn, Frame::json(&message))
-            });
-            let told: Vec<_> = told.collect();
-            self.late.extend(told);
         }
     }
 

@@ -47,16 +47,6 @@ impl RefHost {
         let page = &rest[..limit.min(rest.len())];
         let mut items: Vec<Value> = page.iter().map(|entry| entry.2.clone()).collect();
         items.iter_mut().for_each(|summary| trim_summary(summary, protocol.version()));
-        if self.has(Fault::ListMissesCreated) {
-            let newest = self.sessions.values().map(|session| &session.created_at).max();
-            items.retain(|summary| summary["createdAt"].as_str() != newest.map(String::as_str));
-        }
-        if self.has(Fault::ListOtherProvider) {
-            items.iter_mut().for_each(|summary| summary["provider"] = json!("other"));
-        }
-        if self.has(Fault::ListRepeats) {
-            items.extend(items.first().cloned());
-        }
         let more = page.last().filter(|_| page.len() < rest.len());
         let cursor = more.map(|last| format!("{CURSOR}{} {}", last.0, last.1));
         let mut result = json!({"items": items});
@@ -72,9 +62,7 @@ impl RefHost {
         };
         let parts = cursor.strip_prefix(CURSOR).and_then(|rest| rest.split_once(' '));
         match parts {
-            _ if self.has(Fault::ListCursorStuck) => Ok(None),
             Some((time, uri)) => Ok(Some((time.to_owned(), uri.to_owned()))),
-            None if self.has(Fault::ListUnknownCursorServed) => Ok(None),
             None => Err(Failure::invalid_params("expected a cursor of this host")),
         }
     }

@@ -10,10 +10,10 @@ use crate::wire::json::{Map, Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
-use super::fault::Fault;
+use super::fault::{Fault, reduction};
 use super::log::Envelope;
+use super::merge;
 use super::view::{Sent, Worded};
-use super::{merge, tamper};
 use crate::model::{Outcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -58,12 +58,9 @@ impl RefHost {
     pub(super) fn publish_from(
         &mut self,
         uri: &str,
-        mut action: Value,
+        action: Value,
         origin: Option<&Origin>,
     ) -> Outcome {
-        let dropped = self.has(Fault::MetaDropped) && tamper::drop_meta(&mut action);
-        let bare = origin.filter(|_| dropped).map(|it| Origin { sent: None, ..it.clone() });
-        let origin = bare.as_ref().or(origin);
         let (faults, version) = (self.faults, self.protocol.version());
         let worded = self.worded(uri, &action, origin);
         let Some(channel) = self.channels.get_mut(uri) else {
@@ -76,7 +73,7 @@ impl RefHost {
             true => self.views.iter().map(|view| view.summary(uri)).collect(),
             false => Vec::new(),
         };
-        let outcome = tamper::reduce(faults, kind, &mut channel.state, &action, reduce);
+        let outcome = reduction::reduce(faults, kind, &mut channel.state, &action, reduce);
         if outcome == Outcome::Applied {
             channel.stale = before;
             self.fold_views(kind, &worded);
@@ -99,41 +96,23 @@ impl RefHost {
     pub(super) fn emit_worded(
         &mut self,
         uri: &str,
-        mut action: Value,
+        action: Value,
         origin: Option<&Origin>,
-        mut worded: Vec<Option<Worded>>,
+        worded: Vec<Option<Worded>>,
         hidden: bool,
     ) {
         let kind = action_type(&action).to_owned();
         let seq = self.log.advance();
-        if tamper::is_lost(self.faults, &kind, seq) {
-            return;
-        }
-        let before = (!worded.is_empty()).then(|| action.clone());
-        tamper::action(self.faults, &kind, origin.is_some(), &mut action);
-        if before.is_some_and(|before| before != action) {
-            let again = origin.map(|origin| Origin { sent: None, ..origin.clone() });
-            worded = self.worded(uri, &action, again.as_ref());
-        }
-        let strays = self.chats.get(uri).filter(|_| tamper::strays(self.faults, &kind));
-        let above = strays.map(|chat| chat.session.clone());
-        let channel = above.as_deref().unwrap_or(uri);
         let mut params = Map::new();
-        params.insert("channel", json!(channel));
+        params.insert("channel", json!(uri));
         params.insert("action", action);
-        let number = tamper::number(self.faults, seq);
-        params.insert("serverSeq", json!(number));
+        params.insert("serverSeq", json!(seq));
         let mut more = Map::new();
-        if let Some(origin) = tamper::origin(self.faults, origin) {
+        if let Some(origin) = origin.map(Origin::value) {
             params.insert("origin", origin.clone());
             more.insert("origin", origin);
         }
-        let face = |(view, worded): (usize, Option<Worded>)| {
-            let mut worded = worded?;
-            let edge = &self.views.get(view)?.edge;
-            tamper::worded(self.faults, &kind, edge, above.as_deref(), &mut worded);
-            self.face(view, worded, number, &more)
-        };
+        let face = |(view, worded): (usize, Option<Worded>)| self.face(view, worded?, seq, &more);
         let faces = worded.into_iter().enumerate().map(face).collect();
         let params = Value::Object(params);
         let envelope = Arc::new(Envelope {
@@ -146,7 +125,7 @@ impl RefHost {
             hidden,
         });
         self.log.keep(Arc::clone(&envelope));
-        self.fan_out(&envelope, origin.map(|origin| origin.conn));
+        self.fan_out(&envelope);
         if !hidden {
             self.follow(uri, &envelope.action_type);
         }
@@ -154,24 +133,10 @@ impl RefHost {
 
     /// The notification of an envelope, as text.
     pub(super) fn envelope_text(&self, params: &Value) -> String {
-        let tag = match self.has(Fault::VersionTagMissing) {
-            true => "",
-            false => r#""jsonrpc":"2.0","#,
-        };
-        format!(r#"{{{tag}"method":"action","params":{params}}}"#)
+        format!(r#"{{"jsonrpc":"2.0","method":"action","params":{params}}}"#)
     }
 
-    fn fan_out(&mut self, envelope: &Envelope, from: Option<ConnId>) {
-        let session = match self.chats.get(&envelope.channel) {
-            Some(chat) if self.has(Fault::DeliversToUnsubscribed) => Some(chat.session.as_str()),
-            _ => None,
-        };
-        let mixed = self.has(Fault::SessionsMixed) && envelope.channel.starts_with("ahp-session:");
-        let wants = |subscriptions: &std::collections::HashSet<String>, channel: &str| {
-            subscriptions.contains(channel)
-                || mixed && subscriptions.iter().any(|uri| uri.starts_with("ahp-session:"))
-                || session.is_some_and(|session| subscriptions.contains(session))
-        };
+    fn fan_out(&mut self, envelope: &Envelope) {
         let newer = self.has(Fault::NewerActionsSent);
         let mut receivers = Vec::new();
         for (conn, connection) in &self.connections {
@@ -179,55 +144,20 @@ impl RefHost {
             let old = connection.view.is_some();
             let known = old || newer || protocol.action(&envelope.action_type).is_some();
             let told = envelope.told(connection.view).filter(|_| known);
-            if told.is_some_and(|(channel, ..)| wants(&connection.subscriptions, channel)) {
+            if told.is_some_and(|(channel, ..)| connection.subscriptions.contains(channel)) {
                 receivers.push(*conn);
             }
         }
-        for (place, conn) in receivers.into_iter().enumerate() {
-            self.deliver(envelope, conn, place, from == Some(conn));
-        }
+        receivers.into_iter().for_each(|conn| self.deliver(envelope, conn));
     }
 
-    fn deliver(&mut self, envelope: &Envelope, conn: ConnId, place: usize, own: bool) {
-        let skipped = place == 1 && envelope.seq.is_multiple_of(3);
-        if (skipped && self.has(Fault::FanoutSkipsSecondClient))
-            || (own && self.has(Fault::EchoNever))
-        {
-            return;
-        }
+    fn deliver(&mut self, envelope: &Envelope, conn: ConnId) {
         if self.gather(conn, envelope) {
             return;
         }
-        let Some((_, params, text)) = envelope.told(self.view_of(conn)) else {
-            return;
-        };
-        let frame = match place > 0 && self.has(Fault::SeqDiffersPerClient) {
-            true => {
-                let mut params = params.clone();
-                params["serverSeq"] = json!(envelope.seq + 1_000_000);
-                Frame::Text(self.envelope_text(&params))
-            }
-            false => Frame::Text(text.to_owned()),
-        };
-        if own && self.has(Fault::EchoOutOfOrder) {
-            let connection = self.connections.get_mut(&conn);
-            let held = connection.and_then(|connection| match connection.held.take() {
-                Some(held) => Some(held),
-                None => {
-                    connection.held = Some(frame.clone());
-                    None
-                }
-            });
-            if let Some(held) = held {
-                self.send_frame(conn, frame);
-                self.send_frame(conn, held);
-            }
-            return;
+        if let Some((.., text)) = envelope.told(self.view_of(conn)) {
+            self.send_frame(conn, Frame::Text(text.to_owned()));
         }
-        if own && self.has(Fault::EchoTwice) {
-            self.send_frame(conn, frame.clone());
-        }
-        self.send_frame(conn, frame);
     }
 
     /// What follows from an action: roll-ups of chats into sessions, of sessions into summaries.
@@ -252,42 +182,19 @@ impl RefHost {
     }
 
     /// A snapshot of a channel, of its whole state, as a connection knows it.
-    pub(super) fn snapshot(&mut self, conn: ConnId, uri: &str) -> Option<Value> {
+    pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
         let stale = channel.stale.as_ref().filter(|_| self.has(Fault::SnapshotStale));
         let view = self.view_of(conn);
-        let mut state = match view {
+        let state = match view {
             Some(view) => self.shown(view, uri)?,
             None => stale.unwrap_or(&channel.state).clone(),
         };
-        if self.has(Fault::SnapshotMissesField)
-            && let Some(members) = state.as_object_mut()
-        {
-            members.remove("lifecycle");
-            members.remove("turns");
-        }
-        if self.has(Fault::ChatListedTwice)
-            && let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut)
-        {
-            chats.extend(chats.last().cloned());
-        }
-        if self.has(Fault::ChatMisnamed) && state.get("turns").is_some() {
-            state["resource"] = json!(format!("{uri}-other"));
-        }
-        let wrong = self.has(Fault::SnapshotWrongResource);
-        let ahead = if self.has(Fault::SnapshotFutureFromSeq) { 5 } else { 0 };
-        let named = match view.and_then(|view| self.views.get(view)) {
+        let resource = match view.and_then(|view| self.views.get(view)) {
             Some(view) => view.edge.lower_uri(uri),
             None => uri.to_owned(),
         };
-        let resource = if wrong { format!("{named}/") } else { named };
-        let snapshot = json!({
-            "resource": resource, "state": state, "fromSeq": self.log.seq() + ahead
-        });
-        if !self.has(Fault::SnapshotFrozen) {
-            return Some(snapshot);
-        }
-        Some(self.frozen.get_or_insert(snapshot).clone())
+        Some(json!({"resource": resource, "state": state, "fromSeq": self.log.seq()}))
     }
 
     /// Serves `subscribe`.
@@ -295,13 +202,8 @@ impl RefHost {
         let uri = call.channel();
         self.expand_changeset(uri);
         if !self.exists_for(call.conn, uri) {
-            if self.has(Fault::UnknownChannelFabricated) && uri.starts_with("ahp-session:") {
-                let state = super::sessions::empty_state(super::configuration::PROVIDER, false);
-                return Ok(json!({"snapshot": {"resource": uri, "state": state, "fromSeq": 0}}));
-            }
             return Err(unknown_channel(uri));
         }
-        let dead = self.has(Fault::SubscribeNotLive);
         let Some(connection) = self.connections.get_mut(&call.conn) else {
             return Err(Failure::invalid_request("the connection is gone"));
         };
@@ -309,13 +211,11 @@ impl RefHost {
         if held >= MAX_SUBSCRIPTIONS && !connection.subscriptions.contains(uri) {
             return Err(Failure::invalid_request("too many subscriptions"));
         }
-        if !dead {
-            connection.subscriptions.insert(uri.to_owned());
-            match merge::latency(call.params) {
-                Some(latency) => connection.latencies.insert(uri.to_owned(), latency),
-                None => connection.latencies.remove(uri),
-            };
-        }
+        connection.subscriptions.insert(uri.to_owned());
+        match merge::latency(call.params) {
+            Some(latency) => connection.latencies.insert(uri.to_owned(), latency),
+            None => connection.latencies.remove(uri),
+        };
         let client = connection.client.clone();
         if self.has(Fault::SubscribeJoins)
             && let Some(channel) = self.channels.get_mut(uri)
@@ -324,25 +224,11 @@ impl RefHost {
             list.push(json!({"clientId": client, "tools": []}));
             self.join_unheard(uri, client.as_deref());
         }
-        if self.has(Fault::ReplaysBelowFromSeq) {
-            let view = self.view_of(call.conn);
-            let told = self.log.after(0).filter_map(|envelope| envelope.told(view));
-            let last = told.filter(|(channel, ..)| *channel == uri).last();
-            if let Some(frame) = last.map(|(.., text)| Frame::Text(text.to_owned())) {
-                self.late.push((call.conn, frame));
-            }
-        }
         self.telemetered |= self.is_telemetry(uri);
-        if self.has(Fault::TelemetryWithState) && self.is_telemetry(uri) {
-            return Ok(json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}}));
-        }
         // A side channel to an MCP server has no state, and neither has telemetry.
         let Some(mut snapshot) = self.snapshot(call.conn, uri) else {
             return Ok(json!({}));
         };
-        if self.has(Fault::SnapshotMissing) {
-            return Ok(json!({}));
-        }
         if self.has(Fault::ActionBeforeSnapshot) && self.sessions.contains_key(uri) {
             let title = self.state(uri)["title"].clone();
             self.publish(uri, json!({"type": "session/titleChanged", "title": title}));
@@ -359,9 +245,6 @@ impl RefHost {
             return;
         };
         if count == 0 || turns.len() <= count {
-            if self.has(Fault::CursorForEverybody) {
-                snapshot["state"]["turnsNextCursor"] = json!(CURSOR);
-            }
             return;
         }
         let shown = turns.split_off(turns.len() - count);
@@ -410,10 +293,7 @@ impl RefHost {
         // A turn that was resumed is no longer among the finished ones: all of them are older.
         let edge = windows.iter().map(|id| place(id).unwrap_or(turns.len())).max();
         if let Some(edge) = edge {
-            let mut older = turns[..edge.min(turns.len())].to_vec();
-            if self.has(Fault::PagesReversed) {
-                older.reverse();
-            }
+            let older = turns[..edge.min(turns.len())].to_vec();
             self.publish(uri, json!({"type": "chat/turnsLoaded", "turns": older}));
         }
     }
@@ -423,9 +303,6 @@ impl RefHost {
         let Some(uri) = params.get("channel").and_then(Value::as_str) else {
             return;
         };
-        if self.has(Fault::DeliversAfterUnsubscribe) {
-            return;
-        }
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
         };
@@ -486,10 +363,6 @@ impl RefHost {
             for name in ["summary", "changes"] {
                 if let Some(summary) = inner.get_mut(name) {
                     self.summary_shown(view, &session, summary, name == "summary");
-                    let mixed = name == "changes" && self.has(Fault::ActivitiesMixed);
-                    if mixed && let Some(status) = summary["status"].as_u64() {
-                        summary["status"] = json!(status | 3);
-                    }
                     if name == "changes" && summary.as_object().is_some_and(Map::is_empty) {
                         return None;
                     }

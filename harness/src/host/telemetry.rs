@@ -100,9 +100,6 @@ impl RefHost {
 
     /// The session, the chat and the turn that something is about, as attributes.
     fn about(&self, uri: &str) -> Value {
-        if self.has(Fault::TelemetryUncorrelated) {
-            return json!([]);
-        }
         let chat = self.chats.get(uri);
         let session = chat.map_or(uri, |chat| chat.session.as_str());
         let state = self.state(uri);
@@ -117,10 +114,7 @@ impl RefHost {
     }
 
     fn resource(&self) -> Value {
-        match self.has(Fault::TelemetryUncorrelated) {
-            true => json!({"attributes": []}),
-            false => json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])}),
-        }
+        json!({"attributes": attributes(&[("service.name", "ahp-reference-host")])})
     }
 
     fn nanoseconds(&self) -> String {
@@ -133,16 +127,12 @@ impl RefHost {
             "timeUnixNano": self.nanoseconds(), "severityNumber": severity,
             "body": {"stringValue": text}, "attributes": about,
         });
-        let payload = match self.has(Fault::TelemetryUnfolded) {
-            true => record,
-            false => json!({"resourceLogs": [{
-                "resource": self.resource(),
-                "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
-            }]}),
-        };
-        let any = self.has(Fault::LevelIgnored);
+        let payload = json!({"resourceLogs": [{
+            "resource": self.resource(),
+            "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
+        }]});
         self.export("otlp/exportLogs", &payload, |signal| match signal {
-            Signal::Logs(from) => any || from <= severity,
+            Signal::Logs(from) => from <= severity,
             _ => false,
         });
     }
@@ -160,11 +150,7 @@ impl RefHost {
             "resource": self.resource(),
             "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
         }]});
-        let method = match self.has(Fault::TelemetryMisplaced) {
-            true => "otlp/exportMetrics",
-            false => "otlp/exportTraces",
-        };
-        self.export(method, &payload, |signal| signal == Signal::Traces);
+        self.export("otlp/exportTraces", &payload, |signal| signal == Signal::Traces);
     }
 
     fn measurement(&mut self, about: &Value) {
@@ -182,7 +168,6 @@ impl RefHost {
     }
 
     fn export(&mut self, method: &str, payload: &Value, wanted: impl Fn(Signal) -> bool) {
-        let everybody = self.has(Fault::TelemetryForAll) && method == "otlp/exportLogs";
         // The fault replays records that no client received, so it keeps every one.
         if self.has(Fault::TelemetryReplayed) && method == "otlp/exportLogs" {
             let params = json!({"channel": LOGS, "payload": payload});
@@ -196,15 +181,8 @@ impl RefHost {
                 connection.subscriptions.iter().filter(listens).collect();
             channels.sort();
             told.extend(channels.iter().map(|uri| (*conn, (*uri).clone())));
-            if everybody && channels.is_empty() && connection.client.is_some() {
-                told.push((*conn, LOGS.to_owned()));
-            }
         }
-        for (conn, uri) in told {
-            let channel = match self.has(Fault::TelemetryRenamed) {
-                true => uri.split('?').next().unwrap_or("").to_owned(),
-                false => uri,
-            };
+        for (conn, channel) in told {
             let params = json!({"channel": channel, "payload": payload});
             let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
             self.send(conn, message);

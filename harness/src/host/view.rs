@@ -25,11 +25,10 @@ use super::annotations::place_note;
 use super::configuration::PROVIDER;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
+use super::fault::{Fault, reduction};
 use super::log::Face;
 use super::publish::{Origin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
-use super::tamper;
 
 /// The members of a summary that no newer version has, or changes otherwise.
 const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
@@ -113,8 +112,8 @@ impl View {
         let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
         let state = &mut shown.state;
         let outcome = match self.edge.has_chats() || channel != ChannelKind::Session {
-            true => tamper::reduce(faults, kind, state, &worded.action, reduce),
-            false => tamper::reduce_turns(faults, kind, state, &worded.action, reduce),
+            true => reduction::reduce(faults, kind, state, &worded.action, reduce),
+            false => reduction::reduce_turns(faults, kind, state, &worded.action, reduce),
         };
         if outcome == Outcome::Applied {
             shown.stale = before;

@@ -144,19 +144,13 @@ impl RefHost {
                 state[name] = given.clone();
             }
         }
-        if self.has(Fault::WatchMisdescribed) {
-            state["recursive"] = json!(!recursive);
-        }
-        let mut watch = Watch {
+        let watch = Watch {
             root,
-            recursive: recursive && !self.has(Fault::WatchShallow),
+            recursive,
             excludes: patterns(&call.params["excludes"])?.unwrap_or_default(),
             includes: patterns(&call.params["includes"])?,
             idle_at: Some(self.now),
         };
-        if self.has(Fault::FiltersIgnored) {
-            (watch.excludes, watch.includes) = (Vec::new(), None);
-        }
         let uri = format!("ahp-resource-watch:/{}", self.fresh_id("watch"));
         self.add_channel(&uri, ChannelKind::ResourceWatch, state);
         self.watches.insert(uri.clone(), watch);
@@ -191,8 +185,7 @@ impl RefHost {
 
     /// Releases a watch that its last subscriber has left.
     pub(super) fn leave_watch(&mut self, uri: &str) {
-        if self.watches.contains_key(uri) && !self.is_heard(uri) && !self.has(Fault::WatchOutlives)
-        {
+        if self.watches.contains_key(uri) && !self.is_heard(uri) {
             self.watches.remove(uri);
             self.drop_channel(uri);
         }

@@ -1,0 +1,501 @@
+//! A chain of rewriters between clients and the reference host: injected faults next to the host, legal variants
+//! outside of them.
+//!
+//! A rewriter sees every message in the words of the negotiated version. It may change, drop, repeat or delay it,
+//! answer a client itself, send something to another connection, or close connections. What it can know of the
+//! traffic without the host stands in [`SeenTraffic`].
+//!
+//! Knows: messages, versions, subscriptions as they pass. Never knows: states, faults, variants, rules.
+//!
+//! Start at [`MessageRewriter`] and [`MessageChain`].
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
+use crate::wire::records::RecordVisitor;
+use crate::wire::version::Version;
+
+use super::Output;
+
+/// Requests that are remembered until they are answered.
+const MAX_ASKED: usize = 100_000;
+
+/// Whether a message of a client goes on to the host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Passage {
+    /// It goes on.
+    Onward,
+    /// The host never receives it.
+    Stopped,
+}
+
+/// Changes what passes between clients and host.
+pub(super) trait MessageRewriter: Send {
+    /// Changes the headers of a request to open a connection.
+    fn on_admission(&mut self, _headers: &mut Vec<(String, String)>) {}
+    /// Takes a frame of a client, whatever it holds, before it is read.
+    fn on_client_frame(
+        &mut self,
+        _link: &MessageLink<'_>,
+        _frame: &Frame,
+        _out: &mut Outbox,
+    ) -> Passage {
+        Passage::Onward
+    }
+    /// Rewrites a message of a client. What goes into `out` is sent to clients at once.
+    fn on_client_message(
+        &mut self,
+        _link: &MessageLink<'_>,
+        _message: &mut Value,
+        _out: &mut Outbox,
+    ) -> Passage {
+        Passage::Onward
+    }
+    /// Rewrites a message of the host: `out` takes what is sent instead, in order.
+    fn on_host_message(&mut self, _link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        out.send(message);
+    }
+    /// The serialized text of a message; `None` for the usual one.
+    fn spelled(&self, _message: &Value) -> Option<String> {
+        None
+    }
+    /// The delay of a message to a client. The order of messages on a connection does not change.
+    fn delay(&mut self, _link: &MessageLink<'_>, _message: &Value) -> Duration {
+        Duration::ZERO
+    }
+    /// The delay of a message that later messages of the connection may overtake; `None` for a message that
+    /// keeps its place.
+    fn overtaken(&self, _link: &MessageLink<'_>) -> Option<Duration> {
+        None
+    }
+}
+
+/// Something that a rewriter does to a connection.
+#[derive(Debug)]
+enum Deed {
+    Send(ConnId, Value),
+    Close(ConnId, u16, &'static str),
+}
+
+/// What a rewriter sends and closes.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    conn: ConnId,
+    deeds: Vec<Deed>,
+}
+
+impl Outbox {
+    fn new(conn: ConnId) -> Outbox {
+        Outbox { conn, deeds: Vec::new() }
+    }
+
+    /// Sends a message to the connection of the link.
+    pub(super) fn send(&mut self, message: Value) {
+        self.deeds.push(Deed::Send(self.conn, message));
+    }
+
+    /// Sends a message to another connection.
+    pub(super) fn send_to(&mut self, conn: ConnId, message: Value) {
+        self.deeds.push(Deed::Send(conn, message));
+    }
+
+    /// Closes a connection with a WebSocket code, after what was sent on it before.
+    pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &'static str) {
+        self.deeds.push(Deed::Close(conn, code, reason));
+    }
+}
+
+/// Where a message is sent, what it answers, and what passed before it.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLink<'a> {
+    /// The connection.
+    pub conn: ConnId,
+    /// The method of the request, if the message is a response.
+    pub answers: Option<&'a str>,
+    /// The request as the client sent it, if the message is a response.
+    pub request: Option<&'a Value>,
+    /// The version that the client and the host speak; before the handshake, the newest one.
+    pub protocol: Option<&'static Protocol>,
+    /// The time of the host.
+    pub now: Duration,
+    pub(super) seen: &'a SeenTraffic,
+}
+
+impl MessageLink<'_> {
+    /// Calls `visit` for each object of a message with the name of its type, but not for actions of clients.
+    pub(super) fn visit_records(&self, message: &mut Value, visit: &mut RecordVisitor<'_>) {
+        if let Some(protocol) = self.protocol {
+            protocol.visit_records(message, self.answers, visit);
+        }
+    }
+
+    /// What is known of the connection.
+    pub(super) fn own(&self) -> Option<&SeenConnection> {
+        self.seen.connections.get(&self.conn)
+    }
+}
+
+/// Calls `visit` for each list of envelopes in the result of a `reconnect`.
+pub(super) fn each_envelope_list(message: &mut Value, visit: &mut dyn FnMut(&mut Vec<Value>)) {
+    let result = message.get_mut("result").and_then(|result| result.get_mut("actions"));
+    result.and_then(Value::as_array_mut).into_iter().for_each(visit);
+}
+
+/// The channel that the params of `subscribe` and `unsubscribe` name, which older versions call `resource`.
+pub(super) fn subject_of(params: &Value) -> Option<&str> {
+    params.get("channel").or_else(|| params.get("resource")).and_then(Value::as_str)
+}
+
+/// What passed on a connection, as far as rewriters ask for it.
+#[derive(Debug, Default)]
+pub(super) struct SeenConnection {
+    /// The client behind it, after the handshake.
+    pub(super) client: Option<String>,
+    /// The version that was negotiated.
+    pub(super) protocol: Option<&'static Protocol>,
+    /// The channels that it is subscribed to, in the words of the connection, in the order of subscribing.
+    pub(super) subscriptions: Vec<String>,
+    /// Requests so far.
+    pub(super) requests: u64,
+    /// Whether its client does not read.
+    pub(super) held: bool,
+    /// Whether a rewriter has closed it; nothing more passes.
+    closing: bool,
+}
+
+impl SeenConnection {
+    /// Whether it is subscribed to a channel.
+    pub(super) fn hears(&self, channel: &str) -> bool {
+        self.subscriptions.iter().any(|own| own == channel)
+    }
+}
+
+/// What passed between clients and host, as far as rewriters ask for it.
+#[derive(Debug, Default)]
+pub(super) struct SeenTraffic {
+    /// The open connections.
+    pub(super) connections: BTreeMap<ConnId, SeenConnection>,
+    /// The versions that the host supports, newest first.
+    pub(super) served: Vec<Version>,
+    /// The version of each client that shook hands: a `reconnect` does not name one.
+    clients: HashMap<String, &'static Protocol>,
+    /// The version that was negotiated last.
+    latest: Option<&'static Protocol>,
+}
+
+impl SeenTraffic {
+    fn protocol(&self, conn: ConnId) -> Option<&'static Protocol> {
+        let own = self.connections.get(&conn).and_then(|it| it.protocol);
+        let newest = || Protocol::known().first().and_then(|version| Protocol::of(*version));
+        own.or(self.latest).or_else(newest)
+    }
+
+    fn hear_client(&mut self, conn: ConnId, message: &Value) {
+        let known = self.connections.entry(conn).or_default();
+        if message.get("method").is_some() && message.get("id").is_some() {
+            known.requests += 1;
+        }
+        if message["method"] == "unsubscribe"
+            && let Some(channel) = subject_of(&message["params"])
+        {
+            known.subscriptions.retain(|own| own != channel);
+        }
+    }
+
+    fn hear_response(&mut self, conn: ConnId, request: &Value, response: &Value) {
+        let Some(result) = response.get("result") else {
+            return;
+        };
+        let params = &request["params"];
+        let client = params["clientId"].as_str().map(str::to_owned);
+        let texts = |list: &Value| -> Vec<String> {
+            let list = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            list.map(str::to_owned).collect()
+        };
+        let protocol = match request["method"].as_str() {
+            Some("initialize") => negotiated(result),
+            Some("reconnect") => client.as_ref().and_then(|name| self.clients.get(name)).copied(),
+            _ => None,
+        };
+        let known = self.connections.entry(conn).or_default();
+        match request["method"].as_str() {
+            Some("initialize") => {
+                known.subscriptions = texts(&params["initialSubscriptions"]);
+                if let Some(protocol) = protocol {
+                    self.latest = Some(protocol);
+                    self.clients.extend(client.clone().map(|name| (name, protocol)));
+                }
+            }
+            Some("reconnect") => {
+                let gone = texts(&result["missing"]);
+                known.subscriptions = texts(&params["subscriptions"]);
+                known.subscriptions.retain(|channel| !gone.contains(channel));
+            }
+            Some("subscribe") => {
+                let channel = subject_of(params).filter(|channel| !known.hears(channel));
+                known.subscriptions.extend(channel.map(str::to_owned));
+                return;
+            }
+            _ => return,
+        }
+        known.client = client;
+        known.protocol = protocol.or(known.protocol);
+    }
+}
+
+/// The version in the result of an `initialize`. Version 1 of the specification is a number.
+fn negotiated(result: &Value) -> Option<&'static Protocol> {
+    let version = result.get("protocolVersion")?;
+    let text = version.as_str().map_or_else(|| version.to_text(), str::to_owned);
+    Protocol::played(text.parse::<Version>().ok()?)
+}
+
+/// The rewriters of a host, and what waits between them and the clients.
+#[derive(Default)]
+pub(super) struct MessageChain {
+    /// The first one is next to the host.
+    rewriters: Vec<Box<dyn MessageRewriter>>,
+    /// The requests that have no response yet, by connection and request id.
+    asked: HashMap<(ConnId, String), Value>,
+    /// Outputs with the time at which each is due.
+    waiting: VecDeque<(Duration, Output)>,
+    /// When the last message of each connection is due.
+    last: HashMap<ConnId, Duration>,
+    seen: SeenTraffic,
+    now: Duration,
+}
+
+impl fmt::Debug for MessageChain {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("MessageChain")
+            .field("rewriters", &self.rewriters.len())
+            .field("waiting", &self.waiting)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MessageChain {
+    /// A chain of these, the first one next to the host, which supports these versions.
+    pub(super) fn new(
+        rewriters: Vec<Box<dyn MessageRewriter>>,
+        served: Vec<Version>,
+    ) -> MessageChain {
+        let seen = SeenTraffic { served, ..SeenTraffic::default() };
+        MessageChain { rewriters, seen, ..MessageChain::default() }
+    }
+
+    /// Whether every message passes as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rewriters.is_empty()
+    }
+
+    /// It is `now`.
+    pub(super) fn pass(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+
+    /// The headers that the host sees of a request to open a connection.
+    pub(super) fn admission(&mut self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        let mut headers = headers.to_vec();
+        self.rewriters.iter_mut().rev().for_each(|one| one.on_admission(&mut headers));
+        headers
+    }
+
+    /// A connection was opened.
+    pub(super) fn opened(&mut self, conn: ConnId) {
+        self.seen.connections.insert(conn, SeenConnection::default());
+    }
+
+    /// The client of a connection stops reading, or goes on.
+    pub(super) fn held(&mut self, conn: ConnId, held: bool) {
+        self.seen.connections.entry(conn).or_default().held = held;
+    }
+
+    /// A connection is gone.
+    pub(super) fn closed(&mut self, conn: ConnId) {
+        let mine = |output: &Output| matches!(output, Output::Send { conn: of, .. } | Output::Close { conn: of, .. } if *of == conn);
+        self.waiting.retain(|(_, output)| !mine(output));
+        self.last.remove(&conn);
+        self.seen.connections.remove(&conn);
+        self.asked.retain(|(of, _), _| *of != conn);
+    }
+
+    /// The host has crashed: no connection is left.
+    pub(super) fn restarted(&mut self) {
+        self.waiting.clear();
+        self.last.clear();
+        self.asked.clear();
+        self.seen.connections.clear();
+    }
+
+    /// The frame that the host receives for a client's frame; `None` if a rewriter has stopped it.
+    pub(super) fn incoming(&mut self, conn: ConnId, frame: &Frame) -> Option<Frame> {
+        if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
+            return None;
+        }
+        // The rewriter farthest from the host comes first.
+        for place in (0..self.rewriters.len()).rev() {
+            let mut out = Outbox::new(conn);
+            let link = link(&self.seen, self.now, conn, None);
+            let passage = self.rewriters.get_mut(place)?.on_client_frame(&link, frame, &mut out);
+            self.carry(out.deeds, None, place + 1);
+            if passage == Passage::Stopped {
+                return None;
+            }
+        }
+        let Frame::Text(text) = frame else { return Some(frame.clone()) };
+        let Some(mut message) = object(text) else { return Some(frame.clone()) };
+        self.seen.hear_client(conn, &message);
+        let before = message.clone();
+        let id = message.get("id").map(Value::to_text);
+        if let Some(id) = id.filter(|_| message["method"].is_string())
+            && self.asked.len() < MAX_ASKED
+        {
+            self.asked.insert((conn, id), message.clone());
+        }
+        for place in (0..self.rewriters.len()).rev() {
+            let mut out = Outbox::new(conn);
+            let link = link(&self.seen, self.now, conn, None);
+            let rewriter = self.rewriters.get_mut(place)?;
+            let passage = rewriter.on_client_message(&link, &mut message, &mut out);
+            let stopped = passage == Passage::Stopped;
+            let answers = |deed: &Deed| matches!(deed, Deed::Send(to, sent) if *to == conn && answers(sent, &before));
+            let request = (stopped && out.deeds.iter().any(answers))
+                .then(|| self.answered(conn, &before))
+                .flatten();
+            self.carry(out.deeds, request.as_ref(), place + 1);
+            if stopped {
+                return None;
+            }
+        }
+        // A message that no rewriter has changed keeps its bytes.
+        Some(if message == before { frame.clone() } else { Frame::json(&message) })
+    }
+
+    /// Takes what the host wants done.
+    pub(super) fn outgoing(&mut self, output: Output) {
+        match output {
+            Output::Send { conn, frame } => {
+                let text = std::str::from_utf8(frame.bytes()).ok();
+                match text.and_then(object) {
+                    Some(message) => {
+                        let response = message.get("method").is_none();
+                        let request = response.then(|| self.answered(conn, &message)).flatten();
+                        if let Some(request) = &request {
+                            self.seen.hear_response(conn, request, &message);
+                        }
+                        self.carry(vec![Deed::Send(conn, message)], request.as_ref(), 0);
+                    }
+                    None => self.send(conn, Duration::ZERO, Output::Send { conn, frame }),
+                }
+            }
+            Output::Close { conn, .. } => self.send(conn, Duration::ZERO, output),
+            output => self.waiting.push_back((self.now, output)),
+        }
+    }
+
+    /// The next output that is due.
+    pub(super) fn poll(&mut self) -> Option<Output> {
+        let due = self.waiting.iter().position(|(due, _)| *due <= self.now)?;
+        self.waiting.remove(due).map(|(_, output)| output)
+    }
+
+    /// When the next output is due.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.waiting.iter().map(|(due, _)| *due).min()
+    }
+
+    /// Takes the request that a response answers out of those that wait.
+    fn answered(&mut self, conn: ConnId, response: &Value) -> Option<Value> {
+        self.asked.remove(&(conn, response.get("id")?.to_text()))
+    }
+
+    /// Sends messages through the rewriters, beginning with the one at `from`. `request`: what they answer.
+    fn carry(&mut self, mut deeds: Vec<Deed>, request: Option<&Value>, from: usize) {
+        let Some(Deed::Send(first, _)) = deeds.first() else {
+            return deeds.into_iter().for_each(|deed| self.act(deed, Duration::ZERO, None));
+        };
+        let first = *first;
+        let mut delay = Duration::ZERO;
+        let overtaken = {
+            let link = link(&self.seen, self.now, first, request);
+            self.rewriters.iter().filter_map(|one| one.overtaken(&link)).max()
+        };
+        for rewriter in self.rewriters.iter_mut().skip(from) {
+            let mut passed = Vec::new();
+            for deed in deeds {
+                match deed {
+                    Deed::Send(conn, message) => {
+                        let mut out = Outbox::new(conn);
+                        let link = link(&self.seen, self.now, conn, request);
+                        rewriter.on_host_message(&link, message, &mut out);
+                        passed.extend(out.deeds);
+                    }
+                    close @ Deed::Close(..) => passed.push(close),
+                }
+            }
+            deeds = passed;
+            if let Some(Deed::Send(conn, message)) = deeds.first() {
+                let link = link(&self.seen, self.now, *conn, request);
+                delay = delay.max(rewriter.delay(&link, message));
+            }
+        }
+        deeds.into_iter().for_each(|deed| self.act(deed, delay, overtaken));
+    }
+
+    fn act(&mut self, deed: Deed, delay: Duration, overtaken: Option<Duration>) {
+        match deed {
+            Deed::Send(conn, message) => {
+                if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
+                    return;
+                }
+                let spelled = self.rewriters.iter().rev().find_map(|one| one.spelled(&message));
+                let frame = Frame::Text(spelled.unwrap_or_else(|| message.to_text()));
+                let output = Output::Send { conn, frame };
+                match overtaken {
+                    Some(late) => self.waiting.push_back((self.now + delay + late, output)),
+                    None => self.send(conn, delay, output),
+                }
+            }
+            Deed::Close(conn, code, reason) => {
+                let known = self.seen.connections.entry(conn).or_default();
+                if !std::mem::replace(&mut known.closing, true) {
+                    let reason = reason.to_owned();
+                    self.send(conn, delay, Output::Close { conn, code, reason });
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, conn: ConnId, delay: Duration, output: Output) {
+        let last = self.last.entry(conn).or_default();
+        *last = (self.now + delay).max(*last);
+        self.waiting.push_back((*last, output));
+    }
+}
+
+fn link<'a>(
+    seen: &'a SeenTraffic,
+    now: Duration,
+    conn: ConnId,
+    request: Option<&'a Value>,
+) -> MessageLink<'a> {
+    let answers = request.and_then(|request| request["method"].as_str());
+    MessageLink { conn, answers, request, protocol: seen.protocol(conn), now, seen }
+}
+
+/// Whether a message is the response to a request.
+fn answers(message: &Value, request: &Value) -> bool {
+    message.get("method").is_none() && message.get("id") == request.get("id")
+}
+
+/// Reads a text that is a JSON object.
+fn object(text: &str) -> Option<Value> {
+    Value::read(text).ok().filter(Value::is_object)
+}

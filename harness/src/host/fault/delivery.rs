@@ -1,0 +1,365 @@
+//! Faults in who gets what: fan-out, subscriptions, channels.
+
+use std::collections::{HashMap, HashSet};
+
+use super::parts::{
+    LostEnvelope, TakenMessage, accepted, action_name, channel_of, is_root, is_root_news,
+    number_of, remove,
+};
+use super::sequence::DeliveryCount;
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, subject_of};
+use crate::transcript::ConnId;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::FanoutSkipsSecondClient, || Box::<SecondSubscriberSkipped>::default()),
+    (Fault::DeliversToUnsubscribed, || Box::<ChatsForSessions>::default()),
+    (Fault::SessionsMixed, || Box::new(SessionsMixed)),
+    (Fault::RootNotifiesEverybody, || Box::new(RootNewsForAll)),
+    (Fault::RootNewsToFirst, || Box::new(RootNewsForFirst)),
+    (Fault::DeliversAfterUnsubscribe, || {
+        Box::new(TakenMessage(|_, message, _| match message["method"] == "unsubscribe" {
+            true => Passage::Stopped,
+            false => Passage::Onward,
+        }))
+    }),
+    (Fault::SubscribeNotLive, || Box::<DeadSubscriptions>::default()),
+    (Fault::ReconnectNotLive, || Box::<DeadReconnects>::default()),
+    (Fault::SlowReadersLose, || Box::<SlowReadersLose>::default()),
+    (Fault::WatchOutlives, || Box::<WatchesKept>::default()),
+    (Fault::WrongFamilyChannel, || Box::<StrayActions>::default()),
+    (Fault::DeltaLost, || Box::new(DeltaLost)),
+    (Fault::RootListsSilent, || {
+        Box::new(LostEnvelope(|envelope| {
+            matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")
+        }))
+    }),
+];
+
+/// Every third envelope is not sent to the second subscriber of its channel.
+#[derive(Default)]
+struct SecondSubscriberSkipped(DeliveryCount);
+
+impl MessageRewriter for SecondSubscriberSkipped {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let number = accepted(&message).map(number_of);
+        let skipped = number.is_some_and(|it| self.0.before(it) == 1 && it.is_multiple_of(3));
+        if !skipped {
+            out.send(message);
+        }
+    }
+}
+
+/// Actions of a session reach the subscribers of every other one.
+struct SessionsMixed;
+
+impl MessageRewriter for SessionsMixed {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let session = |uri: &str| uri.starts_with("ahp-session:");
+        if let Some(channel) = accepted(&message).map(channel_of).filter(|uri| session(uri)) {
+            let mut hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(channel));
+            if hearers.next().is_some_and(|(first, _)| *first == link.conn) {
+                for (conn, other) in &link.seen.connections {
+                    let any = other.subscriptions.iter().any(|uri| session(uri));
+                    if any && !other.hears(channel) {
+                        out.send_to(*conn, message.clone());
+                    }
+                }
+            }
+        }
+        out.send(message);
+    }
+}
+
+/// A chat's actions reach every subscriber of its session too.
+#[derive(Default)]
+struct ChatsForSessions {
+    /// The session of each chat that a message has told of.
+    sessions: HashMap<String, String>,
+}
+
+impl MessageRewriter for ChatsForSessions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        learn_chats(&message, &mut self.sessions);
+        let chat = accepted(&message).map(channel_of);
+        if let Some(session) = chat.and_then(|chat| self.sessions.get(chat))
+            && let Some(chat) = chat
+        {
+            let mut hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(chat));
+            if hearers.next().is_some_and(|(first, _)| *first == link.conn) {
+                for (conn, other) in &link.seen.connections {
+                    if other.hears(session) && !other.hears(chat) {
+                        out.send_to(*conn, message.clone());
+                    }
+                }
+            }
+        }
+        out.send(message);
+    }
+}
+
+/// Whether a connection is the first one that is subscribed to the root channel.
+fn is_first_at_root(link: &MessageLink<'_>) -> bool {
+    let mut all = link.seen.connections.iter();
+    let first = all.find(|(_, it)| it.subscriptions.iter().any(|uri| is_root(uri)));
+    first.is_none_or(|(conn, _)| *conn == link.conn)
+}
+
+/// News of the root channel reaches connections that are not subscribed to it.
+struct RootNewsForAll;
+
+impl MessageRewriter for RootNewsForAll {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if is_root_news(&message) && is_first_at_root(link) {
+            for (conn, other) in &link.seen.connections {
+                let same =
+                    other.protocol.map(|it| it.version()) == link.protocol.map(|it| it.version());
+                let deaf = !other.subscriptions.iter().any(|uri| is_root(uri));
+                if *conn != link.conn && other.client.is_some() && same && deaf {
+                    out.send_to(*conn, message.clone());
+                }
+            }
+        }
+        out.send(message);
+    }
+}
+
+/// Of the subscribers of the root channel only the first gets its news.
+struct RootNewsForFirst;
+
+impl MessageRewriter for RootNewsForFirst {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if !is_root_news(&message) || is_first_at_root(link) {
+            out.send(message);
+        }
+    }
+}
+
+/// The channel that a notification is on.
+fn heard_on(message: &Value) -> Option<&str> {
+    if message.get("id").is_some() || message.get("method").is_none() {
+        return None;
+    }
+    match accepted(message) {
+        Some(envelope) => Some(channel_of(envelope)),
+        None if message["method"] == "action" => None,
+        None => message["params"]["channel"].as_str(),
+    }
+}
+
+/// What is subscribed to with `subscribe` is answered, and then nothing comes of it.
+#[derive(Default)]
+struct DeadSubscriptions(HashSet<(ConnId, String)>);
+
+impl MessageRewriter for DeadSubscriptions {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == "subscribe"
+            && let Some(channel) = subject_of(&message["params"])
+            && link.own().is_some_and(|own| !own.hears(channel))
+        {
+            self.0.insert((link.conn, channel.to_owned()));
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let dead = |uri: &str| self.0.contains(&(link.conn, uri.to_owned()));
+        if !heard_on(&message).is_some_and(dead) {
+            out.send(message);
+        }
+    }
+}
+
+/// Every text delta with an even number is sent to nobody. Deliveries are not merged, so that all lose the same.
+struct DeltaLost;
+
+impl MessageRewriter for DeltaLost {
+    fn on_client_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == "subscribe"
+            && let Some(params) = message.get_mut("params")
+        {
+            remove(params, "delivery");
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let lost = |envelope: &Value| {
+            action_name(envelope) == "delta" && number_of(envelope).is_multiple_of(2)
+        };
+        LostEnvelope(lost).on_host_message(link, message, out);
+    }
+}
+
+/// Channels on which nothing arrives before the next `subscribe`.
+#[derive(Default)]
+pub(super) struct LostChannels(HashMap<ConnId, HashSet<String>>);
+
+impl LostChannels {
+    /// Loses what a connection is subscribed to.
+    pub(super) fn lose(&mut self, link: &MessageLink<'_>) {
+        let subscriptions = link.own().map(|own| own.subscriptions.clone()).unwrap_or_default();
+        self.0.insert(link.conn, subscriptions.into_iter().collect());
+    }
+
+    /// Whether a message of the host is on a channel that is lost.
+    pub(super) fn takes(&mut self, link: &MessageLink<'_>, message: &Value) -> bool {
+        let Some(lost) = self.0.get_mut(&link.conn) else {
+            return false;
+        };
+        let request = link.request.filter(|_| link.answers == Some("subscribe"));
+        if let Some(channel) = request.and_then(|request| subject_of(&request["params"])) {
+            lost.remove(channel);
+        }
+        heard_on(message).is_some_and(|channel| lost.contains(channel))
+    }
+}
+
+/// What a `reconnect` names is answered, and then nothing comes of it before the next `subscribe`.
+#[derive(Default)]
+struct DeadReconnects(LostChannels);
+
+impl MessageRewriter for DeadReconnects {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if link.answers == Some("reconnect") && message.get("result").is_some() {
+            self.0.lose(link);
+        }
+        if !self.0.takes(link, &message) {
+            out.send(message);
+        }
+    }
+}
+
+/// Of what waits for a client that does not read, every third frame is dropped.
+#[derive(Default)]
+struct SlowReadersLose(HashMap<ConnId, u64>);
+
+impl MessageRewriter for SlowReadersLose {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if !link.own().is_some_and(|own| own.held) {
+            self.0.remove(&link.conn);
+            return out.send(message);
+        }
+        let unread = self.0.entry(link.conn).or_default();
+        *unread += 1;
+        if !unread.is_multiple_of(3) {
+            out.send(message);
+        }
+    }
+}
+
+/// A watch stays when nobody is subscribed to it any more.
+#[derive(Default)]
+struct WatchesKept(HashSet<(ConnId, String)>);
+
+impl MessageRewriter for WatchesKept {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        let channel = subject_of(&message["params"]).unwrap_or("");
+        let place = (link.conn, channel.to_owned());
+        match message["method"].as_str() {
+            Some("unsubscribe")
+                if ChannelKind::of_uri(channel) == Some(ChannelKind::ResourceWatch) =>
+            {
+                self.0.insert(place);
+                return Passage::Stopped;
+            }
+            Some("subscribe") => {
+                self.0.remove(&place);
+            }
+            _ => {}
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let left = |uri: &str| self.0.contains(&(link.conn, uri.to_owned()));
+        if !heard_on(&message).is_some_and(left) {
+            out.send(message);
+        }
+    }
+}
+
+/// `chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are the
+/// session's.
+#[derive(Default)]
+struct StrayActions {
+    /// The session of each chat that a message has told of.
+    sessions: HashMap<String, String>,
+}
+
+impl MessageRewriter for StrayActions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        learn_chats(&message, &mut self.sessions);
+        let sessions = &self.sessions;
+        super::parts::each_envelope(&mut message, &mut |envelope| {
+            if matches!(action_name(envelope), "usage" | "reasoning") {
+                stray(link, sessions, envelope);
+            }
+        });
+        out.send(message);
+    }
+}
+
+fn stray(link: &MessageLink<'_>, sessions: &HashMap<String, String>, envelope: &mut Value) {
+    let chat = channel_of(envelope).to_owned();
+    let is_chat = ChannelKind::of_uri(&chat) == Some(ChannelKind::Chat);
+    let above = match sessions.get(&chat) {
+        Some(session) => session.clone(),
+        None if is_chat => return,
+        None => lowered_root(link).to_owned(),
+    };
+    if envelope.get("channel").is_some() {
+        envelope["channel"] = json!(above);
+    }
+    if let Some(session) = envelope["action"].get_mut("session") {
+        *session = json!(above);
+    }
+}
+
+/// The root channel in the words of a connection.
+fn lowered_root(link: &MessageLink<'_>) -> &'static str {
+    use crate::wire::feature::Feature;
+    match link.protocol.is_some_and(|protocol| !protocol.has(Feature::Channels)) {
+        true => crate::wire::channel::OLD_ROOT,
+        false => ROOT,
+    }
+}
+
+/// Notes which session each chat is of, where a message says so.
+fn learn_chats(message: &Value, sessions: &mut HashMap<String, String>) {
+    let mut note = |session: &Value, chat: &Value| {
+        if let Some((session, chat)) = session.as_str().zip(chat.as_str()) {
+            sessions.insert(chat.to_owned(), session.to_owned());
+        }
+    };
+    let result = &message["result"];
+    let list = result["snapshots"].as_array().into_iter().flatten();
+    for snapshot in list.chain(result.get("snapshot")) {
+        for chat in snapshot["state"]["chats"].as_array().into_iter().flatten() {
+            note(&snapshot["resource"], &chat["resource"]);
+        }
+    }
+    let replayed = result["actions"].as_array().into_iter().flatten();
+    for envelope in replayed.chain(accepted(message)) {
+        if envelope["action"]["type"] == "session/chatAdded" {
+            note(&envelope["channel"], &envelope["action"]["summary"]["resource"]);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Faults in what the host makes of frames: batches, unreadable text, size.
+
+use super::parts::{MessageChange, TakenMessage, remove};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::engine::MAX_FRAME_BYTES;
+use crate::wire::frame::Frame;
+use crate::wire::json::json;
+use crate::wire::message::{Decoded, decode};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::VersionTagMissing, || {
+        Box::new(MessageChange(|_, message| {
+            remove(message, "jsonrpc");
+        }))
+    }),
+    (Fault::BatchCloses, || {
+        Box::new(TakenFrame(|link, frame, out| {
+            let batch = is_readable(frame) && matches!(decode(frame), Decoded::Batch(_));
+            batch.then(|| out.close(link.conn, 1002, "a batch"))
+        }))
+    }),
+    (Fault::DeepServed, || {
+        Box::new(TakenFrame(|_, frame, out| {
+            let deep = is_readable(frame) && matches!(decode(frame), Decoded::Deep);
+            deep.then(|| serve_unread(out))
+        }))
+    }),
+    (Fault::ParseErrorSilent, || Box::new(TakenFrame(|_, frame, _| is_odd(frame).then_some(())))),
+    (Fault::ParseErrorCloses, || {
+        Box::new(TakenFrame(|link, frame, out| {
+            is_odd(frame).then(|| out.close(link.conn, 1002, "not JSON"))
+        }))
+    }),
+    (Fault::OddFramesEndAll, || {
+        Box::new(TakenFrame(|link, frame, out| {
+            is_odd(frame).then(|| close_all(link, out, "not JSON"))
+        }))
+    }),
+    (Fault::BadFrameEndsAll, || {
+        Box::new(TakenFrame(|link, frame, out| {
+            (!is_readable(frame)).then(|| close_all(link, out, "a bad frame"))
+        }))
+    }),
+    (Fault::HugeServed, || {
+        Box::new(TakenFrame(|_, frame, out| {
+            (frame.len() > MAX_FRAME_BYTES).then(|| serve_unread(out))
+        }))
+    }),
+    (Fault::LargeFramesStall, || Box::<StalledByLarge>::default()),
+    (Fault::UnaskedResponseCloses, || {
+        Box::new(TakenMessage(|link, message, out| {
+            let response = message.get("method").is_none();
+            if !response || message.get("result").or_else(|| message.get("error")).is_none() {
+                return Passage::Onward;
+            }
+            out.close(link.conn, 1002, "nobody asked");
+            Passage::Stopped
+        }))
+    }),
+];
+
+/// A frame after which nothing is read any more.
+const LARGE_FRAME: usize = 2 << 20;
+
+/// Whether the host reads what is in a frame.
+fn is_readable(frame: &Frame) -> bool {
+    frame.len() <= MAX_FRAME_BYTES && matches!(frame, Frame::Text(_))
+}
+
+/// Whether the host reads a frame and finds no JSON in it that it takes.
+fn is_odd(frame: &Frame) -> bool {
+    frame.len() <= MAX_FRAME_BYTES && matches!(decode(frame), Decoded::Odd(_) | Decoded::Deep)
+}
+
+/// Answers as if the `ping` in a frame had been read.
+fn serve_unread(out: &mut Outbox) {
+    out.send(json!({"jsonrpc": "2.0", "id": 999_999, "result": null}));
+}
+
+fn close_all(link: &MessageLink<'_>, out: &mut Outbox, why: &'static str) {
+    link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
+}
+
+/// Takes frames that fit away from the host.
+struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut Outbox) -> Option<()>);
+
+impl MessageRewriter for TakenFrame {
+    fn on_client_frame(
+        &mut self,
+        link: &MessageLink<'_>,
+        frame: &Frame,
+        out: &mut Outbox,
+    ) -> Passage {
+        match (self.0)(link, frame, out) {
+            Some(()) => Passage::Stopped,
+            None => Passage::Onward,
+        }
+    }
+}
+
+/// After a frame of more than two million bytes nothing is read any more.
+#[derive(Default)]
+struct StalledByLarge(bool);
+
+impl MessageRewriter for StalledByLarge {
+    fn on_client_frame(&mut self, _: &MessageLink<'_>, frame: &Frame, _: &mut Outbox) -> Passage {
+        self.0 |= frame.len() > LARGE_FRAME;
+        match self.0 {
+            true => Passage::Stopped,
+            false => Passage::Onward,
+        }
+    }
+}

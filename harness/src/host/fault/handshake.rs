@@ -1,0 +1,196 @@
+//! Faults in how a connection begins: admission, `initialize`, negotiation.
+
+use std::collections::HashMap;
+
+use super::delivery::LostChannels;
+use super::parts::{RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::transcript::ConnId;
+use crate::wire::error_code::ErrorCode;
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::OriginIgnored, || Box::new(OriginIgnored)),
+    (Fault::SecondInitializeServed, || Box::<SecondInitializeServed>::default()),
+    (Fault::InitialWithoutStates, || {
+        Box::new(ResultFault("initialize", |_, result| result["snapshots"] = json!([])))
+    }),
+    (Fault::OldClientsSlighted, || {
+        Box::new(ResultFault("initialize", |link, result| {
+            let own = link.request.and_then(|it| it["params"]["clientInfo"]["version"].as_str());
+            if own.is_some_and(|own| own.starts_with("0.")) {
+                remove(result, "automations");
+                remove(result, "telemetry");
+            }
+        }))
+    }),
+    (Fault::PreferenceIgnored, || {
+        Box::new(RequestChange("initialize", |_, params| {
+            if let Some(offers) = offers_of(params) {
+                offers.sort_by_key(|offer| std::cmp::Reverse(version_of(offer)));
+            }
+        }))
+    }),
+    (Fault::VersionPicksFirst, || {
+        Box::new(RequestChange("initialize", |link, params| {
+            let served = |offer: &&Value| serves(link, offer);
+            if let Some(offers) = offers_of(params)
+                && let Some(first) = offers.iter().find(served).cloned()
+            {
+                *offers = vec![first];
+            }
+        }))
+    }),
+    (Fault::VersionNotOffered, || {
+        Box::new(ResultFault("initialize", |link, result| {
+            if let Some(protocol) = link.protocol.filter(|_| result["protocolVersion"].is_string())
+            {
+                let other = Version::new(protocol.version().major, 99, 0);
+                result["protocolVersion"] = json!(other.to_string());
+            }
+        }))
+    }),
+    (Fault::UnknownVersionAccepted, || Box::<UnknownVersionAccepted>::default()),
+    (Fault::NoSupportedVersions, || Box::new(NoSupportedVersions)),
+    (Fault::UnsupportedStaysOpen, || Box::new(TakenMessage(refuse_and_stay))),
+    (Fault::PingDeadBeforeInitialize, || {
+        Box::new(TakenMessage(|link, message, _| {
+            let early = link.own().is_none_or(|own| own.client.is_none());
+            match early && message["method"] == "ping" {
+                true => Passage::Stopped,
+                false => Passage::Onward,
+            }
+        }))
+    }),
+];
+
+fn offers_of(params: &mut Value) -> Option<&mut Vec<Value>> {
+    params.get_mut("protocolVersions").and_then(Value::as_array_mut)
+}
+
+fn version_of(offer: &Value) -> Option<Version> {
+    offer.as_str().and_then(|offer| offer.parse().ok())
+}
+
+fn serves(link: &MessageLink<'_>, offer: &Value) -> bool {
+    version_of(offer).is_some_and(|offer| link.seen.served.iter().any(|own| own.accepts(offer)))
+}
+
+/// Refuses versions that are not supported, and leaves the connection open.
+fn refuse_and_stay(link: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+    let offers = message["params"]["protocolVersions"].as_array();
+    let served = |offers: &Vec<Value>| offers.iter().any(|offer| serves(link, offer));
+    let early = link.own().is_none_or(|own| own.client.is_none());
+    if message["method"] != "initialize" || !early || offers.is_none_or(served) {
+        return Passage::Onward;
+    }
+    let code = ErrorCode::by_name("UnsupportedProtocolVersion").unwrap_or(-32603);
+    let mut refusal = error(message, code, "no offered version is supported");
+    let versions: Vec<String> = link.seen.served.iter().map(Version::to_string).collect();
+    refusal["error"]["data"] = json!({"supportedVersions": versions});
+    out.send(refusal);
+    Passage::Stopped
+}
+
+/// Every web page may open a connection.
+struct OriginIgnored;
+
+impl MessageRewriter for OriginIgnored {
+    fn on_admission(&mut self, headers: &mut Vec<(String, String)>) {
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("origin"));
+    }
+}
+
+/// A second `initialize` of a connection is answered as the first one was, and what the connection was subscribed to is
+/// lost.
+#[derive(Default)]
+struct SecondInitializeServed {
+    results: HashMap<ConnId, Value>,
+    lost: LostChannels,
+    /// The highest number of an envelope so far.
+    latest: u64,
+}
+
+impl MessageRewriter for SecondInitializeServed {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.latest = self.latest.max(accepted(&message).map_or(0, number_of));
+        if link.answers == Some("initialize") {
+            match (message.get("result").cloned(), self.results.get(&link.conn)) {
+                (Some(result), _) => {
+                    self.results.insert(link.conn, result);
+                }
+                (None, Some(result)) if link.own().is_some_and(|own| own.client.is_some()) => {
+                    message = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                    let known = message["result"]["serverSeq"].as_u64().unwrap_or(0);
+                    message["result"]["serverSeq"] = json!(known.max(self.latest));
+                    self.lost.lose(link);
+                }
+                _ => {}
+            }
+        }
+        if !self.lost.takes(link, &message) {
+            out.send(message);
+        }
+    }
+}
+
+/// Where no offered version is supported, the first one is accepted.
+#[derive(Default)]
+struct UnknownVersionAccepted(HashMap<ConnId, String>);
+
+impl MessageRewriter for UnknownVersionAccepted {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        self.0.remove(&link.conn);
+        if message["method"] != "initialize" {
+            return Passage::Onward;
+        }
+        let channels = message["params"].get("channel").is_some();
+        let fits = |version: &&Version| {
+            Protocol::of(**version).is_some_and(|it| it.has(Feature::Channels) == channels)
+        };
+        let served = &link.seen.served;
+        let spoken = served.iter().find(fits).or_else(|| served.first()).copied();
+        if let Some(offers) = message.get_mut("params").and_then(offers_of)
+            && !offers.iter().any(|offer| serves(link, offer))
+            && let Some(spoken) = spoken
+        {
+            let first = offers.iter().find_map(Value::as_str).unwrap_or("1.0.0");
+            self.0.insert(link.conn, first.to_owned());
+            *offers = vec![json!(spoken.to_string())];
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if link.answers == Some("initialize")
+            && let Some(first) = self.0.remove(&link.conn)
+            && let Some(result) = message.get_mut("result")
+        {
+            result["protocolVersion"] = json!(first);
+        }
+        out.send(message);
+    }
+}
+
+/// The error for versions that are not supported does not say which ones are.
+struct NoSupportedVersions;
+
+impl MessageRewriter for NoSupportedVersions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if link.answers == Some("initialize")
+            && let Some(error) = message.get_mut("error")
+        {
+            remove(error, "data");
+        }
+        out.send(message);
+    }
+}

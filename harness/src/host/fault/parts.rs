@@ -1,0 +1,188 @@
+//! What faults in messages have in common: rewriters made of one function, and where messages keep what they change.
+//!
+//! Knows: the shape of messages. Never knows: which fault is which.
+
+use crate::edge::Edge;
+use crate::host::PROVIDER;
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, each_envelope_list};
+use crate::wire::channel::{OLD_ROOT, ROOT};
+use crate::wire::json::Value;
+
+/// Changes each envelope of an accepted action: in notifications and in replays.
+pub(super) struct EnvelopeFault(pub(super) fn(&MessageLink<'_>, &mut Value));
+
+impl MessageRewriter for EnvelopeFault {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_envelope(&mut message, &mut |envelope| (self.0)(link, envelope));
+        out.send(message);
+    }
+}
+
+/// Changes the action of each envelope, by the last part of its type: `delta` of `chat/delta`.
+pub(super) struct ActionFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
+
+impl MessageRewriter for ActionFault {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_envelope(&mut message, &mut |envelope| {
+            if action_name(envelope) == self.0 {
+                (self.1)(link, envelope);
+            }
+        });
+        out.send(message);
+    }
+}
+
+/// Leaves out each envelope that fits: in notifications and in replays.
+pub(super) struct LostEnvelope(pub(super) fn(&Value) -> bool);
+
+impl MessageRewriter for LostEnvelope {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if accepted(&message).is_some_and(self.0) {
+            return;
+        }
+        each_envelope_list(&mut message, &mut |list| list.retain(|envelope| !(self.0)(envelope)));
+        out.send(message);
+    }
+}
+
+/// Changes each snapshot.
+pub(super) struct SnapshotFault(pub(super) fn(&mut Value));
+
+impl MessageRewriter for SnapshotFault {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_snapshot(&mut message, &mut |snapshot| (self.0)(snapshot));
+        out.send(message);
+    }
+}
+
+/// Changes the successful responses to a method, or to every one where it is empty.
+pub(super) struct ResultFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
+
+impl MessageRewriter for ResultFault {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if link.answers == Some(self.0)
+            && let Some(result) = message.get_mut("result")
+        {
+            (self.1)(link, result);
+        }
+        out.send(message);
+    }
+}
+
+/// Changes whatever the host sends.
+pub(super) struct MessageChange(pub(super) fn(&MessageLink<'_>, &mut Value));
+
+impl MessageRewriter for MessageChange {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        (self.0)(link, &mut message);
+        out.send(message);
+    }
+}
+
+/// Changes the params of requests of clients by their method.
+pub(super) struct RequestChange(
+    pub(super) &'static str,
+    pub(super) fn(&MessageLink<'_>, &mut Value),
+);
+
+impl MessageRewriter for RequestChange {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == self.0
+            && let Some(params) = message.get_mut("params")
+        {
+            (self.1)(link, params);
+        }
+        Passage::Onward
+    }
+}
+
+/// Takes what a client sends and that fits away from the host; the function may answer it.
+pub(super) struct TakenMessage(pub(super) fn(&MessageLink<'_>, &Value, &mut Outbox) -> Passage);
+
+impl MessageRewriter for TakenMessage {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        out: &mut Outbox,
+    ) -> Passage {
+        (self.0)(link, message, out)
+    }
+}
+
+/// The envelope of a notification of an accepted action.
+pub(super) fn accepted(message: &Value) -> Option<&Value> {
+    let envelope = message.get("params").filter(|_| message["method"] == "action")?;
+    envelope.get("rejectionReason").is_none().then_some(envelope)
+}
+
+/// Calls `visit` for the envelope of each accepted action of a message.
+pub(super) fn each_envelope(message: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    if accepted(message).is_some() {
+        message.get_mut("params").into_iter().for_each(&mut *visit);
+    }
+    each_envelope_list(message, &mut |list| list.iter_mut().for_each(&mut *visit));
+}
+
+/// Calls `visit` for each snapshot of a message.
+pub(super) fn each_snapshot(message: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    let Some(result) = message.get_mut("result") else {
+        return;
+    };
+    if let Some(snapshot) = result.get_mut("snapshot") {
+        visit(snapshot);
+    }
+    let list = result.get_mut("snapshots").and_then(Value::as_array_mut);
+    list.into_iter().flatten().for_each(visit);
+}
+
+/// The last part of the type of an envelope's action, which is the same in every version.
+pub(super) fn action_name(envelope: &Value) -> &str {
+    let kind = envelope["action"]["type"].as_str().unwrap_or("");
+    kind.rsplit('/').next().unwrap_or("")
+}
+
+/// The number of an envelope.
+pub(super) fn number_of(envelope: &Value) -> u64 {
+    envelope["serverSeq"].as_u64().unwrap_or(0)
+}
+
+/// The channel of an envelope. Before 0.2.0 the action names it.
+pub(super) fn channel_of(envelope: &Value) -> &str {
+    let action = &envelope["action"];
+    let named = [&envelope["channel"], &action["session"], &action["terminal"]];
+    named.into_iter().find_map(Value::as_str).unwrap_or(OLD_ROOT)
+}
+
+/// Whether a channel is the root channel.
+pub(super) fn is_root(channel: &str) -> bool {
+    channel == ROOT || channel == OLD_ROOT
+}
+
+/// A channel's URI in the words of the newest version.
+pub(super) fn newest_uri(link: &MessageLink<'_>, uri: &str) -> String {
+    let edge = link.protocol.map(|protocol| Edge::new(protocol.version(), PROVIDER));
+    edge.map_or_else(|| uri.to_owned(), |edge| edge.lift_uri(uri))
+}
+
+/// Whether a message is a notification to the subscribers of the root channel that is no action.
+pub(super) fn is_root_news(message: &Value) -> bool {
+    let method = message["method"].as_str().unwrap_or("");
+    message.get("id").is_none() && (method.starts_with("root/") || method == "notification")
+}
+
+/// Removes a member of an object.
+pub(super) fn remove(value: &mut Value, name: &str) -> Option<Value> {
+    value.as_object_mut().and_then(|members| members.remove(name))
+}
+
+/// An error response.
+pub(super) fn error(request: &Value, code: i64, message: &str) -> Value {
+    let error = crate::wire::json::json!({"code": code, "message": message});
+    crate::wire::json::json!({"jsonrpc": "2.0", "id": request["id"], "error": error})
+}

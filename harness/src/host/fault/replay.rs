@@ -1,0 +1,231 @@
+//! Faults in what a `reconnect` gives, and in what follows a snapshot.
+
+use std::collections::VecDeque;
+
+use super::parts::{ResultFault, accepted, channel_of, is_root, is_root_news, number_of};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, subject_of};
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::ReplaysBelowFromSeq, || Box::<RepeatedBelowSnapshot>::default()),
+    (Fault::ReplayLeaksChannels, || Box::<LeakedEnvelopes>::default()),
+    (Fault::ReplayRepeatsLastSeen, || Box::<LastSeenRepeated>::default()),
+    (Fault::ReplayFutureEmpty, || Box::new(ResultFault("reconnect", empty_for_future))),
+    (Fault::ReplayPartialAfterOverflow, || Box::<PartialReplay>::default()),
+    (Fault::TerminalsNotReplayed, || {
+        Box::new(ResultFault("reconnect", |_, result| {
+            let terminal = |envelope: &Value| {
+                ChannelKind::of_uri(channel_of(envelope)) == Some(ChannelKind::Terminal)
+            };
+            if let Some(actions) = actions_of(result) {
+                actions.retain(|envelope| !terminal(envelope));
+            }
+        }))
+    }),
+    (Fault::ReplayLosesOne, || {
+        Box::new(ResultFault("reconnect", |_, result| {
+            if let Some(actions) = actions_of(result).filter(|actions| !actions.is_empty()) {
+                actions.remove(0);
+            }
+        }))
+    }),
+    (Fault::ReplayUnordered, || {
+        Box::new(ResultFault("reconnect", |_, result| {
+            if let Some(actions) = actions_of(result) {
+                actions.reverse();
+            }
+        }))
+    }),
+    (Fault::ReplayAsNotifications, || Box::new(ReplayAsNotifications)),
+    (Fault::MissingNotReported, || {
+        Box::new(ResultFault("reconnect", |_, result| {
+            if let Some(missing) = result.get_mut("missing").and_then(Value::as_array_mut) {
+                missing.clear();
+            }
+        }))
+    }),
+    (Fault::MissingNamesRoot, || {
+        Box::new(ResultFault("reconnect", |link, result| {
+            let listens =
+                link.own().is_some_and(|own| own.subscriptions.iter().any(|uri| is_root(uri)));
+            if let Some(missing) =
+                result.get_mut("missing").and_then(Value::as_array_mut).filter(|_| listens)
+            {
+                missing.push(json!(ROOT));
+            }
+        }))
+    }),
+    (Fault::NotificationsReplayed, || Box::<RootNewsRepeated>::default()),
+];
+
+/// Envelopes and notifications that are remembered.
+const MAX_REMEMBERED: usize = 5_000;
+
+fn actions_of(result: &mut Value) -> Option<&mut Vec<Value>> {
+    result.get_mut("actions").and_then(Value::as_array_mut)
+}
+
+fn version_of(link: &MessageLink<'_>) -> Option<Version> {
+    link.protocol.map(|protocol| protocol.version())
+}
+
+/// Who reconnects from a number that was never reached is told that it has missed nothing.
+fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
+    if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
+        *result = json!({"type": "replay", "actions": [], "missing": []});
+    }
+}
+
+/// Whether the snapshots of a `reconnect` say that a number was never reached.
+fn is_from_future(result: &Value, seen: u64) -> bool {
+    let snapshots = result["snapshots"].as_array().into_iter().flatten();
+    let reached = snapshots.filter_map(|snapshot| snapshot["fromSeq"].as_u64()).max();
+    reached.is_some_and(|reached| seen > reached)
+}
+
+/// The replay comes as notifications, and the response holds none of it.
+struct ReplayAsNotifications;
+
+impl MessageRewriter for ReplayAsNotifications {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        let answers = link.answers == Some("reconnect");
+        let actions = message.get_mut("result").filter(|_| answers).and_then(actions_of);
+        let actions = actions.map(std::mem::take).unwrap_or_default();
+        out.send(message);
+        for envelope in actions {
+            out.send(json!({"jsonrpc": "2.0", "method": "action", "params": envelope}));
+        }
+    }
+}
+
+/// The envelopes that went to clients of each version, each once.
+#[derive(Default)]
+struct EnvelopeLog(VecDeque<(Option<Version>, Value)>);
+
+impl EnvelopeLog {
+    fn note(&mut self, link: &MessageLink<'_>, message: &Value) {
+        let replayed = message["result"]["actions"].as_array().into_iter().flatten();
+        for envelope in replayed.chain(accepted(message)) {
+            let number = number_of(envelope);
+            let version = version_of(link);
+            let place = self.0.partition_point(|(_, known)| number_of(known) < number);
+            let mut same = self.0.iter().skip(place).take_while(|(_, it)| number_of(it) == number);
+            if !same.any(|(known, _)| *known == version) {
+                self.0.insert(place, (version, envelope.clone()));
+            }
+            if self.0.len() > MAX_REMEMBERED {
+                self.0.pop_front();
+            }
+        }
+    }
+
+    /// The envelopes of a connection's version, in the order of their numbers.
+    fn of<'a>(&'a self, link: &MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
+        let version = version_of(link);
+        self.0.iter().filter(move |(of, _)| *of == version).map(|(_, envelope)| envelope)
+    }
+}
+
+/// After a snapshot the last envelope that it already holds is sent again.
+#[derive(Default)]
+struct RepeatedBelowSnapshot(EnvelopeLog);
+
+impl MessageRewriter for RepeatedBelowSnapshot {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        self.0.note(link, &message);
+        let subscribed = link.request.filter(|it| it["method"] == "subscribe");
+        let channel = subscribed.and_then(|request| subject_of(&request["params"]));
+        let channel = channel.filter(|_| message.get("result").is_some());
+        out.send(message);
+        if let Some(channel) = channel
+            && let Some(last) = self.0.of(link).filter(|it| channel_of(it) == channel).last()
+        {
+            out.send(json!({"jsonrpc": "2.0", "method": "action", "params": last}));
+        }
+    }
+}
+
+/// The number that a client has seen last, as its `reconnect` says.
+fn last_seen(link: &MessageLink<'_>) -> Option<u64> {
+    let request = link.request.filter(|it| it["method"] == "reconnect")?;
+    request["params"]["lastSeenServerSeq"].as_u64()
+}
+
+/// A replay holds the envelopes of every channel.
+#[derive(Default)]
+struct LeakedEnvelopes(EnvelopeLog);
+
+impl MessageRewriter for LeakedEnvelopes {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.0.note(link, &message);
+        if let Some(seen) = last_seen(link)
+            && let Some(actions) = message.get_mut("result").and_then(actions_of)
+        {
+            *actions = self.0.of(link).filter(|it| number_of(it) > seen).cloned().collect();
+        }
+        out.send(message);
+    }
+}
+
+/// A gap that is too old for a replay is answered with the later half of one.
+#[derive(Default)]
+struct PartialReplay(EnvelopeLog);
+
+impl MessageRewriter for PartialReplay {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.0.note(link, &message);
+        let hears =
+            |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
+        if let Some(seen) = last_seen(link)
+            && let Some(result) = message.get_mut("result").filter(|it| it["type"] == "snapshot")
+            && !is_from_future(result, seen)
+        {
+            let missed = self.0.of(link).filter(|it| number_of(it) > seen).filter(hears);
+            let missed: Vec<Value> = missed.cloned().collect();
+            let kept = missed[missed.len().div_ceil(2)..].to_vec();
+            *result = json!({"type": "replay", "actions": kept, "missing": []});
+        }
+        out.send(message);
+    }
+}
+
+/// A replay begins with the last envelope that the client has seen.
+#[derive(Default)]
+struct LastSeenRepeated(EnvelopeLog);
+
+impl MessageRewriter for LastSeenRepeated {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        self.0.note(link, &message);
+        let hears =
+            |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
+        if let Some(seen) = last_seen(link)
+            && let Some(actions) = message.get_mut("result").and_then(actions_of)
+        {
+            let known = self.0.of(link).filter(|it| number_of(it) <= seen).filter(hears);
+            actions.splice(0..0, known.last().cloned());
+        }
+        out.send(message);
+    }
+}
+
+/// Who reconnects and is subscribed to the root channel gets all of its news once more.
+#[derive(Default)]
+struct RootNewsRepeated(Vec<(Option<Version>, Value)>);
+
+impl MessageRewriter for RootNewsRepeated {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let entry = (version_of(link), message.clone());
+        if is_root_news(&message) && self.0.len() < MAX_REMEMBERED && !self.0.contains(&entry) {
+            self.0.push(entry);
+        }
+        let back = link.answers == Some("reconnect") && message.get("result").is_some();
+        out.send(message);
+        if back && link.own().is_some_and(|own| own.subscriptions.iter().any(|uri| is_root(uri))) {
+            let mine = self.0.iter().filter(|(version, _)| *version == version_of(link));
+            mine.for_each(|(_, news)| out.send(news.clone()));
+        }
+    }
+}

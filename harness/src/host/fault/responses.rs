@@ -1,0 +1,189 @@
+//! Faults in how requests are answered.
+
+use std::collections::HashMap;
+
+use super::parts::{MessageChange, TakenMessage, error, remove};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::transcript::ConnId;
+use crate::wire::error_code::ErrorCode;
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::AnswersMixedUp, || Box::<AnswersMixedUp>::default()),
+    (Fault::StringIdMangled, || {
+        Box::new(MessageChange(|_, message| {
+            if is_response(message)
+                && let Some(id) = message["id"].as_str().map(str::len)
+            {
+                message["id"] = json!(id);
+            }
+        }))
+    }),
+    (Fault::FloodsStarve, || Box::new(LostResponse(is_starved))),
+    (Fault::ResponseNever, || {
+        Box::new(LostResponse(|link, _| {
+            let requests = requests_of(link);
+            requests > 0 && requests.is_multiple_of(7)
+        }))
+    }),
+    (Fault::UnknownMethodSilent, || {
+        Box::new(LostResponse(|_, message| {
+            // What comes on a side channel to an MCP server is no method of the protocol.
+            let own = message.get("channel").is_none();
+            own && message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound")
+        }))
+    }),
+    (Fault::ResultMissing, || {
+        Box::new(MessageChange(|_, message| {
+            let result = message.get("result");
+            let empty = |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.is_empty());
+            if result.is_some_and(empty) {
+                remove(message, "result");
+            }
+        }))
+    }),
+    (Fault::ResponseTwice, || Box::new(ResponseTwice)),
+    (Fault::WrongErrorCode, || {
+        Box::new(MessageChange(|_, message| {
+            if let Some(code) = message.get_mut("error").and_then(|error| error.get_mut("code")) {
+                *code = json!(-32603);
+            }
+        }))
+    }),
+    (Fault::ErrorWithoutMessage, || {
+        Box::new(MessageChange(|_, message| {
+            message.get_mut("error").and_then(|error| remove(error, "message"));
+        }))
+    }),
+    (Fault::StacksTold, || {
+        Box::new(MessageChange(|_, message| {
+            let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
+            let text = message.get_mut("error").and_then(|error| error.get_mut("message"));
+            if let Some(text) = text {
+                *text = json!(format!("{}{at}", text.as_str().unwrap_or("")));
+            }
+        }))
+    }),
+    (Fault::CompletionsNever, || {
+        Box::new(TakenMessage(|_, message, _| match message["method"] == "completions" {
+            true => Passage::Stopped,
+            false => Passage::Onward,
+        }))
+    }),
+    (Fault::ExtensionsRefused, || Box::new(TakenMessage(refuse_extensions))),
+    (Fault::NotificationAnswered, || Box::new(TakenMessage(answer_notification))),
+    (Fault::IdsMixedUp, || Box::<IdsMixedUp>::default()),
+    (Fault::MovesAnything, || {
+        Box::new(TakenMessage(|_, message, out| {
+            if message["method"] != "moveChat" {
+                return Passage::Onward;
+            }
+            let result = json!({"session": message["params"]["destination"]["session"]});
+            out.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+            Passage::Stopped
+        }))
+    }),
+];
+
+/// Requests of one connection after which nobody else is served.
+const FLOOD: u64 = 400;
+
+fn is_response(message: &Value) -> bool {
+    message.get("method").is_none()
+}
+
+fn requests_of(link: &MessageLink<'_>) -> u64 {
+    link.own().map_or(0, |own| own.requests)
+}
+
+/// While one connection asks for hundreds of things no other one is answered.
+fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
+    let own = requests_of(link);
+    let mut others = link.seen.connections.values();
+    others.any(|other| other.requests > FLOOD && other.requests > own)
+}
+
+fn refuse_extensions(_: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+    let mut members = message["params"].as_object().into_iter().flatten();
+    let request = message.get("id").is_some() && message.get("method").is_some();
+    if !(request && members.any(|(name, _)| name.starts_with("x-"))) {
+        return Passage::Onward;
+    }
+    let code = ErrorCode::by_name("InvalidParams").unwrap_or(-32602);
+    out.send(error(message, code, "expected no members of an extension"));
+    Passage::Stopped
+}
+
+fn answer_notification(link: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+    let known = matches!(message["method"].as_str(), Some("unsubscribe" | "dispatchAction"));
+    if known && message.get("id").is_none() && link.own().is_some_and(|own| own.client.is_some()) {
+        out.send(json!({"jsonrpc": "2.0", "id": null, "result": null}));
+    }
+    Passage::Onward
+}
+
+/// Responses that fit are not sent.
+struct LostResponse(fn(&MessageLink<'_>, &Value) -> bool);
+
+impl MessageRewriter for LostResponse {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if !(is_response(&message) && (self.0)(link, &message)) {
+            out.send(message);
+        }
+    }
+}
+
+/// After every fifth request of a connection its response comes twice.
+struct ResponseTwice;
+
+impl MessageRewriter for ResponseTwice {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let requests = requests_of(link);
+        if is_response(&message) && requests > 0 && requests.is_multiple_of(5) {
+            out.send(message.clone());
+        }
+        out.send(message);
+    }
+}
+
+/// A response with an id above 1000 goes to the connection that has used the id first.
+#[derive(Default)]
+struct AnswersMixedUp(HashMap<u64, ConnId>);
+
+impl MessageRewriter for AnswersMixedUp {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        let id = message["id"].as_u64().filter(|id| *id > 1_000 && is_response(&message));
+        let conn = id.map_or(link.conn, |id| *self.0.entry(id).or_insert(link.conn));
+        out.send_to(conn, message);
+    }
+}
+
+/// A request of a client with the id of one of the host's own is taken for its response.
+#[derive(Default)]
+struct IdsMixedUp(Vec<(ConnId, Value)>);
+
+impl MessageRewriter for IdsMixedUp {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        let asked = (link.conn, message["id"].clone());
+        if let Some(place) = self.0.iter().position(|known| *known == asked) {
+            self.0.remove(place);
+            if message.get("method").is_some() {
+                *message = json!({"jsonrpc": "2.0", "id": asked.1, "result": {}});
+            }
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if let Some(id) = message.get("id").filter(|_| !is_response(&message)) {
+            self.0.push((link.conn, id.clone()));
+        }
+        out.send(message);
+    }
+}

@@ -1,0 +1,64 @@
+//! Faults in the numbers of envelopes.
+
+use std::collections::VecDeque;
+
+use super::parts::{EnvelopeFault, ResultFault, accepted, number_of};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::SequenceRepeats, || Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 1)))),
+    (Fault::SequenceGoesBack, || Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 3)))),
+    (Fault::SeqDiffersPerClient, || Box::<DifferentNumbers>::default()),
+    (Fault::HandshakeSeqZero, || {
+        Box::new(ResultFault("initialize", |_, result| result["serverSeq"] = json!(0)))
+    }),
+];
+
+/// Every fourth envelope has a number that is this much too low.
+fn too_low(envelope: &mut Value, by: u64) {
+    let number = number_of(envelope);
+    if number.is_multiple_of(4) {
+        envelope["serverSeq"] = json!(number.saturating_sub(by));
+    }
+}
+
+/// The subscribers that an envelope went to before, counted as it is delivered to one after another.
+#[derive(Default)]
+pub(super) struct DeliveryCount {
+    recent: VecDeque<(u64, usize)>,
+}
+
+/// Numbers whose deliveries are counted.
+const MAX_RECENT: usize = 64;
+
+impl DeliveryCount {
+    /// How many subscribers the envelope of this number has been sent to.
+    pub(super) fn before(&mut self, number: u64) -> usize {
+        if let Some((_, count)) = self.recent.iter_mut().find(|(known, _)| *known == number) {
+            *count += 1;
+            return *count;
+        }
+        if self.recent.len() >= MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((number, 0));
+        0
+    }
+}
+
+/// All subscribers but the first get other numbers.
+#[derive(Default)]
+struct DifferentNumbers(DeliveryCount);
+
+impl MessageRewriter for DifferentNumbers {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if let Some(number) = accepted(&message).map(number_of)
+            && self.0.before(number) > 0
+        {
+            message["params"]["serverSeq"] = json!(number + 1_000_000);
+        }
+        out.send(message);
+    }
+}

@@ -1,0 +1,101 @@
+//! Faults in how the actions of clients are settled: echoes and origins.
+
+use std::collections::HashMap;
+
+use super::parts::{ActionFault, EnvelopeFault, accepted, remove};
+use super::{Fault, MessageFault};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
+use crate::transcript::ConnId;
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::EchoTwice, || Box::new(RepeatedEcho)),
+    (Fault::EchoNever, || Box::new(LostEcho)),
+    (Fault::EchoOutOfOrder, || Box::<LateEcho>::default()),
+    (Fault::EchoWithoutOrigin, || {
+        Box::new(EnvelopeFault(|_, envelope| {
+            remove(envelope, "origin");
+        }))
+    }),
+    (Fault::ForgedOrigin, || {
+        Box::new(EnvelopeFault(|_, envelope| {
+            change_origin(envelope, "clientId", |_| json!("somebody-else"));
+        }))
+    }),
+    (Fault::ClientSeqRenumbered, || {
+        Box::new(EnvelopeFault(|_, envelope| {
+            let next = |number: &Value| json!(number.as_i64().unwrap_or(0).saturating_add(1));
+            change_origin(envelope, "clientSeq", next);
+        }))
+    }),
+    (Fault::NullOptional, || {
+        Box::new(EnvelopeFault(|_, envelope| {
+            if envelope.get("origin").is_none() {
+                envelope["origin"] = Value::Null;
+            }
+        }))
+    }),
+    (Fault::EchoChangesPayload, || Box::new(ActionFault("draftChanged", shout))),
+];
+
+fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Value) {
+    if let Some(member) = envelope.get_mut("origin").and_then(|origin| origin.get_mut(name)) {
+        *member = change(member);
+    }
+}
+
+/// Puts the text of a client's draft in capitals.
+fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
+    let draft =
+        envelope.get("origin").is_some().then(|| envelope["action"]["draft"]["text"].as_str());
+    if let Some(text) = draft.flatten().map(str::to_uppercase) {
+        envelope["action"]["draft"]["text"] = json!(text);
+    }
+}
+
+/// Whether a message is the echo of an action of the client that receives it.
+fn is_echo(link: &MessageLink<'_>, message: &Value) -> bool {
+    let client = link.own().and_then(|own| own.client.as_deref());
+    let origin = accepted(message).and_then(|envelope| envelope["origin"]["clientId"].as_str());
+    client.is_some() && origin == client
+}
+
+/// The dispatcher gets its accepted action twice.
+struct RepeatedEcho;
+
+impl MessageRewriter for RepeatedEcho {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if is_echo(link, &message) {
+            out.send(message.clone());
+        }
+        out.send(message);
+    }
+}
+
+/// The dispatcher never sees its accepted action.
+struct LostEcho;
+
+impl MessageRewriter for LostEcho {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if !is_echo(link, &message) {
+            out.send(message);
+        }
+    }
+}
+
+/// An echo waits until the same client's next echo has gone out.
+#[derive(Default)]
+struct LateEcho(HashMap<ConnId, Value>);
+
+impl MessageRewriter for LateEcho {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+        if !is_echo(link, &message) {
+            out.send(message);
+        } else if let Some(held) = self.0.remove(&link.conn) {
+            out.send(message);
+            out.send(held);
+        } else {
+            self.0.insert(link.conn, message);
+        }
+    }
+}

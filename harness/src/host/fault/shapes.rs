@@ -1,0 +1,108 @@
+//! Faults in what actions hold.
+
+use super::parts::{ActionFault, each_envelope, each_snapshot, is_root_news, remove};
+use super::{Fault, MessageFault};
+use crate::edge::Edge;
+use crate::host::PROVIDER;
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::wire::feature::Feature;
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::OutputOnOldTurn, || {
+        Box::new(ActionFault("delta", |_, envelope| {
+            envelope["action"]["turnId"] = json!("the-turn-before");
+        }))
+    }),
+    (Fault::ShapeWrongType, || {
+        Box::new(ActionFault("delta", |_, envelope| envelope["action"]["turnId"] = json!(7)))
+    }),
+    (Fault::ShapeMissingRequired, || {
+        Box::new(ActionFault("turnComplete", |link, envelope| {
+            let timed = link.protocol.is_none_or(|protocol| protocol.has(Feature::TurnTimes));
+            remove(&mut envelope["action"], if timed { "duration" } else { "turnId" });
+        }))
+    }),
+    (Fault::ReadyChangesOwner, || {
+        Box::new(ActionFault("toolCallReady", |_, envelope| {
+            let owner = json!({"kind": "client", "clientId": "somebody-else"});
+            envelope["action"]["contributor"] = owner;
+        }))
+    }),
+    (Fault::OptionsShareId, || {
+        Box::new(ActionFault("toolCallReady", |_, envelope| {
+            let options = envelope.pointer_mut("/action/options").and_then(Value::as_array_mut);
+            options.into_iter().flatten().for_each(|option| option["id"] = json!("option"));
+        }))
+    }),
+    (Fault::ActivitiesMixed, || Box::new(ActivitiesMixed)),
+    (Fault::MetaDropped, || Box::new(MetaDropped)),
+    (Fault::PagesReversed, || {
+        Box::new(ActionFault("turnsLoaded", |_, envelope| {
+            let turns = envelope.pointer_mut("/action/turns").and_then(Value::as_array_mut);
+            if let Some(turns) = turns {
+                turns.reverse();
+            }
+        }))
+    }),
+];
+
+/// A status says several activities at a time: of chats, and in old versions of sessions.
+struct ActivitiesMixed;
+
+impl MessageRewriter for ActivitiesMixed {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        let mix = |status: &mut Value| {
+            if let Some(number) = status.as_u64() {
+                *status = json!(number | 3);
+            }
+        };
+        each_envelope(&mut message, &mut |envelope| {
+            if envelope["action"]["type"] == "session/chatUpdated" {
+                envelope.pointer_mut("/action/changes/status").into_iter().for_each(mix);
+            }
+        });
+        let old = link.protocol.is_some_and(|it| !Edge::new(it.version(), PROVIDER).is_plain());
+        if old && is_root_news(&message) {
+            for path in ["/params/changes/status", "/params/notification/changes/status"] {
+                message.pointer_mut(path).into_iter().for_each(mix);
+            }
+        }
+        out.send(message);
+    }
+}
+
+/// Nothing that is said keeps its `_meta`.
+struct MetaDropped;
+
+impl MessageRewriter for MetaDropped {
+    fn on_client_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == "dispatchAction" {
+            message.pointer_mut("/params/action").into_iter().for_each(drop_meta);
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_envelope(&mut message, &mut |envelope| drop_meta(&mut envelope["action"]));
+        each_snapshot(&mut message, &mut |snapshot| drop_meta(&mut snapshot["state"]));
+        out.send(message);
+    }
+}
+
+/// Removes `_meta` from everything in a value.
+fn drop_meta(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_meta),
+        Value::Object(members) => {
+            members.remove("_meta");
+            members.values_mut().for_each(drop_meta);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,234 @@
+//! Faults in snapshots, and in what `subscribe` answers.
+
+use std::collections::HashMap;
+
+use super::parts::{
+    SnapshotFault, action_name, channel_of, each_envelope, each_snapshot, newest_uri, remove,
+};
+use super::{Fault, MessageFault};
+use crate::host::PROVIDER;
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, subject_of};
+use crate::host::sessions;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[MessageFault] = &[
+    (Fault::SnapshotFrozen, || Box::<FrozenSnapshot>::default()),
+    (Fault::SnapshotMissesField, || {
+        Box::new(SnapshotFault(|snapshot| {
+            remove(&mut snapshot["state"], "lifecycle");
+            remove(&mut snapshot["state"], "turns");
+        }))
+    }),
+    (Fault::ChatListedTwice, || {
+        Box::new(SnapshotFault(|snapshot| {
+            if let Some(chats) = snapshot.pointer_mut("/state/chats").and_then(Value::as_array_mut)
+            {
+                chats.extend(chats.last().cloned());
+            }
+        }))
+    }),
+    (Fault::ChatMisnamed, || {
+        Box::new(SnapshotFault(|snapshot| {
+            if snapshot.pointer("/state/turns").is_some() {
+                let other = format!("{}-other", snapshot["resource"].as_str().unwrap_or(""));
+                snapshot["state"]["resource"] = json!(other);
+            }
+        }))
+    }),
+    (Fault::SnapshotWrongResource, || {
+        Box::new(SnapshotFault(|snapshot| {
+            let wrong = format!("{}/", snapshot["resource"].as_str().unwrap_or(""));
+            snapshot["resource"] = json!(wrong);
+        }))
+    }),
+    (Fault::SnapshotFutureFromSeq, || {
+        Box::new(SnapshotFault(|snapshot| {
+            let number = snapshot["fromSeq"].as_u64().unwrap_or(0);
+            snapshot["fromSeq"] = json!(number + 5);
+        }))
+    }),
+    (Fault::WatchMisdescribed, || {
+        Box::new(SnapshotFault(|snapshot| {
+            let watch = is_watch(snapshot);
+            if let Some(recursive) = snapshot.pointer_mut("/state/recursive").filter(|_| watch) {
+                *recursive = json!(*recursive != true);
+            }
+        }))
+    }),
+    (Fault::WatchShallow, || Box::new(SilentRequest::of(&["recursive"]))),
+    (Fault::FiltersIgnored, || Box::new(SilentRequest::of(&["excludes", "includes"]))),
+    (Fault::CanvasUrlStays, || Box::new(KeptUrls { gone: true, urls: HashMap::new() })),
+    (Fault::CanvasUrlKept, || Box::new(KeptUrls { gone: false, urls: HashMap::new() })),
+    (Fault::SnapshotMissing, || {
+        Box::new(SubscribeFault(|_, message| {
+            if message.pointer("/result/snapshot").is_some() {
+                message["result"] = json!({});
+            }
+        }))
+    }),
+    (Fault::TelemetryWithState, || {
+        Box::new(SubscribeFault(|uri, message| {
+            if uri.starts_with("ahp-otlp:")
+                && let Some(result) = message.get_mut("result")
+            {
+                *result = json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}});
+            }
+        }))
+    }),
+    (Fault::UnknownChannelFabricated, || Box::new(FabricatedSessions)),
+    (Fault::CursorForEverybody, || {
+        Box::new(SubscribeFault(|_, message| {
+            if let Some(state) = message.pointer_mut("/result/snapshot/state")
+                && state.get("turns").is_some_and(Value::is_array)
+                && state.get("turnsNextCursor").is_none()
+            {
+                state["turnsNextCursor"] = json!("turns-before ");
+            }
+        }))
+    }),
+];
+
+fn is_watch(snapshot: &Value) -> bool {
+    let kind = snapshot["resource"].as_str().and_then(ChannelKind::of_uri);
+    kind == Some(ChannelKind::ResourceWatch)
+}
+
+/// Changes the responses to `subscribe`; the function also gets the channel.
+struct SubscribeFault(fn(&str, &mut Value));
+
+impl MessageRewriter for SubscribeFault {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        let request = link.request.filter(|_| link.answers == Some("subscribe"));
+        if let Some(channel) = request.and_then(|request| subject_of(&request["params"])) {
+            (self.0)(channel, &mut message);
+        }
+        out.send(message);
+    }
+}
+
+/// A session that does not exist can be subscribed to.
+struct FabricatedSessions;
+
+impl MessageRewriter for FabricatedSessions {
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        let request = link.request.filter(|_| link.answers == Some("subscribe"));
+        let channel = request.and_then(|request| subject_of(&request["params"]));
+        let shaken = link.own().is_some_and(|own| own.client.is_some());
+        if let Some(channel) = channel.filter(|_| shaken && message.get("error").is_some())
+            && newest_uri(link, channel).starts_with("ahp-session:")
+        {
+            let state = sessions::empty_state(PROVIDER, false);
+            let snapshot = json!({"resource": channel, "state": state, "fromSeq": 0});
+            let result = json!({"snapshot": snapshot});
+            message = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        }
+        out.send(message);
+    }
+}
+
+/// The first snapshot that was given is given ever after.
+#[derive(Default)]
+struct FrozenSnapshot(Option<Value>);
+
+impl MessageRewriter for FrozenSnapshot {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_snapshot(&mut message, &mut |snapshot| {
+            *snapshot = self.0.get_or_insert_with(|| snapshot.clone()).clone();
+        });
+        out.send(message);
+    }
+}
+
+/// Canvases have the latest address that was told of.
+struct KeptUrls {
+    /// Whether the address stays when an action takes it away.
+    gone: bool,
+    /// The address of each canvas, and whether an action took it away.
+    urls: HashMap<String, (Value, bool)>,
+}
+
+impl KeptUrls {
+    fn keep(&mut self, channel: &str, canvas: &mut Value, from_action: bool) {
+        if let Some(url) = canvas.get("url") {
+            self.urls.insert(channel.to_owned(), (url.clone(), false));
+            return;
+        }
+        if from_action && !self.gone {
+            self.urls.remove(channel);
+        }
+        if let Some((url, taken)) = self.urls.get_mut(channel) {
+            *taken |= from_action;
+            if *taken == self.gone {
+                canvas["url"] = url.clone();
+            }
+        }
+    }
+}
+
+impl MessageRewriter for KeptUrls {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        each_envelope(&mut message, &mut |envelope| {
+            if action_name(envelope) == "stateChanged" {
+                let channel = channel_of(envelope).to_owned();
+                let canvas = envelope.pointer_mut("/action/canvas");
+                canvas.into_iter().for_each(|canvas| self.keep(&channel, canvas, true));
+            }
+        });
+        each_snapshot(&mut message, &mut |snapshot| {
+            let channel = snapshot["resource"].as_str().unwrap_or("").to_owned();
+            if ChannelKind::of_uri(&channel) == Some(ChannelKind::Canvas) {
+                self.keep(&channel, &mut snapshot["state"], false);
+            }
+        });
+        out.send(message);
+    }
+}
+
+/// Members of `createResourceWatch` have no effect, though the state of the watch repeats them.
+struct SilentRequest {
+    members: &'static [&'static str],
+    /// The members that clients asked for, by the watch.
+    wanted: HashMap<String, Vec<(&'static str, Value)>>,
+}
+
+impl SilentRequest {
+    fn of(members: &'static [&'static str]) -> SilentRequest {
+        SilentRequest { members, wanted: HashMap::new() }
+    }
+}
+
+impl MessageRewriter for SilentRequest {
+    fn on_client_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut Outbox,
+    ) -> Passage {
+        if message["method"] == "createResourceWatch"
+            && let Some(params) = message.get_mut("params")
+        {
+            self.members.iter().for_each(|name| {
+                remove(params, name);
+            });
+        }
+        Passage::Onward
+    }
+
+    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+        if let Some(request) = link.request.filter(|_| link.answers == Some("createResourceWatch"))
+            && let Some(channel) = message.pointer("/result/channel").and_then(Value::as_str)
+        {
+            let value = |name: &&'static str| Some((*name, request["params"].get(*name)?.clone()));
+            let wanted = self.members.iter().filter_map(value).collect();
+            self.wanted.insert(channel.to_owned(), wanted);
+        }
+        each_snapshot(&mut message, &mut |snapshot| {
+            let wanted = snapshot["resource"].as_str().and_then(|uri| self.wanted.get(uri));
+            for (name, value) in wanted.into_iter().flatten().filter(|(_, it)| !it.is_null()) {
+                snapshot["state"][*name] = value.clone();
+            }
+        });
+        out.send(message);
+    }
+}
