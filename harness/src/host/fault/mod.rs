@@ -5,9 +5,45 @@
 //!
 //! Knows: nothing. Never knows: which check finds which fault.
 
+mod actions;
+mod automations;
 mod catalogue;
+mod changesets;
+mod chats;
+mod generic;
+mod resources;
+mod sessions;
+mod terminals;
+mod tokens;
+mod tool_calls;
+mod turns;
 
 pub use catalogue::{FAULTS, Fault};
+
+use super::injected::HostFault;
+
+/// A fault, and what it does in the host.
+type HostFaultRow = (Fault, &'static dyn HostFault);
+
+/// The faults that take part in what the host does, by protocol concept.
+const IN_HOST: &[&[HostFaultRow]] = &[
+    actions::FAULTS,
+    turns::FAULTS,
+    tool_calls::FAULTS,
+    sessions::FAULTS,
+    chats::FAULTS,
+    terminals::FAULTS,
+    tokens::FAULTS,
+    resources::FAULTS,
+    automations::FAULTS,
+    changesets::FAULTS,
+];
+
+/// What these faults do in the host, where it is said as hooks.
+pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
+    let rows = IN_HOST.iter().copied().flatten();
+    rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, does)| *does)
+}
 
 /// A set of faults.
 pub type FaultSet = crate::fault::Set<Fault>;
