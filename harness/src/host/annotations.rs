@@ -17,7 +17,6 @@ use std::collections::HashSet;
 use crate::wire::json::{Value, json};
 
 use super::engine::{MAX_STORED_BYTES, RefHost};
-use super::fault::Fault;
 use super::rules::{Facts, require};
 use crate::wire::channel::ChannelKind;
 
@@ -47,14 +46,16 @@ impl RefHost {
 
     /// Takes a session's annotations away.
     pub(super) fn drop_annotations(&mut self, session: &str) {
-        if !self.has(Fault::AnnotationsOutlive) {
+        if self.keeps("session.dispose.cascade-annotations") {
             self.drop_channel(&format!("{session}{PATH}"));
         }
     }
 
     /// Follows an action on a session's annotations.
     pub(super) fn annotations_changed(&mut self, uri: &str) {
-        if let Some(session) = uri.strip_suffix(PATH).filter(|_| !self.has(Fault::CountsStuck)) {
+        if let Some(session) =
+            uri.strip_suffix(PATH).filter(|_| self.keeps("annotations.summary-counts"))
+        {
             self.count_annotations(session);
             self.announce_summary(session);
         }
@@ -95,7 +96,6 @@ impl Facts<'_> {
 pub(super) fn has_entries(facts: &Facts) -> Result<(), String> {
     let entries = facts.action["annotation"]["entries"].as_array();
     let some = entries.is_some_and(|entries| !entries.is_empty());
-    let some = some || facts.host.has(Fault::AcceptsEmptyAnnotations);
     require(some, "an annotation has at least one entry")
 }
 
@@ -137,6 +137,5 @@ pub(super) fn not_the_last(facts: &Facts) -> Result<(), String> {
     let last = entries.is_some_and(|entries| {
         entries.len() == 1 && entries.iter().all(|entry| entry["id"] == facts.action["entryId"])
     });
-    let last = last && !facts.host.has(Fault::AcceptsLastEntryRemoval);
     require(!last, "the last entry goes with its annotation (hint: `annotations/removed`)")
 }

@@ -22,7 +22,6 @@ use super::challenge;
 use super::configuration;
 use super::connection::{Call, Connection, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
@@ -69,32 +68,26 @@ impl RefHost {
 
     /// Serves `authenticate`. Source: authentication.md, token delivery.
     pub(super) fn authenticate(&mut self, call: &Call) -> Reply {
-        if self.has(Fault::AnyTokenTaken) {
-            return Ok(json!({}));
-        }
         let (resource, token) = (call.text("resource"), call.text("token"));
         let named = |it: &&Value| it["resource"] == resource;
         let challenged = self.challenged();
         let known = self.advertised().chain(&challenged).find(named).cloned();
-        let Some(known) = known.filter(|_| !self.has(Fault::AdvertisedUnknown)) else {
-            let message = match self.has(Fault::TokenLeaked) {
-                true => format!("nothing here asks for `{token}`"),
-                false => "nothing here asks for a token for this".to_owned(),
-            };
-            return Err(Failure::invalid_params(message));
+        let Some(known) = known.filter(|_| self.keeps("auth.authenticate.accept-advertised"))
+        else {
+            return Err(Failure::invalid_params("nothing here asks for a token for this"));
         };
         let until = self.lifetime(call)?;
         if token.is_empty() {
-            if let Some(connection) = self.connections.get_mut(&call.conn)
-                && !self.faults.has(Fault::TokensNotTakenBack)
-            {
+            let taken_back = self.keeps("auth.authenticate.empty-token");
+            let connection = self.connections.get_mut(&call.conn).filter(|_| taken_back);
+            if let Some(connection) = connection {
                 connection.tokens.remove(resource);
             }
             return Ok(json!({}));
         }
         let any = !is_required(&known) || resource == challenge::RESOURCE;
         let sound = any || token == TOKEN.1;
-        if !sound && !self.has(Fault::InvalidTokenTaken) {
+        if !sound && self.keeps("auth.authenticate.invalid-token") {
             return Err(required(vec![known]));
         }
         if let Some(connection) = self.connections.get_mut(&call.conn) {
@@ -111,7 +104,7 @@ impl RefHost {
             return Ok(None);
         };
         match given.as_u64() {
-            _ if self.has(Fault::LifetimeIgnored) => Ok(None),
+            _ if !self.keeps("auth.authenticate.expiresIn") => Ok(None),
             Some(seconds @ 1..=MAX_LIFETIME) => Ok(Some(self.now + Duration::from_secs(seconds))),
             Some(1..) => Ok(None),
             _ => Err(Failure::invalid_params("expected seconds above 0 at `params.expiresIn`")),
@@ -121,25 +114,19 @@ impl RefHost {
     /// Refuses a connection that has not brought what an agent asks for.
     /// Source: authentication.md, AuthRequired.
     pub(super) fn require_tokens(&self, conn: ConnId, provider: &str) -> Result<(), Failure> {
-        if self.has(Fault::AgentsUnprotected) {
+        if !self.keeps("auth.required.any-command") {
             return Ok(());
         }
         let agents = self.state(ROOT)["agents"].as_array().into_iter().flatten();
         let mut agents = agents.filter(|agent| agent["provider"] == provider);
         let resources = agents.next().and_then(|agent| agent["protectedResources"].as_array());
-        let all = self.has(Fault::OptionalDemanded);
+        let all = !self.keeps("auth.required.optional-resource");
         let missing = resources.into_iter().flatten().filter(|it| {
             (all || is_required(it)) && !self.has_token(conn, it["resource"].as_str().unwrap_or(""))
         });
         let missing: Vec<Value> = missing.cloned().collect();
         match missing.is_empty() {
             true => Ok(()),
-            false if self.has(Fault::AuthWithoutResources) => {
-                Err(Failure { data: Value::Null, ..required(missing) })
-            }
-            false if self.has(Fault::AuthCodeWrong) => {
-                Err(Failure::invalid_request("this agent asks for a token"))
-            }
             false => Err(required(missing)),
         }
     }
@@ -149,9 +136,9 @@ impl RefHost {
             let until = it.tokens.get(resource);
             until.is_some_and(|until| until.is_none_or(|until| until > self.now))
         };
-        match self.has(Fault::TokensShared) {
-            true => self.connections.values().any(brought),
-            false => self.connections.get(&conn).is_some_and(brought),
+        match self.keeps("auth.per-connection") {
+            false => self.connections.values().any(brought),
+            true => self.connections.get(&conn).is_some_and(brought),
         }
     }
 
@@ -176,14 +163,11 @@ impl RefHost {
         }
         for (conn, resource) in ended {
             let known = self.advertised().find(|it| it["resource"] == resource.as_str());
-            let resource = match self.has(Fault::ExpiryMisshapen) {
-                true => json!({"resource_name": "an agent"}),
-                false => known.cloned().unwrap_or_else(|| metadata(&resource, true)),
-            };
+            let resource = known.cloned().unwrap_or_else(|| metadata(&resource, true));
             let params = json!({"channel": ROOT, "resource": resource, "reason": "expired"});
-            match self.has(Fault::ExpiryToldToAll) {
-                true => self.notify("auth/required", params),
-                false => self.notify_one(conn, "auth/required", params),
+            match self.keeps("auth.notification.audience") {
+                false => self.notify("auth/required", params),
+                true => self.notify_one(conn, "auth/required", params),
             }
         }
     }

@@ -24,7 +24,6 @@ use super::configuration::{self, PROVIDER};
 use super::connection::{Call, Failure, Reply};
 use super::cron::{Cron, ZONES};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::rules::{Facts, require};
 use super::timestamp;
 
@@ -65,9 +64,12 @@ pub(super) fn entries(catalogue: &Value) -> &[Value] {
 
 /// Whether a definition is one that this host can keep. Source: `automation.create.*`.
 fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
-    let has = |fault| facts.host.has(fault);
+    let keeps = |rule| facts.host.keeps(rule);
     let own = definition["message"]["origin"]["kind"] == "automation";
-    require(own || has(Fault::AnyMessageAutomated), "expected a message of kind `automation`")?;
+    require(
+        own || !keeps("automation.create.message-kind"),
+        "expected a message of kind `automation`",
+    )?;
     let triggers = definition["triggers"].as_array().map_or(&[][..], Vec::as_slice);
     let mut ids = HashSet::new();
     for trigger in triggers {
@@ -75,17 +77,16 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
         require(ids.insert(trigger["id"].as_str()), "expected triggers with ids of their own")?;
         let schedule = &trigger["schedule"];
         let text = schedule["expression"].as_str().unwrap_or("");
-        let named = text.contains(|letter: char| letter.is_ascii_alphabetic());
-        let narrow = named && has(Fault::CronNarrow);
-        let known = Cron::parse(text).is_some() && !narrow;
-        require(known || has(Fault::CronAnything), "expected a cron expression of five fields")?;
+        let known = Cron::parse(text).is_some() || !keeps("automation.cron.reject-invalid");
+        require(known, "expected a cron expression of five fields")?;
         let zone = schedule["timeZone"].as_str().unwrap_or("");
         require(ZONES.contains(&zone), "this host knows no time zone but UTC")?;
     }
     let conditions = definition["disableConditions"].as_array().into_iter().flatten();
     let mut seen = HashSet::new();
     let mut kinds = conditions.map(|condition| condition["kind"].as_str().unwrap_or(""));
-    let apart = kinds.all(|kind| seen.insert(kind)) || has(Fault::ConditionsRepeat);
+    let apart =
+        kinds.all(|kind| seen.insert(kind)) || !keeps("automation.create.duplicate-disable-kinds");
     require(apart, "expected one condition of each kind")?;
     let session = &definition["session"];
     let provider = session["provider"].as_str().unwrap_or(PROVIDER);
@@ -102,7 +103,7 @@ pub(super) fn new_automation(facts: &Facts) -> Result<(), String> {
     require(named, "expected `ahp-automation:/<id>` at `resource`")?;
     let entries = entries(facts.state);
     let known = entries.iter().any(|entry| entry["resource"] == uri);
-    require(!known || facts.host.has(Fault::AutomationReplaced), "the URI is in use")?;
+    require(!known || !facts.host.keeps("automation.create.duplicate"), "the URI is in use")?;
     require(entries.len() < MAX_AUTOMATIONS, "too many automations")?;
     sound(facts, &facts.action["definition"])
 }
@@ -149,7 +150,7 @@ impl RefHost {
         };
         let mut entry = entry.clone();
         let mut definition = patched(&entry["definition"], &action["changes"]);
-        if self.has(Fault::UpdateForgets)
+        if !self.keeps("automation.update.unknown-config-kept")
             && let Some(members) = definition.as_object_mut()
         {
             members.remove("_meta");
@@ -163,7 +164,7 @@ impl RefHost {
     pub(super) fn set_automation(&mut self, mut entry: Value) {
         let conditions = entry["definition"]["disableConditions"].as_array();
         let counted = conditions.is_some_and(|it| it.iter().any(|one| one["kind"] == "afterRuns"));
-        let counted = counted && !self.has(Fault::RunCountMissing);
+        let counted = counted && self.keeps("automation.runCount");
         if let Some(members) = entry.as_object_mut() {
             match counted {
                 true if members.get("runCount").is_none() => {
@@ -254,7 +255,9 @@ impl RefHost {
             return Err(Failure::invalid_params("expected an id at `params.requestId`"));
         }
         let key = (automation, request.to_owned());
-        if let Some(run) = self.requested.get(&key).filter(|_| !self.has(Fault::RequestIdIgnored)) {
+        if let Some(run) =
+            self.requested.get(&key).filter(|_| self.keeps("automation.run.idempotent"))
+        {
             return Ok(json!({"resource": run}));
         }
         let run = self.begin_run(&key.0, json!({"kind": "manual"}))?;

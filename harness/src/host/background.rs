@@ -75,9 +75,7 @@ impl RefHost {
         let over: Vec<Running> = over;
         for Running { chat, id, terminal, .. } in over {
             self.exit(&terminal, Some(0));
-            if !self.has(Fault::BackgroundStays) {
-                self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
-            }
+            self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
         }
     }
 }

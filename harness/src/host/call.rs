@@ -11,7 +11,6 @@ use crate::wire::json::{Value, json};
 
 use super::agent::{Op, Wait};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::files::{Mode, Wanted};
 use super::play::tool_call;
 use super::resources::uri_of;
@@ -35,10 +34,7 @@ impl ToolClass {
 impl RefHost {
     /// Starts a call and queues what follows.
     pub(super) fn call_tool(&mut self, uri: &str, index: usize, turn: &str, step: ToolStep) {
-        let call = match self.has(Fault::ToolIdReused) {
-            true => "call".to_owned(),
-            false => self.fresh_id("call"),
-        };
+        let call = self.fresh_id("call");
         let (name, display) = step.class.names();
         let mut start = json!({
             "type": "chat/toolCallStart", "turnId": turn, "toolCallId": call,
@@ -46,10 +42,7 @@ impl RefHost {
         });
         match &step.class {
             ToolClass::Client(name) => {
-                if let Some(mut client) = self.owner(uri, name) {
-                    if self.has(Fault::CallsTheAbsent) {
-                        client.push_str("-before");
-                    }
+                if let Some(client) = self.owner(uri, name) {
                     start["contributor"] = json!({"kind": "client", "clientId": client});
                 }
             }
@@ -66,19 +59,15 @@ impl RefHost {
             execute(&call, &step),
             Op::Complete { call: call.clone(), step: step.clone() },
         ];
-        if self.has(Fault::CompleteSkipsRunning) && !step.confirm {
-            ops.push(complete);
-        } else {
-            ops.push(ready);
-            if step.auth {
-                ops.push(Op::Challenge { call: call.clone() });
-            }
-            ops.push(execute);
-            if step.reconfirm {
-                ops.push(Op::Reconfirm { call: call.clone(), step: step.clone() });
-            }
-            ops.push(complete);
+        ops.push(ready);
+        if step.auth {
+            ops.push(Op::Challenge { call: call.clone() });
         }
+        ops.push(execute);
+        if step.reconfirm {
+            ops.push(Op::Reconfirm { call: call.clone(), step: step.clone() });
+        }
+        ops.push(complete);
         self.queue(uri, index, ops);
     }
 
@@ -109,17 +98,22 @@ impl RefHost {
         call: String,
         step: &ToolStep,
     ) {
-        let mut action = ready(turn, &call, step, step.confirm);
+        self.tell_ready_call(uri, turn, &call, step);
+        if step.confirm {
+            let status = "pending-confirmation";
+            self.hold_up(uri, index, Wait::Call { call, status });
+        }
+    }
+
+    /// Publishes a call, and waits for nothing.
+    pub(super) fn tell_ready_call(&mut self, uri: &str, turn: &str, call: &str, step: &ToolStep) {
+        let mut action = ready(turn, call, step, step.confirm);
         if step.by_reference
             && let Some(path) = self.files.keep(step.input.as_bytes())
         {
             action["toolInput"] = json!({"uri": uri_of(&path), "contentType": "text/plain"});
         }
         self.say(uri, action);
-        if step.confirm && !self.has(Fault::RunsBeforeApproval) {
-            let status = "pending-confirmation";
-            self.hold_up(uri, index, Wait::Call { call, status });
-        }
     }
 
     /// Asks once more about a call that runs; afterwards it goes on where it was.
@@ -135,9 +129,7 @@ impl RefHost {
             return;
         }
         let mut action = ready(turn, &call, step, true);
-        if !self.has(Fault::AsksTheSameAgain) {
-            action["invocationMessage"] = json!(format!("Go on with {}", step.input));
-        }
+        action["invocationMessage"] = json!(format!("Go on with {}", step.input));
         self.say(uri, action);
         let status = "pending-confirmation";
         self.hold_up(uri, index, Wait::Call { call, status });
@@ -153,23 +145,17 @@ impl RefHost {
         step: &ToolStep,
     ) {
         let known = tool_call(self.state(uri), &call).clone();
-        let forced = match known["status"].as_str() {
-            Some("running") => false,
-            Some("pending-confirmation") => self.has(Fault::RunsBeforeApproval),
-            Some("cancelled") => {
-                if !self.has(Fault::RunsAfterDenial) {
-                    return self.denied(uri, index, step);
-                }
-                true
-            }
+        match known["status"].as_str() {
+            Some("running") => {}
+            Some("cancelled") => return self.denied(uri, index, step),
             // The client completed the call already, and the user has to approve its result.
-            Some("pending-result-confirmation") if !self.has(Fault::ResultUsedUnconfirmed) => {
+            Some("pending-result-confirmation") if self.keeps("chat.tool.result-confirmation") => {
                 let status = "pending-result-confirmation";
                 return self.hold_up(uri, index, Wait::Call { call, status });
             }
             _ => return,
-        };
-        if step.class == ToolClass::Worker && !forced {
+        }
+        if step.class == ToolClass::Worker {
             let input = self.input_of(&known).unwrap_or_default();
             if let Err(why) = self.put_to_work(uri, index, turn, &call, &input) {
                 self.say(uri, failed(turn, &call, &why));
@@ -177,22 +163,10 @@ impl RefHost {
             return;
         }
         let Some(owner) = known["contributor"]["clientId"].as_str() else {
-            if self.has(Fault::AuthForOwnTools) {
-                let resource = json!({"resource": "https://tools.example"});
-                let auth = json!({"reason": "required", "resource": resource});
-                let action = json!({
-                    "type": "chat/toolCallAuthRequired", "turnId": turn, "toolCallId": call,
-                    "auth": auth,
-                });
-                self.emit(uri, action, None);
-            }
-            let content = json!({
-                "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
-                "content": self.output(&known),
-            });
-            return self.say_or_force(uri, content, forced || known["status"] != "running");
+            let content = self.shown_output(turn, &known);
+            return self.say(uri, content);
         };
-        if !self.is_active(uri, owner) && !self.has(Fault::OrphansGoOn) {
+        if !self.is_active(uri, owner) && self.keeps("chat.tool.client.inactive-owner") {
             return self.say(uri, orphaned(turn, &call));
         }
         self.hold_up(uri, index, Wait::Call { call, status: "running" });
@@ -207,19 +181,33 @@ impl RefHost {
         call: String,
         step: &ToolStep,
     ) {
-        let known = tool_call(self.state(uri), &call).clone();
-        let forced = match known["status"].as_str() {
-            Some("running") => false,
-            Some("pending-confirmation") => self.has(Fault::RunsBeforeApproval),
-            Some("streaming") => self.has(Fault::CompleteSkipsRunning),
-            Some("cancelled") if self.has(Fault::RunsAfterDenial) => true,
+        match tool_call(self.state(uri), &call)["status"].as_str() {
+            Some("running") => {}
             Some("cancelled") => return self.denied(uri, index, step),
             _ => return,
-        };
+        }
+        let action = self.completion(uri, turn, &call, step, !step.fails);
+        if step.confirm_result && self.keeps("chat.tool.result-confirmation") {
+            let status = "pending-result-confirmation";
+            self.hold_up(uri, index, Wait::Call { call, status });
+        }
+        self.publish(uri, action);
+    }
+
+    /// The end of a call; a tool that edits files has done so where `edits`.
+    pub(super) fn completion(
+        &mut self,
+        uri: &str,
+        turn: &str,
+        call: &str,
+        step: &ToolStep,
+        edits: bool,
+    ) -> Value {
+        let known = tool_call(self.state(uri), call).clone();
         let unowned = matches!(step.class, ToolClass::Client(_));
-        let edited = match step.fails || forced {
-            true => Ok(()),
-            false => {
+        let edited = match edits {
+            false => Ok(()),
+            true => {
                 let input = self.input_of(&known).unwrap_or_else(|| step.input.clone());
                 self.edit_called(uri, turn, &step.class, &input)
             }
@@ -242,27 +230,16 @@ impl RefHost {
         });
         if step.confirm_result {
             action["requiresResultConfirmation"] = json!(true);
-            let status = "pending-result-confirmation";
-            if !self.has(Fault::ResultUsedUnconfirmed) {
-                self.hold_up(uri, index, Wait::Call { call: call.clone(), status });
-            }
         }
-        self.say_or_force(uri, action.clone(), forced);
-        if self.has(Fault::ToolRunsTwice) {
-            let content = json!({
-                "type": "chat/toolCallContentChanged", "turnId": turn, "toolCallId": call,
-                "content": self.output(&known),
-            });
-            self.emit(uri, content, None);
-            self.emit(uri, action, None);
-        }
+        action
     }
 
-    fn say_or_force(&mut self, uri: &str, action: Value, forced: bool) {
-        let outcome = self.publish(uri, action.clone());
-        if forced && outcome != crate::model::Outcome::Applied {
-            self.emit(uri, action, None);
-        }
+    /// What a call shows of its output.
+    pub(super) fn shown_output(&self, turn: &str, call: &Value) -> Value {
+        json!({
+            "type": "chat/toolCallContentChanged", "turnId": turn,
+            "toolCallId": call["toolCallId"], "content": self.output(call),
+        })
     }
 
     /// The user said no: the call's remaining operations find nothing to do; the turn goes on
@@ -287,18 +264,20 @@ impl RefHost {
     /// Fails the running calls of clients that are no longer active in a session.
     /// Source: `disconnect.tool-calls-cancelled`, `disconnect.tool-call-form`.
     pub(super) fn fail_orphans(&mut self, session: &str) {
-        if self.has(Fault::OrphansGoOn) {
-            return;
+        if self.keeps("disconnect.tool-calls-cancelled") {
+            self.fail_calls(session, |host, chat, owner| !host.is_active(chat, owner));
         }
-        let all = self.has(Fault::ToolsChangeEndsCalls);
+    }
+
+    /// Fails the running calls of those clients of a session.
+    pub(super) fn fail_calls(&mut self, session: &str, of: impl Fn(&RefHost, &str, &str) -> bool) {
         for uri in self.chats_of(session) {
             let turn = &self.state(&uri)["activeTurn"];
             let parts = turn["responseParts"].as_array();
             let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
             let orphan = |call: &&Value| {
                 let owner = call["contributor"]["clientId"].as_str();
-                let left = |own| all || !self.is_active(&uri, own);
-                call["status"] == "running" && owner.is_some_and(left)
+                call["status"] == "running" && owner.is_some_and(|own| of(self, &uri, own))
             };
             let id = |call: &Value| call["toolCallId"].as_str().map(str::to_owned);
             let orphans: Vec<String> = calls.filter(orphan).filter_map(id).collect();
@@ -333,7 +312,7 @@ impl RefHost {
             return;
         };
         if let Ok(path) = self.path_of(place)
-            && !self.has(Fault::EditedInputLost)
+            && self.keeps("chat.tool.edited-input-ref")
         {
             let now = self.timestamp();
             let whole = (Mode::Truncate, 0);

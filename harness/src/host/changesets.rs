@@ -20,7 +20,6 @@ use std::time::Duration;
 use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::files::{File, within};
 use super::resources::{escaped, uri_of};
 use super::rules::{Facts, require};
@@ -118,7 +117,7 @@ impl RefHost {
     fn works_at(&self, chat: &str, path: &str) -> bool {
         let own = self.state(chat)["workingDirectories"].as_array().into_iter().flatten();
         let mut folders = own.filter_map(|uri| self.place_of(uri.as_str()?).ok());
-        let anywhere = self.has(Fault::ChatChangesUnscoped) && folders.next().is_some();
+        let anywhere = !self.keeps("chat.changesets.scoped") && folders.next().is_some();
         anywhere || folders.any(|folder| within(path, &folder))
     }
 
@@ -188,9 +187,6 @@ impl RefHost {
             return;
         }
         self.publish(uri, json!({"type": "changeset/statusChanged", "status": "recomputing"}));
-        if self.has(Fault::ClearedToRecompute) {
-            self.publish(uri, json!({"type": "changeset/cleared"}));
-        }
     }
 
     /// When the next changeset will have been computed.
@@ -223,11 +219,8 @@ impl RefHost {
             return;
         }
         let mut entries = std::mem::take(&mut changeset.entries);
-        let mut files: Vec<Value> =
+        let files: Vec<Value> =
             entries.iter_mut().filter_map(|entry| self.changed_file(uri, entry)).collect();
-        if self.has(Fault::ChangedFileTwice) {
-            files.extend(files.last().cloned());
-        }
         if let Some(changeset) = self.changesets.get_mut(uri) {
             changeset.entries = entries;
         }
@@ -237,11 +230,7 @@ impl RefHost {
             content["operations"] = super::operations::offered();
         }
         self.publish(uri, content);
-        let mut status = json!({"type": "changeset/statusChanged", "status": "ready"});
-        if self.has(Fault::ErrorBesideReady) {
-            status["error"] = json!({"errorType": "none", "message": "nothing went wrong"});
-        }
-        self.publish(uri, status);
+        self.publish(uri, json!({"type": "changeset/statusChanged", "status": "ready"}));
         if whole {
             self.announce_summary(&session);
         }
@@ -309,7 +298,7 @@ impl RefHost {
         let now = after.map(|file| file.etag);
         let known = self.state(uri)["files"].as_array();
         let known = known.into_iter().flatten().find(|file| file["id"] == shown["id"]);
-        let same = entry.shown == now || self.has(Fault::ReviewKept);
+        let same = entry.shown == now || !self.keeps("changeset.review.reset-on-edit");
         if known.is_some_and(|file| file["reviewed"] == true) && same {
             shown["reviewed"] = json!(true);
         }
@@ -321,12 +310,12 @@ impl RefHost {
     pub(super) fn changes_of(&self, session: &str) -> Option<Value> {
         let base = self.sessions.get(session)?.changes.as_deref()?;
         let files = self.state(base)["files"].as_array()?;
-        (!self.has(Fault::ChangesUncounted)).then(|| counted(files))
+        Some(counted(files))
     }
 
     /// Takes a session's changesets away. Source: `session.dispose.cascade-changesets`.
     pub(super) fn drop_changesets(&mut self, session: &str) {
-        if self.has(Fault::ChangesetsOutlive) {
+        if !self.keeps("session.dispose.cascade-changesets") {
             return;
         }
         let own = self.changesets.iter().filter(|(_, it)| it.session == session);
@@ -357,7 +346,6 @@ fn of_chat(base: &str, chat: &str) -> String {
 
 pub(super) fn reviewable(facts: &Facts) -> Result<(), String> {
     let offers = facts.host.changesets.get(facts.uri).is_some_and(|it| it.whole);
-    let offers = offers || facts.host.has(Fault::ReviewsUnoffered);
     require(offers, "the changeset offers no review")
 }
 

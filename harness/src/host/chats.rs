@@ -9,7 +9,6 @@ use crate::wire::json::{Value, json};
 use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_CHATS, RefHost};
-use super::fault::Fault;
 use super::publish::unknown_channel;
 use super::sessions::{Chat, directories};
 use crate::wire::channel::ChannelKind;
@@ -49,7 +48,6 @@ impl RefHost {
         }
         let state = self.chat_from_source(call, &session, &chat)?;
         let context = self.history(&state["origin"]);
-        let from = self.outputs.len();
         let state = self.made_movable(state);
         self.add_chat(&session, &chat, state);
         if let Some(chat) = self.chats.get_mut(&chat) {
@@ -57,9 +55,6 @@ impl RefHost {
         }
         if let Some(message) = message {
             self.begin_turn(&chat, message.clone(), None);
-        }
-        if self.has(Fault::ChatAddedAfterResponse) {
-            self.postpone(call, from);
         }
         Ok(Value::Null)
     }
@@ -72,7 +67,7 @@ impl RefHost {
             Some(kind @ ("fork" | "sideChat")) => chats[kind] == true,
             _ => chats.is_object(),
         };
-        if offered || self.has(Fault::ChatsUnoffered) {
+        if offered || !self.keeps("chat.create.no-capability") {
             return Ok(());
         }
         Err(Failure::invalid_request("the agent does not offer such chats"))
@@ -90,25 +85,12 @@ impl RefHost {
         self.transcript(from, Some(turn), 0)
     }
 
-    /// Sends what was sent since `from` after the response: a fault.
-    fn postpone(&mut self, call: &Call, from: usize) {
-        let sent = self.outputs.split_off(from.min(self.outputs.len()));
-        for output in sent {
-            match output {
-                super::Output::Send { conn, frame } if conn == call.conn => {
-                    self.late.push((conn, frame));
-                }
-                other => self.outputs.push_back(other),
-            }
-        }
-    }
-
     fn chat_from_source(&self, call: &Call, session: &str, chat: &str) -> Reply {
         let source = call.params.get("source").filter(|source| !source.is_null());
         let mut state = match source {
             None => self.first_chat_state(chat, "Chat", json!({"kind": "user"})),
             Some(source) => match self.sourced_state(source, session, chat) {
-                Err(_) if self.has(Fault::ChatsFromAnywhere) => {
+                Err(_) if !self.keeps("chat.create.source.unknown-chat") => {
                     self.first_chat_state(chat, "Chat", json!({"kind": "user"}))
                 }
                 state => state?,
@@ -120,7 +102,7 @@ impl RefHost {
         if given && !forked {
             let allowed = self.state(session)["workingDirectories"].as_array();
             let inside = |uri: &&str| allowed.is_some_and(|set| set.contains(&json!(uri)));
-            if !wanted.iter().all(inside) && !self.has(Fault::ChatsFromAnywhere) {
+            if !wanted.iter().all(inside) && self.keeps("chat.create.working-directories.subset") {
                 return Err(Failure::invalid_params("a directory is not the session's"));
             }
             state["workingDirectories"] = json!(wanted);
@@ -146,9 +128,7 @@ impl RefHost {
             (Some("fork"), Some(at)) => {
                 let origin_value = json!({"kind": "fork", "chat": from, "turnId": turn});
                 let mut state = self.first_chat_state(chat, "Fork", origin_value);
-                if !self.has(Fault::ForksForgotten) {
-                    state["turns"] = json!(&turns[..=at]);
-                }
+                state["turns"] = json!(&turns[..=at]);
                 if let Some(directories) = origin.get("workingDirectories") {
                     state["workingDirectories"] = directories.clone();
                 }
@@ -161,10 +141,6 @@ impl RefHost {
                         return Err(Failure::invalid_params("expected a text in `selection`"));
                     }
                     origin["selection"] = selection.clone();
-                    if self.has(Fault::SelectionTrimmed) {
-                        let text = selection["text"].as_str().unwrap_or("").trim();
-                        origin["selection"]["text"] = json!(text);
-                    }
                 }
                 Ok(self.first_chat_state(chat, "Side chat", origin))
             }
@@ -194,17 +170,6 @@ impl RefHost {
         self.add_channel(uri, ChannelKind::Chat, state);
         let summary = self.chat_summary(uri);
         self.publish(session, json!({"type": "session/chatAdded", "summary": summary}));
-        let further = self.chats_of(session).len() > 1;
-        if further && self.has(Fault::DefaultChatUnknown) {
-            let chat = format!("{uri}-not");
-            self.publish(
-                session,
-                json!({"type": "session/defaultChatChanged", "defaultChat": chat}),
-            );
-        }
-        if further && self.has(Fault::ReorderIncomplete) {
-            self.emit(session, json!({"type": "session/chatsReordered", "chats": [uri]}), None);
-        }
     }
 
     /// Serves `disposeChat`.
@@ -229,24 +194,7 @@ impl RefHost {
         for id in self.input_needed_ids(&chat.session, uri) {
             self.publish(&chat.session, json!({"type": "session/inputNeededRemoved", "id": id}));
         }
-        if !self.has(Fault::ChatRemovedSilent) {
-            self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
-        }
-        if self.has(Fault::UpdatesRemovedChat) {
-            let changes = json!({"title": "Gone"});
-            let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
-            self.emit(&chat.session, action, None);
-        }
-    }
-
-    /// Takes a default chat out of its catalogue, as a fault has it, and keeps it.
-    pub(super) fn unlist_default(&mut self, uri: &str) {
-        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
-            return;
-        };
-        if self.state(&session)["defaultChat"] == uri {
-            self.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
-        }
+        self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
     }
 
     /// The chats of a session, in the order of its catalogue.

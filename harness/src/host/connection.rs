@@ -14,6 +14,7 @@ use crate::wire::json::Value;
 use super::door::Visitor;
 use super::engine::RefHost;
 use super::fault::Fault;
+use super::injected::ServedRequest;
 use super::mcp;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
@@ -219,12 +220,24 @@ impl RefHost {
         let reply = self
             .admits(&call, row.early)
             .and_then(|()| self.check_params(row, &call, &inner, message))
-            .and_then(|()| (row.handler)(self, &inner));
+            .and_then(|()| self.serve(row, &inner));
         let reply = match edge {
             Some(edge) => reply.map(|result| self.lowered_result(&edge, method, result)),
             None => reply,
         };
         self.respond(conn, id, reply);
+    }
+
+    fn serve(&mut self, row: &Row, call: &Call) -> Reply {
+        let (method, from) = (row.method, self.outputs.len());
+        let mut faults = self.injected().into_iter();
+        if let Some(reply) = faults.find_map(|fault| fault.serves(self, method, call)) {
+            return reply;
+        }
+        let reply = (row.handler)(self, call);
+        let request = ServedRequest { method, call, from };
+        let faults = self.injected().into_iter();
+        faults.fold(reply, |reply, fault| fault.served(self, &request, reply))
     }
 
     /// Holds the params against the tables: as they were sent, and as this host reads them.

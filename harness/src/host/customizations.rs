@@ -23,7 +23,6 @@ use std::collections::HashSet;
 use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::{asking, mcp};
 use crate::wire::protocol::Protocol;
 
@@ -118,7 +117,7 @@ fn in_order(decisions: &[Value]) -> Vec<Value> {
 }
 
 /// Puts decisions where an entry of its type keeps them.
-fn decide(entry: &mut Value, decisions: Vec<Value>) {
+pub(super) fn decide(entry: &mut Value, decisions: Vec<Value>) {
     let listed = matches!(entry["type"].as_str(), Some("plugin" | "mcpServer"));
     match (listed, decisions.first()) {
         (true, Some(_)) => entry["enablement"] = json!(decisions),
@@ -155,7 +154,7 @@ impl RefHost {
     pub(super) fn follow_plugins(&mut self, session: &str) {
         let wanted = published(self.state(session));
         let mut known = self.brought.remove(session).unwrap_or_default();
-        if !self.has(Fault::PluginsOutlive) {
+        if self.keeps("disconnect.customizations-removed") {
             let stays = |it: &Brought| wanted.iter().any(|(client, new)| it.is(client, new));
             let gone: Vec<Brought> = known.extract_if(.., |it| !stays(it)).collect();
             let any = !gone.is_empty();
@@ -234,7 +233,7 @@ impl RefHost {
             others.filter_map(|(_, it)| it["id"].as_str().map(str::to_owned)).collect();
         let mut free = |id: &Value| {
             let mut id = id.as_str().unwrap_or("").to_owned();
-            while !self.has(Fault::PluginIdsRepeat) && taken.contains(&id) {
+            while self.keeps("session.customizations.ids-unique") && taken.contains(&id) {
                 id = format!("{client}:{id}");
             }
             taken.insert(id.clone());
@@ -246,7 +245,7 @@ impl RefHost {
         entry["id"] = json!(own_id.map_or_else(|| free(&source["id"]), str::to_owned));
         self.put_in_order(&mut entry);
         let none = Vec::new();
-        let unread = self.has(Fault::UnreadableLoaded).then_some(&none);
+        let unread = (!self.keeps("session.customizations.load-state")).then_some(&none);
         let Some(given) = source["children"].as_array().or(unread) else {
             if !asked && asking::is_elsewhere(source) {
                 entry["load"] = json!({"kind": "loading"});
@@ -283,7 +282,7 @@ impl RefHost {
     /// Decisions as they are published.
     fn published(&self, decisions: &[Value]) -> Vec<Value> {
         let mut sorted = in_order(decisions);
-        if self.has(Fault::DecisionsUnsorted) {
+        if !self.keeps("session.customizations.enablement-sorted") {
             sorted.reverse();
         }
         sorted
@@ -296,17 +295,7 @@ impl RefHost {
         if sorted != decisions {
             self.decide_again(session, &action["id"], &sorted);
         }
-        if self.has(Fault::ToggleTakesContainer)
-            && let Some((container, _)) = self.entry(session, &action["id"])
-        {
-            let mut container = container.clone();
-            decide(&mut container, decisions.to_vec());
-            self.publish(
-                session,
-                json!({"type": "session/customizationUpdated", "customization": container}),
-            );
-        }
-        if self.has(Fault::OffServersRun) {
+        if !self.keeps("session.customizations.toggle") {
             return;
         }
         let off = |(container, it): (&Value, &Value)| match is_on(container, it) {

@@ -11,52 +11,24 @@
 
 use crate::wire::json::{Value, json};
 
+use super::agent::Run;
 use super::engine::RefHost;
-use super::fault::Fault;
-use super::play::tool_call;
 use super::publish::{Origin, action_type};
 use super::rules::{Facts, RULES, unmet};
-use crate::model::{NoOp, Outcome, apply};
+use crate::model::{NoOp, Outcome};
 use crate::transcript::ConnId;
-use crate::wire::channel::ChannelKind;
 use crate::wire::feature::Feature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Dispatch;
 
-/// A fault, the action that it takes, and when: by the reducers' reason, the state, the action.
-type Lenience = (Fault, &'static str, fn(NoOp, &Value, &Value) -> bool);
-
-/// Faults that take an action although the reducers have no use for it.
-const LENIENT: &[Lenience] = &[
-    (Fault::AcceptsSecondConfirmation, "chat/toolCallConfirmed", |why, _, _| {
-        why == NoOp::WrongStatus
-    }),
-    (Fault::AcceptsConfirmationUnknownCall, "chat/toolCallConfirmed", |why, _, _| {
-        why == NoOp::UnknownToolCall
-    }),
-    (Fault::AcceptsConfirmationWrongTurn, "chat/toolCallConfirmed", |why, _, _| {
-        matches!(why, NoOp::WrongTurn | NoOp::NoActiveTurn)
-    }),
-    (Fault::AcceptsAnyResume, "chat/turnResume", |_, _, _| true),
-    (Fault::AcceptsAnyResultDecision, "chat/toolCallResultConfirmed", |_, _, _| true),
-    (Fault::AcceptsLateCompletion, "chat/toolCallComplete", |_, _, _| true),
-    (Fault::AcceptsLateCompletion, "chat/toolCallContentChanged", |_, _, _| true),
-    (Fault::AcceptsCancelWhenIdle, "chat/turnCancelled", |why, _, _| why == NoOp::NoActiveTurn),
-    (Fault::InputUnknownRequestAccepted, "chat/inputCompleted", |why, state, action| {
-        why == NoOp::NoActiveTurn || !known_request(state, action)
-    }),
-    (Fault::InputUnknownRequestAccepted, "chat/inputAnswerChanged", |why, state, action| {
-        why == NoOp::NoActiveTurn || !known_request(state, action)
-    }),
-    (Fault::InputCompletedTwice, "chat/inputCompleted", |why, state, action| {
-        why == NoOp::UnknownRequest && known_request(state, action)
-    }),
-];
-
-fn known_request(state: &Value, action: &Value) -> bool {
-    let parts = state["activeTurn"]["responseParts"].as_array();
-    let wanted = &action["requestId"];
-    parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
+/// An action that a client has dispatched, before anything is known of it.
+pub(super) struct Dispatched<'a> {
+    /// What came with it.
+    pub(super) params: &'a Value,
+    pub(super) origin: Origin,
+    /// The channel.
+    pub(super) uri: String,
+    pub(super) action: Value,
 }
 
 impl RefHost {
@@ -76,63 +48,34 @@ impl RefHost {
         let Some((uri, action, sent)) = raised else {
             return;
         };
-        let (uri, action) = (uri.as_str(), &action);
-        let mut client_seq = &params["clientSeq"];
-        let mut whole = client_seq.is_u64() || client_seq.is_i64();
-        let zero = json!(0);
-        if !whole && self.has(Fault::NumberlessDispatchTaken) {
-            (client_seq, whole) = (&zero, true);
-        }
-        if !whole || action_type(action).is_empty() {
+        let origin = Origin { conn, client, client_seq: params["clientSeq"].clone(), sent };
+        let mut dispatched = Dispatched { params, origin, uri, action };
+        let mut faults = self.injected().into_iter();
+        if !faults.all(|fault| fault.receives(self, &mut dispatched)) {
             return;
         }
-        if self.has(Fault::UnknownActionCloses)
-            && self.protocol.action(action_type(action)).is_none()
-        {
-            return self.close(conn, 1002, "no such action");
-        }
-        if self.has(Fault::ClientSeqMustGrow) {
-            let number = client_seq.as_i64().unwrap_or(i64::MAX);
-            let last = self.dispatched.entry(client.clone()).or_insert(i64::MIN);
-            if number <= *last {
-                return;
-            }
-            *last = number;
-        }
-        let claimed = params["origin"]["clientId"].as_str();
-        let claimed = claimed.filter(|_| self.has(Fault::OriginFromClient));
-        let client = claimed.map_or(client, str::to_owned);
-        let origin = Origin { conn, client, client_seq: client_seq.clone(), sent };
-        if !self.channels.contains_key(uri) {
-            let kind = ChannelKind::of_uri(uri);
-            let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
-            if aloud && self.has(Fault::ActionOnUnknownSessionEchoed) {
-                self.reject(uri, action, &origin, &Refusal::of("no such channel", ""));
-            }
+        let Dispatched { origin, uri, action, .. } = &dispatched;
+        let whole = origin.client_seq.is_u64() || origin.client_seq.is_i64();
+        if !whole || action_type(action).is_empty() || !self.channels.contains_key(uri) {
             return;
         }
-        if self.has(Fault::EarlyTurnsLost) && action_type(action) == "chat/turnStarted" {
-            // Without a chat yet the session itself is spoken to, where it has the turns.
-            let session = self.chats.get(uri).map_or(uri, |chat| chat.session.as_str());
-            if self.state(session)["lifecycle"] == "creating" {
-                return;
-            }
-        }
-        match self.judge(uri, action, &origin) {
-            Ok(()) => self.accept(uri, action, &origin),
-            Err(refusal) => self.reject(uri, action, &origin, &refusal),
+        match self.judge(uri, action, origin) {
+            Ok(()) => self.accept(uri, action, origin),
+            Err(refusal) => self.reject(uri, action, origin, &refusal),
         }
     }
 
     /// Whether an action may be taken, as far as the reducers are not asked.
     pub(super) fn judge(&self, uri: &str, action: &Value, origin: &Origin) -> Result<(), Refusal> {
-        let refused = |reason: &str, source: &str| Err(Refusal::of(reason, source));
-        if self.has(Fault::RejectsLegal) {
-            return refused("nothing is taken here", "");
+        let facts =
+            Facts { host: self, client: &origin.client, uri, state: self.state(uri), action };
+        if let Some(reason) = self.refuses(&facts) {
+            return Err(Refusal::of(reason, ""));
         }
-        if self.has(Fault::EchoesWithoutApplying) {
-            return Ok(());
-        }
+        let refused = |reason: &str, source: &str| {
+            let refusal = Refusal::of(reason, source);
+            if self.waives(&facts, &refusal) { Ok(()) } else { Err(refusal) }
+        };
         let mut kind = self.channels.get(uri).map(|channel| channel.kind);
         let protocol = self.protocol_of(origin.conn);
         let mut worded = action;
@@ -145,32 +88,29 @@ impl RefHost {
             let source = "version.unknown-action-from-client";
             return refused("the agreed version has no such action", source);
         };
-        if row.dispatch != Dispatch::Client && !self.has(Fault::AcceptsHostOnly) {
+        if row.dispatch != Dispatch::Client {
             let name = action_type(action).replace('/', ".");
-            let source = format!("dispatch.table.server-only.{name}");
-            return refused("only the host may send this action", &source);
+            let source = format!("{SERVER_ONLY}{name}");
+            refused("only the host may send this action", &source)?;
         }
-        if Some(row.channel) != kind && !self.has(Fault::AcceptsWrongFamily) {
-            let source = "dispatch.wrong-family.session-on-chat";
-            return refused("the action is for another kind of channel", source);
+        if Some(row.channel) != kind {
+            refused("the action is for another kind of channel", WRONG_FAMILY)?;
         }
         let errors = protocol.check_action(worded);
-        if let Some(error) = errors.iter().find(|error| !error.soft)
-            && !self.has(Fault::AcceptsMalformed)
-        {
-            return refused(&error.to_string(), MALFORMED);
+        if let Some(error) = errors.iter().find(|error| !error.soft) {
+            refused(&error.to_string(), MALFORMED)?;
         }
-        let facts =
-            Facts { host: self, client: &origin.client, uri, state: self.state(uri), action };
         let mut rules = RULES.iter().filter(|rule| rule.action == action_type(action));
-        rules.try_for_each(|rule| {
-            (rule.check)(&facts).map_err(|reason| Refusal::of(&reason, rule.source))
+        rules.try_for_each(|rule| match (rule.check)(&facts) {
+            Ok(()) => Ok(()),
+            Err(reason) => refused(&reason, rule.source),
         })
     }
 
     fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
-        if self.has(Fault::EchoesWithoutApplying) {
-            return self.emit(uri, action.clone(), Some(origin));
+        let mut faults = self.injected().into_iter();
+        if !faults.all(|fault| fault.accepts(self, uri, action, origin)) {
+            return;
         }
         if let Some(sent) = &origin.sent
             && self.protocol.action(action_type(action)).is_none()
@@ -191,46 +131,24 @@ impl RefHost {
         if action_type(action) == "chat/toolCallConfirmed" {
             self.replace_input(uri, action);
         }
-        let removed = self.queued(uri, action);
         self.take_place(uri, action, origin);
         match self.publish_from(uri, action.clone(), Some(origin)) {
-            Outcome::Applied => {
-                if let Some(chat) = self.chats.get_mut(uri) {
-                    chat.ghosts.extend(removed);
-                }
-                self.consequence(uri, action);
-            }
+            Outcome::Applied => self.consequence(uri, action),
             Outcome::NoOp(NoOp::Unchanged) => self.emit(uri, action.clone(), Some(origin)),
             Outcome::NoOp(NoOp::RequestOnly) => {
                 self.emit(uri, action.clone(), Some(origin));
                 self.consequence(uri, action);
             }
-            outcome => match self.lenient(uri, action, &outcome) {
-                true => self.emit(uri, action.clone(), Some(origin)),
-                false => self.reject(uri, action, origin, &refusal(action, &outcome)),
-            },
+            outcome => {
+                let refusal = refusal(action, &outcome);
+                let (client, state) = (&origin.client, self.state(uri));
+                let facts = Facts { host: self, client, uri, state, action };
+                match self.waives(&facts, &refusal) {
+                    true => self.emit(uri, action.clone(), Some(origin)),
+                    false => self.reject(uri, action, origin, &refusal),
+                }
+            }
         }
-    }
-
-    /// Whether a fault takes an action that the reducers refuse.
-    fn lenient(&self, uri: &str, action: &Value, outcome: &Outcome) -> bool {
-        let protocol = self.protocol;
-        let own = protocol.action(action_type(action)).map(|row| row.dispatch);
-        let whole = match outcome {
-            Outcome::Invalid { .. } => self.has(Fault::AcceptsMalformed),
-            Outcome::OutOfScope => self.has(Fault::AcceptsWrongFamily),
-            _ => false,
-        };
-        if whole || (own != Some(Dispatch::Client) && self.has(Fault::AcceptsHostOnly)) {
-            return true;
-        }
-        let Outcome::NoOp(why) = outcome else {
-            return false;
-        };
-        LENIENT.iter().any(|(fault, taken, fits)| {
-            let named = self.has(*fault) && *taken == action_type(action);
-            named && fits(*why, self.state(uri), action)
-        })
     }
 
     fn keeps_turn(&self, uri: &str, action: &Value) -> bool {
@@ -238,94 +156,51 @@ impl RefHost {
         turns.into_iter().flatten().any(|turn| turn["id"] == action["turnId"])
     }
 
-    /// The queued message that an action removes, where a fault delivers it all the same.
-    fn queued(&self, uri: &str, action: &Value) -> Option<Value> {
-        let removes = action_type(action) == "chat/pendingMessageRemoved";
-        if !removes || action["kind"] != "queued" || !self.has(Fault::QueueDeliversRemoved) {
-            return None;
-        }
-        let queue = self.state(uri)["queuedMessages"].as_array()?;
-        queue.iter().find(|message| message["id"] == action["id"]).cloned()
-    }
-
     /// Sends an action back with the reason why it was not taken.
-    fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, refusal: &Refusal) {
+    pub(super) fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, refusal: &Refusal) {
         self.refused_by.clone_from(&refusal.source);
-        if self.has(Fault::RejectionApplied) {
-            let version = self.protocol.version();
-            if let Some(channel) = self.channels.get_mut(uri) {
-                apply(version, channel.kind, &mut channel.state, action);
-            }
-            let worded = self.worded(uri, action, Some(origin));
-            self.fold_views(action_type(action), &worded);
-        }
-        let call = action["toolCallId"].as_str().unwrap_or("");
-        let waits = tool_call(self.state(uri), call)["status"] == "pending-confirmation";
-        if waits && self.has(Fault::RefusalApproves) {
-            let turn = &self.state(uri)["activeTurn"]["id"];
-            let approval = json!({
-                "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
-                "approved": true, "confirmed": "setting",
-            });
-            self.publish(uri, approval);
-            self.wake(uri);
-        }
-        if self.has(Fault::RejectionSilent) {
-            return;
-        }
-        let reason = if self.has(Fault::RejectionWithoutReason) { "" } else { &refusal.reason };
-        let mut params = json!({
+        let mut envelope = json!({
             "channel": uri,
             "action": action,
             "serverSeq": self.log.seq(),
-            "rejectionReason": reason,
+            "rejectionReason": refusal.reason,
+            "origin": origin.value(),
         });
         if let Some(sent) = &origin.sent {
-            params["action"] = sent.worded.action.clone();
-            params["channel"] = json!(sent.worded.channel);
+            envelope["action"] = sent.worded.action.clone();
+            envelope["channel"] = json!(sent.worded.channel);
             if !self.protocol_of(origin.conn).has(Feature::Channels) {
-                params.as_object_mut().map(|members| members.remove("channel"));
+                envelope.as_object_mut().map(|members| members.remove("channel"));
             }
         }
-        if !self.has(Fault::RejectionWithoutOrigin) {
-            params["origin"] = origin.value();
+        let rejected = Rejected { uri, action, origin };
+        let mut faults = self.injected().into_iter();
+        if faults.all(|fault| fault.rejects(self, &rejected, &mut envelope)) {
+            let frame = Frame::Text(self.envelope_text(&envelope));
+            self.send_frame(origin.conn, frame);
         }
-        let frame = Frame::Text(self.envelope_text(&params));
-        self.send_frame(origin.conn, frame);
     }
 
     /// What an accepted action sets in motion.
     pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        let zombie = self.has(Fault::OutputAfterCancel) && active.is_none();
-        match self.runs.get_mut(uri) {
-            Some(run) if active.as_deref() != Some(run.turn.as_str()) => {
-                if zombie && action_type(action) == "chat/turnCancelled" {
-                    run.undead = true;
-                    run.tracks.iter_mut().for_each(|track| track.wait = None);
-                } else {
-                    self.runs.remove(uri);
-                }
-            }
-            _ => {}
+        self.injected().into_iter().for_each(|fault| fault.precedes(self, uri, action));
+        let over = |run: &Run| {
+            let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
+            !goes_on && active.as_deref() != Some(run.turn.as_str())
+        };
+        if self.runs.get(uri).is_some_and(over) {
+            self.runs.remove(uri);
         }
         self.tell_agent(uri, action);
         match action_type(action) {
             "chat/turnStarted" => {
                 self.store(uri, action);
-                if self.has(Fault::DefaultChatUnlisted) {
-                    self.unlist_default(uri);
-                }
                 self.start_run(uri);
             }
-            "chat/turnCancelled" => self.empty_queue(uri),
+            "chat/turnCancelled" => {}
             "chat/turnResume" => self.resume_run(uri),
-            "chat/pendingMessageSet" if action["kind"] == "steering" => {
-                self.take_release(uri);
-                if active.is_none() && self.has(Fault::SteeringStartsTurn) {
-                    self.begin_turn(uri, action["message"].clone(), None);
-                }
-            }
+            "chat/pendingMessageSet" if action["kind"] == "steering" => self.take_release(uri),
             "chat/pendingMessageSet" => self.drain_queue(uri),
             // It may have taken the active turn away.
             "chat/truncated" => {
@@ -350,19 +225,7 @@ impl RefHost {
             "terminal/resized" => self.resize(uri),
             _ => self.wake(uri),
         }
-    }
-
-    /// A fault: what waits in the queue is gone with a turn that did not complete.
-    pub(super) fn empty_queue(&mut self, uri: &str) {
-        if !self.has(Fault::QueueLostWithTurn) {
-            return;
-        }
-        while let Some(id) = self.state(uri)["queuedMessages"][0].get("id").cloned() {
-            self.publish(
-                uri,
-                json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id}),
-            );
-        }
+        self.injected().into_iter().for_each(|fault| fault.follows(self, uri, action));
     }
 
     /// A fault: the turns that a client started end when it is gone.
@@ -396,29 +259,46 @@ impl RefHost {
     }
 }
 
+/// An action that is sent back.
+pub(super) struct Rejected<'a> {
+    /// The channel.
+    pub(super) uri: &'a str,
+    pub(super) action: &'a Value,
+    pub(super) origin: &'a Origin,
+}
+
 /// Why an action is not taken.
 pub(super) struct Refusal {
     /// For a person.
-    reason: String,
+    pub(super) reason: String,
     /// The requirement that says so; empty where there is none.
-    source: String,
+    pub(super) source: String,
+    /// What the reducers say, where it was they who had no use for it.
+    pub(super) outcome: Option<Outcome>,
 }
 
 impl Refusal {
-    fn of(reason: &str, source: &str) -> Refusal {
-        Refusal { reason: reason.to_owned(), source: source.to_owned() }
+    pub(super) fn of(reason: &str, source: &str) -> Refusal {
+        Refusal { reason: reason.to_owned(), source: source.to_owned(), outcome: None }
     }
 }
 
 /// The requirement that an action of the wrong shape breaks.
 const MALFORMED: &str = "dispatch.malformed-payload";
+/// The requirement that an action on another kind of channel breaks.
+const WRONG_FAMILY: &str = "dispatch.wrong-family.session-on-chat";
+/// How the requirement begins that an action of the host's breaks which a client sends.
+pub(super) const SERVER_ONLY: &str = "dispatch.table.server-only.";
 
 fn refusal(action: &Value, outcome: &Outcome) -> Refusal {
-    match outcome {
+    let refusal = match outcome {
         Outcome::NoOp(why) => Refusal::of(why.reason(), unmet(action_type(action), *why)),
         Outcome::Invalid { path, expected } => {
             Refusal::of(&format!("expected {expected} at `{path}`"), MALFORMED)
         }
-        Outcome::Applied | Outcome::OutOfScope => Refusal::of("the channel has no such action", ""),
-    }
+        Outcome::Applied | Outcome::OutOfScope => {
+            Refusal::of("the channel has no such action", WRONG_FAMILY)
+        }
+    };
+    Refusal { outcome: Some(outcome.clone()), ..refusal }
 }

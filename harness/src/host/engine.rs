@@ -43,6 +43,7 @@ use super::door::Visitor;
 use super::errands::Errand;
 use super::fault::{self, Fault, FaultSet};
 use super::files::Files;
+use super::injected::InjectedFaults;
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
@@ -166,6 +167,8 @@ pub struct RefHost {
     pub(super) faults: FaultSet,
     /// The faults that change messages only.
     chain: MessageChain,
+    /// Those of them that take part in what it does.
+    pub(super) injected: InjectedFaults,
     pub(super) versions: Vec<Version>,
     /// The newest version, which states are kept in.
     pub(super) protocol: &'static Protocol,
@@ -233,7 +236,9 @@ pub struct RefHost {
 
 impl RefHost {
     /// Makes a host without sessions or connections.
-    pub fn new(config: Config) -> RefHost {
+    pub fn new(mut config: Config) -> RefHost {
+        let injected = InjectedFaults::of(&config.faults);
+        injected.configure(&mut config);
         let known = Protocol::known();
         let mut versions = config.versions;
         versions.retain(|version| Protocol::all_played().contains(version));
@@ -249,6 +254,7 @@ impl RefHost {
         let mut host = RefHost {
             faults: FaultSet::of(&config.faults),
             chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
+            injected,
             protocol: newest.unwrap_or_else(fallback),
             versions,
             views: older.into_iter().map(View::new).collect(),
@@ -304,6 +310,10 @@ impl RefHost {
 
     /// Makes an id that this host has not used.
     pub(super) fn fresh_id(&mut self, kind: &str) -> String {
+        let named = self.injected().into_iter().find_map(|fault| fault.names(kind));
+        if let Some(id) = named {
+            return id;
+        }
         self.ids += 1;
         format!("{kind}-{:x}-{}", self.seed, self.ids)
     }
@@ -314,7 +324,8 @@ impl RefHost {
         timestamp::iso(self.epoch_ms.saturating_add(elapsed))
     }
 
-    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
+    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, mut state: Value) {
+        self.injected().into_iter().for_each(|fault| fault.opens(kind, &mut state));
         self.show(uri, kind, &state);
         let channel = Channel { kind, state, born: self.log.seq(), stale: None };
         self.channels.insert(uri.to_owned(), channel);
@@ -394,7 +405,16 @@ impl RefHost {
     }
 
     /// Tells the subscribers of the root channel something that is not an action.
-    pub(super) fn notify(&mut self, method: &str, params: Value) {
+    pub(super) fn notify(&mut self, method: &str, mut params: Value) {
+        let mut faults = self.injected().into_iter();
+        if !faults.all(|fault| fault.notifies(self, method, &mut params)) {
+            return;
+        }
+        self.notify_all(method, params);
+    }
+
+    /// As [`RefHost::notify`], without the faults.
+    pub(super) fn notify_all(&mut self, method: &str, params: Value) {
         let to_root = |(conn, connection): (&ConnId, &Connection)| {
             let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
             let wanted = broadcast || connection.subscriptions.contains(ROOT);
@@ -405,7 +425,11 @@ impl RefHost {
     }
 
     /// Tells one subscriber of the root channel something that is for nobody else.
-    pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, params: Value) {
+    pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, mut params: Value) {
+        let mut faults = self.injected().into_iter();
+        if !faults.all(|fault| fault.notifies(self, method, &mut params)) {
+            return;
+        }
         let listens = |it: &Connection| it.subscriptions.contains(ROOT);
         if self.connections.get(&conn).is_some_and(listens) {
             self.inform(conn, method, &params);
@@ -525,6 +549,7 @@ impl Host for RefHost {
 
     fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
+        self.injected().into_iter().for_each(|fault| fault.ticks(self));
         self.run_scheduled();
         self.begin_errands();
         self.ready_sessions();

@@ -16,7 +16,6 @@ use super::automations::RUN_HISTORY;
 use super::configuration::{self, PROVIDER};
 use super::connection::Failure;
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::rules::{Facts, require};
 use super::sessions::empty_state;
 use crate::wire::channel::ChannelKind;
@@ -98,12 +97,8 @@ impl RefHost {
             let state = self.errand_state(&automation["definition"], origin);
             self.open_session(&session, state, None);
             self.publish(&run, json!({"type": "automationRun/sessionSet", "session": session}));
-            let primary = match self.has(Fault::PrimaryElsewhere) {
-                true => "ahp-session:/elsewhere",
-                false => &session,
-            };
             let action =
-                json!({"type": "automationRun/primarySessionChanged", "primarySession": primary});
+                json!({"type": "automationRun/primarySessionChanged", "primarySession": session});
             self.publish(&run, action);
         }
     }
@@ -119,9 +114,7 @@ impl RefHost {
         if let Some(directories) = template["workingDirectories"].as_array() {
             state["workingDirectories"] = json!(directories);
         }
-        if !self.has(Fault::RunOriginMissing) {
-            state["origin"] = origin;
-        }
+        state["origin"] = origin;
         state
     }
 
@@ -166,19 +159,12 @@ impl RefHost {
         }
         let mut lifecycle = self.lifecycle(run, status);
         let completed = self.timestamp();
-        lifecycle["completedAt"] = match self.has(Fault::RunEndsEarlier) {
-            true => json!("2000-01-01T00:00:00.000Z"),
-            false => json!(completed),
-        };
+        lifecycle["completedAt"] = json!(completed);
         if status == "failed" {
             lifecycle["error"] =
                 json!({"errorType": "turn-failed", "message": "the turn of the run failed"});
         }
         self.go_on(run, lifecycle);
-        if self.has(Fault::RunGoesBack) {
-            let lifecycle = self.lifecycle(run, "running");
-            self.go_on(run, lifecycle);
-        }
     }
 
     /// The next stage of a run, with the times that it has by now.
@@ -200,9 +186,6 @@ impl RefHost {
 
     /// Cancels a run, and the turn that it waits for. Source: `automation.run.cancel`.
     pub(super) fn cancel_run(&mut self, run: &str) {
-        if self.has(Fault::CancelledRunGoesOn) {
-            return;
-        }
         let turn = self.errands.get(run).and_then(|errand| errand.turn.clone());
         if let Some((chat, turn)) = turn {
             let duration = self.turn_duration(&chat);
@@ -263,9 +246,9 @@ impl RefHost {
             return;
         };
         match runs.iter_mut().find(|known| known["resource"] == run) {
-            Some(_) if self.has(Fault::RunSummaryStale) => return,
+            Some(_) if !self.keeps("automation.run.summary-consistent") => return,
             Some(known) => *known = summary,
-            None if self.has(Fault::RunsOldestFirst) => runs.push(summary),
+            None if !self.keeps("automation.runs.order-limit") => runs.push(summary),
             None => runs.insert(0, summary),
         }
         let mut kept = 0;

@@ -96,7 +96,7 @@ impl RefHost {
             members.remove("mcpApp");
         }
         server["state"] = json!({"kind": "starting"});
-        if apps && !self.has(Fault::SideChannelBare) {
+        if apps && self.keeps("session.customizations.mcpApp-gated") {
             server["mcpApp"] = app();
         }
     }
@@ -123,16 +123,14 @@ impl RefHost {
         for key in due {
             self.starts.remove(&key);
             let (session, server) = key;
-            if self.server_state(&session, &server) != Some("starting")
-                || self.has(Fault::ServerNeverReady)
-            {
+            if self.server_state(&session, &server) != Some("starting") {
                 continue;
             }
             let mut action = json!({
                 "type": "session/mcpServerStateChanged", "id": server, "state": {"kind": "ready"},
             });
             let bare = self.server(&session, &server).is_none_or(|it| it["mcpApp"].is_null());
-            if !bare || self.has(Fault::SideChannelBare) {
+            if !bare || !self.keeps("session.customizations.mcpApp-gated") {
                 let uri = format!("{SCHEME}//{}", self.fresh_id("server"));
                 action["channel"] = json!(uri);
                 self.side_channels.insert(uri, SideChannel { session: session.clone(), server });

@@ -50,6 +50,7 @@ mod edits;
 mod errands;
 mod given;
 mod handshake;
+mod injected;
 mod log;
 mod look;
 mod mcp;

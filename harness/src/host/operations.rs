@@ -12,7 +12,6 @@ use crate::wire::json::{Value, json};
 use super::changesets::Entry;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::files::{Change, Mode, Wanted};
 use super::publish::unknown_channel;
 use super::resources::uri_of;
@@ -49,10 +48,11 @@ impl RefHost {
         let scope = target["kind"].as_str().unwrap_or("changeset");
         let scopes = operation["scopes"].as_array();
         let fits = scopes.is_some_and(|scopes| scopes.contains(&json!(scope)));
-        if !fits && !self.has(Fault::ScopesIgnored) {
+        if !fits && self.keeps("changeset.operation.bad-scope") {
             return Err(Failure::invalid_params(format!("the operation has no scope `{scope}`")));
         }
-        let disabled = operation["status"] == "disabled" && !self.has(Fault::DisabledRuns);
+        let disabled =
+            operation["status"] == "disabled" && self.keeps("changeset.operation.disabled");
         if disabled || operation["status"] == "running" || state["status"] != "ready" {
             return Err(Failure::invalid_request("the operation cannot be invoked now"));
         }
@@ -67,9 +67,7 @@ impl RefHost {
             Some(error) => json!({"status": "error", "error": error}),
             None => json!({"status": "idle"}),
         };
-        if !self.has(Fault::OperationNeverEnds) {
-            self.tell_operation(uri, wanted, status);
-        }
+        self.tell_operation(uri, wanted, status);
         came.map_err(Failure::invalid_request)
     }
 

@@ -16,12 +16,10 @@ use crate::wire::json::{Value, json};
 
 use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
 use super::engine::RefHost;
-use super::fault::Fault;
+use super::injected::AgentStep;
 use crate::agent::script::{AskKind, ScriptStep};
 use crate::wire::channel::ROOT;
 
-/// What a fault adds to the duration of turns.
-const HOUR: Duration = Duration::from_secs(3_600);
 /// How long the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
 
@@ -73,6 +71,10 @@ impl RefHost {
     }
 
     fn carry_out(&mut self, uri: &str, index: usize, turn: &str, op: Op) {
+        let step = AgentStep { uri, index, turn };
+        if !self.injected().into_iter().all(|fault| fault.performs(self, &step, &op)) {
+            return;
+        }
         match op {
             Op::Step(step) => self.step(uri, index, turn, step),
             Op::Open { part, kind } => {
@@ -98,8 +100,8 @@ impl RefHost {
 
     fn step(&mut self, uri: &str, index: usize, turn: &str, step: ScriptStep) {
         match step {
-            ScriptStep::Say(texts) => self.stream_part(uri, index, turn, "markdown", texts),
-            ScriptStep::Think(texts) => self.stream_part(uri, index, turn, "reasoning", texts),
+            ScriptStep::Say(texts) => self.stream_part(uri, index, "markdown", texts),
+            ScriptStep::Think(texts) => self.stream_part(uri, index, "reasoning", texts),
             ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
             ScriptStep::Parallel(calls) => {
                 let due = Some(self.now + STEP);
@@ -115,7 +117,6 @@ impl RefHost {
             }
             ScriptStep::Wait(delay) => self.delay(uri, index, delay),
             ScriptStep::Hold(name) => self.hold_up(uri, index, Wait::Release(name)),
-            ScriptStep::Usage { .. } if self.has(Fault::UsageDropped) => {}
             ScriptStep::Usage { input, output } => {
                 let usage = json!({"inputTokens": input, "outputTokens": output});
                 self.say(uri, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));
@@ -127,13 +128,13 @@ impl RefHost {
             }
             ScriptStep::Fail { kind, resumable } => self.fail_turn(uri, turn, &kind, resumable),
             ScriptStep::Endless => {
-                let part = self.part_id(turn);
+                let part = self.fresh_id("part");
                 let open = Op::Open { part: part.clone(), kind: "markdown" };
                 self.queue(uri, index, [open, Op::Stream { part, pieces: 0 }]);
             }
             ScriptStep::Recall(words) => {
                 let answer = self.recall(uri, &words);
-                self.stream_part(uri, index, turn, "markdown", vec![answer]);
+                self.stream_part(uri, index, "markdown", vec![answer]);
             }
             ScriptStep::Activity(text) => {
                 self.say(uri, doing("chat/activityChanged", Some(&text)));
@@ -142,36 +143,17 @@ impl RefHost {
                 self.leave_running(uri, &command, lasts);
             }
             ScriptStep::Canvas { name, url } => self.show_canvas(uri, &name, url.as_deref()),
-            ScriptStep::Crash if self.has(Fault::CrashUnnoticed) => {
-                self.hold_up(uri, index, Wait::Forever);
-            }
             ScriptStep::Crash => self.fail_turn(uri, turn, "agent-ended", false),
             ScriptStep::Act { action, members } => self.act(uri, index, turn, &action, &members),
         }
     }
 
-    pub(super) fn part_id(&mut self, turn: &str) -> String {
-        match self.has(Fault::PartIdReused) {
-            true => format!("part-of-{turn}"),
-            false => self.fresh_id("part"),
-        }
-    }
-
-    fn stream_part(
-        &mut self,
-        uri: &str,
-        index: usize,
-        turn: &str,
-        kind: &'static str,
-        texts: Vec<String>,
-    ) {
-        let part = self.part_id(turn);
+    fn stream_part(&mut self, uri: &str, index: usize, kind: &'static str, texts: Vec<String>) {
+        let part = self.fresh_id("part");
         let append = |text| Op::Append { part: part.clone(), kind, text };
-        let mut ops: Vec<Op> = texts.into_iter().map(append).collect();
-        let open = Op::Open { part: part.clone(), kind };
-        let at = usize::from(self.has(Fault::DeltaBeforePart) && !ops.is_empty());
-        ops.insert(at, open);
+        let ops: Vec<Op> = texts.into_iter().map(append).collect();
         self.queue(uri, index, ops);
+        self.queue(uri, index, [Op::Open { part, kind }]);
     }
 
     fn stream(&mut self, uri: &str, index: usize, turn: &str, part: String, pieces: u32) {
@@ -191,7 +173,6 @@ impl RefHost {
         let id = self.fresh_id("request");
         let mut request = json!({"id": id, "message": question});
         match kind {
-            AskKind::Url if self.has(Fault::AddressLost) => {}
             AskKind::Url => request["url"] = json!(options.first()),
             _ => request["questions"] = json!([questioned(kind, question, options)]),
         }
@@ -206,9 +187,6 @@ impl RefHost {
         let mut action: Value = serde_json::from_str(members).unwrap_or_else(|_| json!({}));
         if self.protocol.method(name).is_some() {
             action["channel"] = json!(ROOT);
-            if self.has(Fault::ExpiryMisshapen) {
-                action["resource"] = json!({"resource_name": "an agent"});
-            }
             return self.notify(name, action);
         }
         action["type"] = json!(name);
@@ -234,7 +212,7 @@ impl RefHost {
     pub(super) fn say(&mut self, uri: &str, action: Value) {
         if self.publish(uri, action.clone()) != crate::model::Outcome::Applied {
             let undead = self.runs.get(uri).is_some_and(|run| run.undead);
-            if undead || self.has(Fault::DeltaBeforePart) {
+            if undead {
                 self.emit(uri, action, None);
             }
         }
@@ -266,12 +244,13 @@ impl RefHost {
         }
     }
 
-    fn track(&mut self, uri: &str, index: usize) -> Option<&mut Track> {
+    pub(super) fn track(&mut self, uri: &str, index: usize) -> Option<&mut Track> {
         self.runs.get_mut(uri)?.tracks.get_mut(index)
     }
 
     /// Lets tracks go on whose wait is over.
     pub(super) fn wake(&mut self, uri: &str) {
+        let unconfirmed = !self.keeps("chat.tool.result-confirmation");
         let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
         let channels = &self.channels;
         let works = |chat: &String| {
@@ -280,7 +259,6 @@ impl RefHost {
         let Some(run) = self.runs.get_mut(uri) else {
             return;
         };
-        let unconfirmed = self.faults.has(Fault::ResultUsedUnconfirmed);
         let alone = run.alone();
         for track in &mut run.tracks {
             let over = match &track.wait {
@@ -352,15 +330,11 @@ impl RefHost {
     /// How long the active turn of a chat has taken, in milliseconds.
     pub(super) fn turn_duration(&self, uri: &str) -> u64 {
         let began = self.chats.get(uri).map_or(self.now, |chat| chat.began);
-        let more = if self.has(Fault::DurationTooLong) { HOUR } else { Duration::ZERO };
-        u64::try_from((self.now.saturating_sub(began) + more).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Completes the turn and takes the next message of the queue.
     fn end_turn(&mut self, uri: &str) {
-        if self.has(Fault::TurnNeverEnds) {
-            return self.hold_up(uri, 0, Wait::Forever);
-        }
         if let Some(run) = self.runs.remove(uri) {
             self.complete_turn(uri, &run.turn);
         }
@@ -369,10 +343,7 @@ impl RefHost {
     pub(super) fn complete_turn(&mut self, uri: &str, turn: &str) {
         let duration = self.turn_duration(uri);
         let end = json!({"type": "chat/turnComplete", "turnId": turn, "duration": duration});
-        self.publish(uri, end.clone());
-        if self.has(Fault::TwoTurnEnds) {
-            self.emit(uri, end, None);
-        }
+        self.publish(uri, end);
         self.drain_queue(uri);
     }
 
@@ -383,22 +354,14 @@ impl RefHost {
         let error =
             json!({"errorType": kind, "message": message, "stack": format!("at `fail {kind}`")});
         let part = json!({"kind": "error", "error": error, "resumable": resumable});
-        if self.has(Fault::ErrorPartInResponse) {
-            let early = json!({"type": "chat/responsePart", "turnId": turn, "part": part});
-            self.emit(uri, early, None);
-        }
         let run = self.runs.remove(uri);
         let rest = run.and_then(|run| run.tracks.into_iter().next()).map(|track| track.ops);
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.rest = rest.filter(|_| resumable).unwrap_or_default();
         }
-        let mut action =
+        let action =
             json!({"type": "chat/error", "turnId": turn, "duration": duration, "part": part});
-        if self.has(Fault::ErrorCompletesTurn) {
-            action = json!({"type": "chat/turnComplete", "turnId": turn, "duration": duration});
-        }
         self.publish(uri, action);
-        self.empty_queue(uri);
     }
 
     /// Ends every turn that a crash interrupted. Source: `disconnect.crash.turns-failed`.
@@ -416,7 +379,7 @@ impl RefHost {
     /// Takes the next queued message, if the chat is idle. Source: `chat.queue.*`.
     pub(super) fn drain_queue(&mut self, uri: &str) {
         let active = !self.state(uri)["activeTurn"].is_null();
-        if active && !self.has(Fault::QueueOvertakesTurn) {
+        if active && self.keeps("chat.queue.consume-after-turn") {
             return;
         }
         if let Some(ghost) = self.chats.get_mut(uri).and_then(|chat| chat.ghosts.pop()) {
@@ -424,16 +387,11 @@ impl RefHost {
             return self.begin_turn(uri, ghost["message"].clone(), Some(&id));
         }
         let queue = self.state(uri)["queuedMessages"].as_array();
-        let last = self.has(Fault::QueueWrongOrder);
+        let last = !self.keeps("chat.queue.fifo");
         let next = queue.and_then(|queue| if last { queue.last() } else { queue.first() }).cloned();
-        let Some(next) = next.filter(|_| !self.has(Fault::QueueNotConsumed)) else {
+        let Some(next) = next.filter(|_| self.keeps("chat.queue.idle-autostart")) else {
             return;
         };
-        if self.has(Fault::QueueDeliversTwice)
-            && let Some(chat) = self.chats.get_mut(uri)
-        {
-            chat.ghosts.push(next.clone());
-        }
         let id = next["id"].as_str().unwrap_or("").to_owned();
         let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id});
         self.publish(uri, removed);
@@ -443,7 +401,7 @@ impl RefHost {
     /// Takes the steering message into the running turn. Source: `chat.steering.consume`.
     fn take_steering(&mut self, uri: &str) {
         let steering = &self.state(uri)["steeringMessage"];
-        if steering.is_null() || self.has(Fault::SteeringNotConsumed) {
+        if steering.is_null() || !self.keeps("chat.steering.consume") {
             return;
         }
         let more = agent::steer(steering["message"]["text"].as_str().unwrap_or(""));

@@ -50,8 +50,18 @@ const CURSOR: &str = "turns-before ";
 
 impl RefHost {
     /// Applies an action of the host, and tells the subscribers if it did anything.
-    pub(super) fn publish(&mut self, uri: &str, action: Value) -> Outcome {
-        self.publish_from(uri, action, None)
+    pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> Outcome {
+        let mut faults = self.injected().into_iter();
+        if !faults.all(|fault| fault.publishes(self, uri, &mut action)) {
+            return Outcome::Applied;
+        }
+        let faults = self.injected();
+        let after = (!faults.is_empty()).then(|| action.clone());
+        let outcome = self.publish_from(uri, action, None);
+        if let Some(action) = after.filter(|_| outcome == Outcome::Applied) {
+            faults.into_iter().for_each(|fault| fault.published(self, uri, &action));
+        }
+        outcome
     }
 
     /// Applies an action and tells the subscribers if the reducers take it.

@@ -18,7 +18,6 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
-use super::fault::Fault;
 use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, ODD, Wanted, etag, parent, within};
 
 /// What a URI of a file begins with.
@@ -79,7 +78,7 @@ impl RefHost {
         for piece in rest.strip_suffix('/').unwrap_or(rest).split('/') {
             match plain(piece).ok_or_else(bad)?.as_str() {
                 "." => return Err(bad()),
-                ".." if self.has(Fault::PathsEscape) => {
+                ".." if !self.keeps("resource.containment.dotdot") => {
                     path.pop();
                 }
                 ".." => return Err(denied()),
@@ -93,13 +92,13 @@ impl RefHost {
     pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
         let path = self.place_of(uri)?;
         let inside = |path: &str| [AREA, KEPT, ODD].iter().any(|folder| within(path, folder));
-        let escapes = self.has(Fault::PathsEscape) && uri.contains("..");
+        let escapes = !self.keeps("resource.containment.dotdot") && uri.contains("..");
         if !inside(&path) && !escapes {
             return Err(denied());
         }
         // What counts is where it leads, and that is also what is used.
         let real = self.files.real(&path);
-        let leads = inside(&real) || escapes || self.has(Fault::LinksFollowed);
+        let leads = inside(&real) || escapes || !self.keeps("resource.containment.symlink");
         if leads { Ok(real) } else { Err(denied()) }
     }
 
@@ -128,12 +127,14 @@ impl RefHost {
         let path = self.place_of(uri).ok().filter(|path| within(path, ASKED))?;
         let own = self.connections.get(&call.conn).and_then(|it| it.client.as_deref());
         let fits = |(granted, given): &(String, Right)| {
-            let beside = self.has(Fault::GrantsGrow) && parent(granted) == parent(&path);
-            let covers = *given == right || self.has(Fault::ReadGrantsWrite);
+            let beside =
+                !self.keeps("resource.permission.scope") && parent(granted) == parent(&path);
+            let covers = *given == right || !self.keeps("resource.request.read-not-write");
             (*granted == path || beside) && covers
         };
         let holds = |(client, known): (&String, &Client)| {
-            let counts = Some(client.as_str()) == own || self.has(Fault::GrantsForAll);
+            let counts =
+                Some(client.as_str()) == own || !self.keeps("resource.permission.per-client");
             counts && known.granted.iter().any(fits)
         };
         if self.clients.iter().any(holds) {
@@ -172,12 +173,6 @@ impl RefHost {
     /// Serves `resourceRead`. Source: root-channel.md; `resource.read.*`.
     pub(super) fn resource_read(&mut self, call: &Call) -> Reply {
         let path = self.path(call, "uri")?;
-        let hangs = match self.files.get(&path)? {
-            Node::Pipe => self.has(Fault::PipesHang),
-            Node::Large(_) => self.has(Fault::LargeReadsHang),
-            _ => false,
-        };
-        self.stalled |= hangs;
         let file = self.files.file(&path)?;
         let text = str::from_utf8(&file.bytes).ok();
         // What is no text comes in base64, whatever was asked for.
@@ -214,7 +209,7 @@ impl RefHost {
             nothing: call.params["createOnly"] == true,
             etag: call.params["ifMatch"].as_str().map(str::to_owned),
         };
-        if self.has(Fault::OverwritesAlways) {
+        if !self.keeps("resource.write.createOnly") {
             wanted = Wanted::default();
         }
         let now = self.timestamp();
@@ -243,7 +238,7 @@ impl RefHost {
     fn copy_or_move(&mut self, call: &Call, moves: bool) -> Reply {
         let (from, to) = (self.own_path(call, "source")?, self.own_path(call, "destination")?);
         let careful = call.params["failIfExists"] == true;
-        let overwrites = !careful || self.has(Fault::OverwritesAlways);
+        let overwrites = !careful || !self.keeps("resource.copy.failIfExists");
         let now = self.timestamp();
         let changes = self.files.copy(&from, &to, moves, overwrites, &now);
         self.done(changes)
@@ -252,7 +247,8 @@ impl RefHost {
     /// Serves `resourceDelete`.
     pub(super) fn resource_delete(&mut self, call: &Call) -> Reply {
         let path = self.own_path(call, "uri")?;
-        let recursive = call.params["recursive"] == true || self.has(Fault::FoldersGoWhole);
+        let recursive =
+            call.params["recursive"] == true || !self.keeps("resource.delete.nonempty-directory");
         let changes = self.files.remove(&path, recursive);
         self.done(changes)
     }

@@ -12,7 +12,6 @@
 use crate::wire::json::{Map, Text, Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::play::doing;
 use crate::wire::channel::ROOT;
 
@@ -95,47 +94,26 @@ impl RefHost {
         };
         let differs = |(name, value): &(&Text, &Value)| known.get(name.as_str()) != Some(*value);
         let changes = now.as_object().into_iter().flatten().filter(differs);
-        let mut changes: Map = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
-        if self.has(Fault::MovableUnmirrored) {
-            changes.remove("movable");
-        }
-        if !changes.is_empty() && !self.has(Fault::SummaryDrift) {
+        let changes: Map = changes.map(|(n, v)| (n.clone(), v.clone())).collect();
+        if !changes.is_empty() {
             let action = json!({"type": "session/chatUpdated", "chat": uri, "changes": changes});
             self.publish(&session, action);
         }
         self.roll_up_input(&session, uri);
-        if !self.has(Fault::ActivityUnmirrored) {
-            self.mirror_activity(&session);
-        }
+        self.mirror_activity(&session);
         self.announce_status(&session);
     }
 
     /// Makes the session's `inputNeeded` say what its chat waits for.
     fn roll_up_input(&mut self, session: &str, uri: &str) {
-        let mut wanted = blocks(uri, &self.state(uri)["activeTurn"]);
-        if self.has(Fault::ChallengeUnseen) {
-            wanted.retain(|entry| entry["kind"] != "toolAuthentication");
-        }
+        let wanted = blocks(uri, &self.state(uri)["activeTurn"]);
         let stale = |id: &String| !wanted.iter().any(|entry| entry["id"] == id.as_str());
         let mut gone = self.input_needed_ids(session, uri);
         gone.retain(stale);
-        if self.has(Fault::ChallengeStays) {
-            gone.retain(|id| !id.ends_with(AUTH));
+        for id in gone {
+            self.publish(session, json!({"type": "session/inputNeededRemoved", "id": id}));
         }
-        if !self.has(Fault::InputNeededStale) {
-            for id in gone {
-                self.publish(session, json!({"type": "session/inputNeededRemoved", "id": id}));
-            }
-        }
-        if self.has(Fault::InputNeededMissing) {
-            return;
-        }
-        for mut entry in wanted {
-            if let Some(request) = entry.get_mut("request").and_then(Value::as_object_mut)
-                && self.has(Fault::InputNeededStripped)
-            {
-                request.remove("message");
-            }
+        for entry in wanted {
             let current = self.state(session)["inputNeeded"].as_array();
             if !current.is_some_and(|entries| entries.contains(&entry)) {
                 self.publish(session, json!({"type": "session/inputNeededSet", "request": entry}));
@@ -156,10 +134,7 @@ impl RefHost {
             self.index_active(uri);
             self.follow_plugins(uri);
         }
-        let changed = action_type == "session/activeClientSet";
-        if action_type == "session/activeClientRemoved"
-            || changed && self.has(Fault::ToolsChangeEndsCalls)
-        {
+        if action_type == "session/activeClientRemoved" {
             self.fail_orphans(uri);
         }
         if action_type == "session/workingDirectoryRemoved"
@@ -167,7 +142,7 @@ impl RefHost {
         {
             self.narrow_directories(uri);
         }
-        if !self.has(Fault::SessionStatusStuck) {
+        if self.keeps("session.status.default-chat-base") {
             self.aggregate(uri);
         }
         self.announce_summary(uri);
@@ -176,7 +151,7 @@ impl RefHost {
 
     /// Tells the status of a session where only an older version has another one now.
     fn announce_status(&mut self, uri: &str) {
-        if self.sessions.contains_key(uri) && !self.has(Fault::SummaryChangesSilent) {
+        if self.sessions.contains_key(uri) && self.keeps("root.summaryChanged.emitted") {
             self.tell_statuses(uri, false);
         }
     }
@@ -225,25 +200,18 @@ impl RefHost {
         let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
         let compact = |chat: &Value| Value::Object(pick(chat, COMPACT_MEMBERS));
         let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
-        let mut times = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str());
-        let latest = if self.has(Fault::DatedByFirstChat) { times.next() } else { times.max() };
+        let times = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str());
+        let latest = times.max();
         summary.insert("resource", json!(uri));
-        let created = match self.has(Fault::CreatedAnew) {
-            true => self.timestamp(),
-            false => created.to_owned(),
-        };
-        let modified = match self.has(Fault::TimesInWords) {
-            true => "just now",
-            false => latest.unwrap_or(&created),
-        };
-        summary.insert("modifiedAt", json!(modified));
+        summary.insert("modifiedAt", json!(latest.unwrap_or(created)));
         summary.insert("createdAt", json!(created));
-        let twice = chats.last().filter(|_| self.has(Fault::SummaryChatTwice));
-        summary.insert("chats", chats.iter().chain(twice).map(compact).collect());
+        summary.insert("chats", chats.iter().map(compact).collect());
         if let Some(changes) = self.changes_of(uri) {
             summary.insert("changes", changes);
         }
-        Value::Object(summary)
+        let mut summary = Value::Object(summary);
+        self.injected().into_iter().for_each(|fault| fault.summarizes(self, uri, &mut summary));
+        summary
     }
 
     /// Tells what has changed of a session's summary.
@@ -257,20 +225,17 @@ impl RefHost {
         }
         let before = std::mem::replace(&mut session.summary, now.clone());
         let members = now.as_object().into_iter().flatten();
-        let identity = self.has(Fault::SummaryCarriesIdentity);
         let changed = members.filter(|(name, value)| {
-            let fixed = IDENTITY.contains(&name.as_str());
-            (fixed && identity) || (!fixed && before.get(name.as_str()) != Some(*value))
+            !IDENTITY.contains(&name.as_str()) && before.get(name.as_str()) != Some(*value)
         });
         let changes: Map = changed.map(|(n, v)| (n.clone(), v.clone())).collect();
-        if changes.is_empty() || self.has(Fault::SummaryChangesSilent) {
+        if changes.is_empty() || !self.keeps("root.summaryChanged.emitted") {
             return;
         }
         if changes.get("status").is_some() {
             self.tell_statuses(uri, true);
         }
-        let channel = if self.has(Fault::RootNewsElsewhere) { uri } else { ROOT };
-        let params = json!({"channel": channel, "session": uri, "changes": changes});
+        let params = json!({"channel": ROOT, "session": uri, "changes": changes});
         self.notify("root/sessionSummaryChanged", params);
     }
 
@@ -300,7 +265,7 @@ impl RefHost {
 
     /// Keeps the directories of chats within those of their session.
     fn narrow_directories(&mut self, session: &str) {
-        if self.has(Fault::DirectoriesOutlive) {
+        if !self.keeps("chat.workingDirectories.subset") {
             return;
         }
         let allowed = self.state(session)["workingDirectories"].clone();

@@ -18,7 +18,6 @@ use super::customizations::{entries, is_on};
 use super::door;
 use super::engine::{MAX_STORED_BYTES, RefHost};
 use super::errands::not_over;
-use super::fault::Fault;
 use super::play::tool_call;
 use super::timestamp::is_iso;
 
@@ -120,7 +119,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("session/activeClientSet", plugin_room, "security.bounds"),
     rule("session/mcpServerStartRequested", turned_on, "session.customizations.toggle"),
-    rule("session/isArchivedChanged", extended, "version.x-prefix.not-required"),
     rule("root/configChanged", root_config, "dispatch.root.configchanged-readonly"),
     rule("root/configChanged", door::guarded_setting, "dispatch.root.config-privilege"),
     rule("automation/createRequested", new_automation, "automation.create.scheme"),
@@ -227,45 +225,34 @@ impl Facts<'_> {
 }
 
 fn session_ready(facts: &Facts) -> Result<(), String> {
-    let ready = facts.session()["lifecycle"] == "ready" || facts.host.has(Fault::ReadyHeldBack);
-    require(ready, "the session is not ready")
+    require(facts.session()["lifecycle"] == "ready", "the session is not ready")
 }
 
 fn no_turn(facts: &Facts) -> Result<(), String> {
-    let idle = facts.state["activeTurn"].is_null() || starts_anew(facts);
-    require(idle || facts.host.has(Fault::AcceptsTurnWhileActive), "a turn is active")
-}
-
-/// Whether a fault takes the id of the turn that runs for a new one.
-fn starts_anew(facts: &Facts) -> bool {
-    let same = facts.state["activeTurn"]["id"] == facts.action["turnId"];
-    same && facts.host.has(Fault::ActiveTurnRestarts)
+    require(facts.state["activeTurn"].is_null(), "a turn is active")
 }
 
 fn new_turn_id(facts: &Facts) -> Result<(), String> {
     let wanted = &facts.action["turnId"];
     let turns = facts.state["turns"].as_array();
     let used = turns.into_iter().flatten().any(|turn| &turn["id"] == wanted)
-        || &facts.state["activeTurn"]["id"] == wanted && !starts_anew(facts);
-    require(!used || facts.host.has(Fault::AcceptsRepeatedTurnId), "the turn's id is in use")
+        || &facts.state["activeTurn"]["id"] == wanted;
+    require(!used, "the turn's id is in use")
 }
 
 fn user_message(facts: &Facts) -> Result<(), String> {
     let user = facts.action["message"]["origin"]["kind"] == "user";
-    let user = user || facts.host.has(Fault::AcceptsAgentMessages);
     require(user, "a client may only send messages of kind `user`")
 }
 
 fn user_draft(facts: &Facts) -> Result<(), String> {
     let draft = &facts.action["draft"];
     let user = draft.is_null() || draft["origin"]["kind"] == "user";
-    let user = user || facts.host.has(Fault::AcceptsAgentMessages);
     require(user, "a draft has to be of kind `user`")
 }
 
 fn iso_start(facts: &Facts) -> Result<(), String> {
     let fits = facts.action["startedAt"].as_str().is_some_and(is_iso);
-    let fits = fits || facts.host.has(Fault::AcceptsStartAtAnyTime);
     require(fits, "expected an ISO 8601 timestamp at `startedAt`")
 }
 
@@ -275,7 +262,6 @@ fn queued_exists(facts: &Facts) -> Result<(), String> {
     };
     let queue = facts.state["queuedMessages"].as_array();
     let known = queue.into_iter().flatten().any(|message| &message["id"] == id);
-    let known = known || facts.host.has(Fault::AcceptsUnknownQueued);
     require(known, "no queued message has that id")
 }
 
@@ -285,9 +271,6 @@ fn full_chat(facts: &Facts) -> Result<(), String> {
 }
 
 fn attachments(facts: &Facts) -> Result<(), String> {
-    if facts.host.has(Fault::AttachesAnything) {
-        return Ok(());
-    }
     let given = facts.action["message"]["attachments"].as_array();
     for attachment in given.into_iter().flatten().filter(|given| given["type"] == "chat") {
         let uri = attachment["resource"].as_str().unwrap_or("");
@@ -295,9 +278,6 @@ fn attachments(facts: &Facts) -> Result<(), String> {
             return Err("an attachment names a chat that does not exist".to_owned());
         }
         let turns = facts.host.state(uri)["turns"].as_array();
-        if turns.is_none_or(Vec::is_empty) && facts.host.has(Fault::EmptyChatsRefused) {
-            return Err("an attachment names a chat without turns".to_owned());
-        }
         let end = attachment.get("endTurn").filter(|end| !end.is_null());
         let known = |end: &Value| turns.into_iter().flatten().any(|turn| &turn["id"] == end);
         if !end.is_none_or(known) {
@@ -322,7 +302,7 @@ fn known_option(facts: &Facts) -> Result<(), String> {
         return Ok(());
     };
     let call = facts.call();
-    if call["status"] != "pending-confirmation" || facts.host.has(Fault::AcceptsUnfitDecision) {
+    if call["status"] != "pending-confirmation" {
         return Ok(());
     }
     let approved = facts.action["approved"] == true;
@@ -340,15 +320,14 @@ fn known_option(facts: &Facts) -> Result<(), String> {
 fn editable(facts: &Facts) -> Result<(), String> {
     let edited = facts.action.get("editedToolInput").is_some_and(|input| !input.is_null());
     let pending = facts.call()["status"] == "pending-confirmation";
-    let may = facts.call()["editable"] == true || facts.host.has(Fault::AcceptsUnfitDecision);
+    let may = facts.call()["editable"] == true;
     require(!edited || !pending || may, "the input of the call cannot be edited")
 }
 
 fn owner(facts: &Facts) -> Result<(), String> {
     let call = facts.call();
     let own = call["contributor"]["clientId"] == facts.client;
-    let open = call.is_null() || own || facts.host.has(Fault::AcceptsForeignCompletion);
-    require(open, "the call belongs to somebody else")
+    require(call.is_null() || own, "the call belongs to somebody else")
 }
 
 fn confirmed_first(facts: &Facts) -> Result<(), String> {
@@ -366,7 +345,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("multi-select", &["selected-many", "text"]),
 ];
 
-fn check_answer(question: &Value, answer: &Value, any: bool) -> Result<(), String> {
+fn check_answer(question: &Value, answer: &Value) -> Result<(), String> {
     if !matches!(answer["state"].as_str(), Some("draft" | "submitted")) {
         return Ok(());
     }
@@ -384,7 +363,7 @@ fn check_answer(question: &Value, answer: &Value, any: bool) -> Result<(), Strin
     let row = ANSWERS.iter().find(|(question, _)| *question == kind);
     let fits = row
         .is_none_or(|(_, kinds)| kinds.contains(&answer["value"]["kind"].as_str().unwrap_or("")));
-    require(fits || any, "the answer does not fit the question")
+    require(fits, "the answer does not fit the question")
 }
 
 fn fitting_answer(facts: &Facts) -> Result<(), String> {
@@ -392,16 +371,13 @@ fn fitting_answer(facts: &Facts) -> Result<(), String> {
         return Ok(());
     };
     let question = facts.question(facts.action["questionId"].as_str().unwrap_or(""));
-    check_answer(question, answer, facts.host.has(Fault::AnswerKindUnchecked))
+    check_answer(question, answer)
 }
 
 fn complete_answers(facts: &Facts) -> Result<(), String> {
-    if facts.host.has(Fault::InputIncompleteAccepted) {
-        return Ok(());
-    }
     let request = facts.request();
     for (id, answer) in facts.action["answers"].as_object().into_iter().flatten() {
-        check_answer(facts.question(id), answer, false)?;
+        check_answer(facts.question(id), answer)?;
     }
     if facts.action["response"] != "accept" {
         return Ok(());
@@ -426,14 +402,12 @@ fn session_directory(facts: &Facts) -> Result<(), String> {
 
 fn own_entry(facts: &Facts) -> Result<(), String> {
     let own = facts.action["activeClient"]["clientId"] == facts.client;
-    let open = own || facts.host.has(Fault::ForeignActiveClientAccepted);
-    require(open, "a client may only register itself")
+    require(own, "a client may only register itself")
 }
 
 fn own_removal(facts: &Facts) -> Result<(), String> {
     let own = facts.action["clientId"] == facts.client;
-    let open = own || facts.host.has(Fault::ForeignActiveClientAccepted);
-    require(open, "a client may only remove itself")
+    require(own, "a client may only remove itself")
 }
 
 fn client_room(facts: &Facts) -> Result<(), String> {
@@ -450,13 +424,7 @@ fn turned_on(facts: &Facts) -> Result<(), String> {
     let mut all = entries(facts.state);
     let meant = all.find(|(_, it)| it["id"] == facts.action["id"]);
     let on = meant.is_none_or(|(container, it)| is_on(container, it));
-    require(on || facts.host.has(Fault::OffServersRun), "the server is turned off")
-}
-
-/// A host has nothing to say about this one, but a fault does.
-fn extended(facts: &Facts) -> Result<(), String> {
-    let extended = !facts.action["_meta"].is_null() || !facts.host.has(Fault::ExtensionsNeeded);
-    require(extended, "expected an extension of this host's in `_meta`")
+    require(on, "the server is turned off")
 }
 
 fn session_config(facts: &Facts) -> Result<(), String> {
@@ -470,9 +438,7 @@ fn root_config(facts: &Facts) -> Result<(), String> {
 fn own_claim(facts: &Facts) -> Result<(), String> {
     let claim = &facts.state["claim"];
     let own = claim["kind"] != "client" || claim["clientId"] == facts.client;
-    let typed = facts.action["type"] == "terminal/input";
-    let open = own || typed && facts.host.has(Fault::ForeignClaims);
-    require(open, "another client holds the terminal")
+    require(own, "another client holds the terminal")
 }
 
 fn new_holder(facts: &Facts) -> Result<(), String> {
@@ -498,23 +464,19 @@ fn replaces_primary(facts: &Facts) -> bool {
 
 fn not_primary(facts: &Facts) -> Result<(), String> {
     let may = !is_primary(facts) || replaces_primary(facts);
-    require(
-        may || facts.host.has(Fault::PrimaryReplaced),
-        "the primary directory cannot be replaced",
-    )
+    require(may, "the primary directory cannot be replaced")
 }
 
 /// Where the first directory can be replaced it is never merely removed.
 fn not_the_primary_alone(facts: &Facts) -> Result<(), String> {
     let bare = is_primary(facts) && replaces_primary(facts);
-    let open = !bare || facts.host.has(Fault::PrimaryRemoved);
-    require(open, "the primary directory is replaced, not removed")
+    require(!bare, "the primary directory is replaced, not removed")
 }
 
 /// The agent takes a directory that is there, or can be made: in the area of this host.
 fn in_the_area(facts: &Facts) -> Result<(), String> {
     let open = facts.host.is_in_area(&facts.action["replacement"]);
-    require(open || facts.host.has(Fault::ReplacementUnchecked), "there is no such directory")
+    require(open, "there is no such directory")
 }
 
 #[cfg(test)]

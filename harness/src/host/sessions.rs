@@ -17,7 +17,6 @@ use super::configuration;
 use super::connection::{Call, Failure, Reply};
 use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
-use super::fault::Fault;
 use super::publish::unknown_channel;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -25,13 +24,9 @@ use crate::wire::channel::{ChannelKind, ROOT};
 /// How long a session takes to become ready.
 const READY_DELAY: Duration = Duration::from_millis(20);
 /// How many stages the creation of a session has.
-const STAGES: u64 = 2;
-/// How long a fault holds the readiness back.
-const HELD_BACK: Duration = Duration::from_millis(500);
+pub(super) const STAGES: u64 = 2;
 /// The most working directories of one session or chat.
 const MAX_DIRECTORIES: usize = 100;
-/// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
-const UNASSIGNED_CODE: i64 = -32_050;
 
 /// What the host knows of a session beyond its state.
 #[derive(Debug)]
@@ -87,26 +82,13 @@ impl RefHost {
     /// Serves `createSession`.
     pub(super) fn create_session(&mut self, call: &Call) -> Reply {
         let uri = call.channel().to_owned();
-        let bare = uri.strip_prefix("ahp-session:/").is_some_and(|rest| {
-            !rest.trim_matches('/').is_empty() && rest.chars().all(|c| !c.is_control())
-        });
-        if ChannelKind::of_uri(&uri) != Some(ChannelKind::Session) || !bare {
-            if self.has(Fault::BadSessionUriAccepted) {
-                return Ok(Value::Null);
-            }
+        if !is_session(&uri) {
             return Err(Failure::invalid_params(
                 "expected `ahp-session:/<id>` at `params.channel`",
             ));
         }
         if self.channels.contains_key(&uri) {
-            if !self.has(Fault::DuplicateSessionAccepted) {
-                let mut failure = Failure::named("SessionAlreadyExists", "the URI is in use");
-                if self.has(Fault::UnassignedErrorCode) {
-                    failure.code = UNASSIGNED_CODE;
-                }
-                return Err(failure);
-            }
-            self.drop_session(&uri);
+            return Err(Failure::named("SessionAlreadyExists", "the URI is in use"));
         }
         if self.sessions.len() >= MAX_SESSIONS {
             return Err(Failure::named("InternalError", "too many sessions"));
@@ -142,41 +124,27 @@ impl RefHost {
         self.sessions.insert(uri.to_owned(), session);
         self.add_annotations(uri);
         self.index_active(uri);
-        if self.has(Fault::SessionNeverReady) {
-            if let Some(session) = self.sessions.get_mut(uri) {
-                session.ready_at = None;
-            }
-        } else {
-            self.creating.insert(uri.to_owned());
-        }
+        self.creating.insert(uri.to_owned());
         let summary = self.summary_of(uri);
         if let Some(session) = self.sessions.get_mut(uri) {
             session.summary = summary.clone();
         }
         let params = json!({"channel": ROOT, "summary": summary});
-        if !self.has(Fault::SessionAddedNotAnnounced) {
-            self.notify("root/sessionAdded", params.clone());
-        }
-        if self.has(Fault::SessionAddedTwice) {
-            self.notify("root/sessionAdded", params);
-        }
+        self.notify("root/sessionAdded", params);
         self.count_sessions();
         self.follow_plugins(uri);
         self.report_progress(uri, 0);
     }
 
     /// Tells who asked how far a creation is: made, equipped with a chat, ready. Source: root-channel.md.
-    fn report_progress(&mut self, uri: &str, done: u64) {
+    pub(super) fn report_progress(&mut self, uri: &str, done: u64) {
         let Some((conn, token)) = self.sessions.get(uri).and_then(|it| it.progress.clone()) else {
             return;
         };
-        if done == STAGES {
-            if self.has(Fault::ProgressNeverEnds) {
-                return;
-            }
-            if let Some(session) = self.sessions.get_mut(uri) {
-                session.progress = None;
-            }
+        if done == STAGES
+            && let Some(session) = self.sessions.get_mut(uri)
+        {
+            session.progress = None;
         }
         let params = json!({
             "channel": ROOT, "progressToken": token, "progress": done, "total": STAGES,
@@ -186,14 +154,11 @@ impl RefHost {
 
     fn first_state(&self, call: &Call) -> Reply {
         let asked = call.params.get("provider").and_then(Value::as_str);
-        let any = asked.filter(|_| self.has(Fault::UnknownProviderAccepted));
+        let any = asked.filter(|_| !self.keeps("session.create.unknown-provider"));
         let provider = auth::provider(call).or(any).ok_or_else(unknown_provider)?;
         self.require_tokens(call.conn, provider)?;
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let mut state = empty_state(provider, own.is_some_and(|own| self.shows_apps(own)));
-        if self.has(Fault::OwnIdsRepeat) {
-            customizations::repeat_ids(&mut state);
-        }
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
         state["config"] = json!({"schema": configuration::session_schema(), "values": values});
@@ -209,7 +174,7 @@ impl RefHost {
         if let Some(active) = call.params.get("activeClient").filter(|active| !active.is_null()) {
             let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
             let matches = active["clientId"].as_str() == own;
-            if !matches && !self.has(Fault::ForeignActiveClientAccepted) {
+            if !matches && self.keeps("session.create.active-client-id-match") {
                 let message = "expected the client's own id at `params.activeClient.clientId`";
                 return Err(Failure::invalid_params(message));
             }
@@ -235,13 +200,8 @@ impl RefHost {
             if self.state(&uri)["defaultChat"].is_null() {
                 self.add_default_chat(&uri);
                 self.report_progress(&uri, 1);
-                if self.has(Fault::ProgressGoesBack) {
-                    self.report_progress(&uri, 0);
-                }
-                let late = self.has(Fault::ReadyHeldBack) || self.has(Fault::EarlyTurnsLost);
-                let delay = if late { HELD_BACK } else { self.ready_after };
-                if delay > Duration::ZERO {
-                    self.hold_back(uri, delay);
+                if self.ready_after > Duration::ZERO {
+                    self.hold_back(uri, self.ready_after);
                     continue;
                 }
             }
@@ -262,9 +222,6 @@ impl RefHost {
         }
         self.publish(uri, json!({"type": "session/ready"}));
         self.tell_ready(uri);
-        if self.has(Fault::SessionReadyTwice) {
-            self.publish(uri, json!({"type": "session/ready"}));
-        }
         self.report_progress(uri, STAGES);
         self.errand_ready(uri);
     }
@@ -297,34 +254,21 @@ impl RefHost {
     pub(super) fn dispose_session(&mut self, call: &Call) -> Reply {
         let uri = call.channel();
         if !self.sessions.contains_key(uri) {
-            if self.has(Fault::DisposeUnknownSucceeds) {
-                return Ok(Value::Null);
-            }
             return Err(unknown_channel(uri));
         }
-        if self.has(Fault::LeaksSessionAfterDispose) {
-            self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
-            return Ok(Value::Null);
-        }
-        if !self.has(Fault::DisposeKeepsAgent) {
+        if self.keeps("session.dispose.stops-agent") {
             for chat in self.chats_of(uri) {
                 self.remove_chat(&chat);
             }
         }
         self.drop_session(uri);
-        if self.has(Fault::DisposeTakesAll) {
-            let others: Vec<String> = self.sessions.keys().cloned().collect();
-            others.iter().for_each(|uri| self.drop_session(uri));
-        }
-        if !self.has(Fault::SessionRemovedNotAnnounced) {
-            self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
-        }
+        self.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
         self.count_sessions();
         Ok(Value::Null)
     }
 
     /// Takes a session and its subscriptions away, and says nothing.
-    fn drop_session(&mut self, uri: &str) {
+    pub(super) fn drop_session(&mut self, uri: &str) {
         self.report_progress(uri, STAGES);
         self.drop_changesets(uri);
         self.sessions.remove(uri);
@@ -340,7 +284,8 @@ impl RefHost {
     pub(super) fn drop_channel(&mut self, uri: &str) {
         let kind = self.channels.remove(uri).map(|channel| channel.kind);
         // What an agent that goes on says is the session's where turns are.
-        let heard = self.has(Fault::DisposeKeepsAgent) && kind == Some(ChannelKind::Session);
+        let heard =
+            !self.keeps("session.dispose.stops-agent") && kind == Some(ChannelKind::Session);
         self.hide(uri, heard);
         for (_, connection) in &mut self.connections {
             let view = connection.view.and_then(|view| self.views.get(view));
@@ -364,8 +309,8 @@ impl RefHost {
         }
     }
 
-    fn count_sessions(&mut self) {
-        let count = self.sessions.len() + usize::from(self.has(Fault::ActiveSessionsOneMore));
+    pub(super) fn count_sessions(&mut self) {
+        let count = self.sessions.len();
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": count});
         self.publish(ROOT, action);
     }
@@ -384,6 +329,14 @@ impl RefHost {
         let items = configuration::completions(call.text("property"), call.text("query"));
         Ok(json!({"items": items}))
     }
+}
+
+/// Whether a URI can be that of a session.
+pub(super) fn is_session(uri: &str) -> bool {
+    let named = uri.strip_prefix("ahp-session:/").is_some_and(|rest| {
+        !rest.trim_matches('/').is_empty() && rest.chars().all(|c| !c.is_control())
+    });
+    named && ChannelKind::of_uri(uri) == Some(ChannelKind::Session)
 }
 
 fn unknown_provider() -> Failure {

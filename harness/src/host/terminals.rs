@@ -69,7 +69,7 @@ impl RefHost {
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let claim = &call.params["claim"];
         let foreign = claim["kind"] == "client" && claim["clientId"].as_str() != own;
-        if foreign && !self.has(Fault::ForeignClaims) {
+        if foreign && self.keeps("terminal.create.claim-foreign") {
             let message = "expected the client's own id at `params.claim.clientId`";
             return Err(Failure::invalid_params(message));
         }
@@ -140,7 +140,7 @@ impl RefHost {
 
     /// Follows an action on a terminal.
     pub(super) fn terminal_changed(&mut self, action_type: &str) {
-        if !QUIET.contains(&action_type) && !self.has(Fault::TerminalListStale) {
+        if !QUIET.contains(&action_type) {
             self.list_terminals();
         }
     }
@@ -166,9 +166,10 @@ impl RefHost {
     /// A terminal has another size.
     pub(super) fn resize(&mut self, uri: &str) {
         let size = size(self.state(uri));
-        if let Some(terminal) = self.terminals.get_mut(uri)
-            && !self.faults.has(Fault::ShellSizeStays)
-        {
+        if !self.keeps("terminal.resize") {
+            return;
+        }
+        if let Some(terminal) = self.terminals.get_mut(uri) {
             terminal.size = size;
             if terminal.shell.is_some() {
                 self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::Resize(size)));
@@ -218,10 +219,9 @@ impl RefHost {
             if let Some(folder) = line.strip_prefix("cd ") {
                 self.publish(uri, json!({"type": "terminal/cwdChanged", "cwd": folder.trim()}));
             }
-            // A fault lets the next command begin first.
-            match self.has(Fault::CommandsOverlap) {
-                true => ends.push(command),
-                false => self.end_command(uri, &command, Some(0), Duration::ZERO),
+            match self.keeps("terminal.command.no-nesting") {
+                false => ends.push(command),
+                true => self.end_command(uri, &command, Some(0), Duration::ZERO),
             }
         }
         for command in ends {
@@ -241,7 +241,7 @@ impl RefHost {
         let Size { columns, rows } =
             self.terminals.get(uri).map(|terminal| terminal.size).unwrap_or_default();
         match line {
-            _ if self.has(Fault::LinesNotRun) => line.to_owned(),
+            _ if !self.keeps("terminal.input.forwarded") => line.to_owned(),
             "stty size" => format!("{rows} {columns}"),
             _ => sum.unwrap_or_else(|| line.to_owned()),
         }
@@ -335,20 +335,10 @@ impl RefHost {
         if let Some(code) = code {
             action["exitCode"] = json!(code);
         }
-        self.publish(uri, action.clone());
-        if self.has(Fault::CommandFinishesTwice) {
-            self.publish(uri, action);
-        }
+        self.publish(uri, action);
     }
 
     fn print(&mut self, uri: &str, output: &str) {
-        let mut output = output.to_owned();
-        if self.has(Fault::CharactersCut) {
-            output = output.replace(|character: char| !character.is_ascii(), "\u{fffd}");
-        }
-        if self.has(Fault::ShellMarkersSent) {
-            output = format!("\u{1b}]133;C\u{7}{output}");
-        }
         self.publish(uri, json!({"type": "terminal/data", "data": output}));
     }
 
@@ -358,7 +348,7 @@ impl RefHost {
             return;
         };
         terminal.retained += more;
-        if terminal.retained > MAX_RETAINED && !self.faults.has(Fault::ScrollbackEndless) {
+        if terminal.retained > MAX_RETAINED {
             terminal.retained = more;
             self.publish(uri, json!({"type": "terminal/cleared"}));
         }
@@ -370,10 +360,7 @@ impl RefHost {
         if let Some(code) = code {
             action["exitCode"] = json!(code);
         }
-        self.publish(uri, action.clone());
-        if self.has(Fault::ExitsTwice) {
-            self.publish(uri, action);
-        }
+        self.publish(uri, action);
     }
 
     /// Ends every process that a crash took along.

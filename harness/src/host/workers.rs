@@ -14,7 +14,6 @@ use crate::wire::json::json;
 
 use super::agent::Wait;
 use super::engine::{MAX_CHATS, RefHost};
-use super::fault::Fault;
 
 /// How deep workers may have workers.
 const MAX_DEPTH: usize = 4;
@@ -38,7 +37,7 @@ impl RefHost {
         let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
             return Err("the chat is gone".to_owned());
         };
-        let bounded = !self.has(Fault::WorkersWithoutEnd);
+        let bounded = self.keeps("chat.create.runaway-guard");
         if bounded && (self.depth(uri) >= MAX_DEPTH || self.chats_of(&session).len() >= MAX_CHATS) {
             return Err("a worker of a worker may have no more workers".to_owned());
         }
@@ -47,8 +46,7 @@ impl RefHost {
             input => json!(input),
         };
         let chat = format!("ahp-chat:/{}", self.fresh_id("worker"));
-        let named = if self.has(Fault::WorkerMisnamed) { "another" } else { call };
-        let origin = json!({"kind": "tool", "chat": uri, "toolCallId": named});
+        let origin = json!({"kind": "tool", "chat": uri, "toolCallId": call});
         let mut state = self.first_chat_state(&chat, "Worker", origin);
         state["interactivity"] = json!("read-only");
         self.add_chat(&session, &chat, state);
@@ -99,7 +97,7 @@ impl RefHost {
         if let Some(above) = self.employer(uri) {
             self.wake(&above);
         }
-        if self.has(Fault::WorkersGoOn) {
+        if !self.keeps("chat.subagent.turn-closed") {
             return;
         }
         let of = |chat: &&String| self.employer(chat).as_deref() == Some(uri);

@@ -64,7 +64,7 @@ impl RefHost {
         let part = match open.filter(|(open, _)| *open == kind) {
             Some((_, part)) => part,
             None => {
-                let id = self.part_id(turn);
+                let id = self.fresh_id("part");
                 let part = json!({"kind": kind, "id": id, "content": ""});
                 self.say(uri, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
                 if let Some(talk) = self.talk(uri) {

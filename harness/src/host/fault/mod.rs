@@ -1,32 +1,69 @@
 //! The injected faults of the reference host: one row each, small, named, switched at run time.
 //!
-//! The rows stand in `catalogue`. A fault that shows in messages alone is a [`MessageRewriter`] before the host, in a
-//! module by protocol concept, each with the table of its faults. `reduction` has those that change what an action makes
-//! of a state. Any other one is one `if self.has(Fault::X)` in the host where the rule that it breaks is kept. What a fault must trip is not said here: that is the
-//! business of the kill matrix.
+//! The rows stand in `catalogue`. A fault that shows in messages alone is a [`MessageRewriter`] before the host. One that
+//! takes part in what the host does is a [`HostFault`], which the host calls at a few general places. `reduction` has those
+//! that change what an action makes of a state. All of them stand in modules by protocol concept, each with the table of
+//! its faults. The few that are left are one `if self.has(Fault::X)` in the host, where the rule that it breaks is kept.
+//! What a fault must trip is not said here: that is the business of the kill matrix.
 //!
 //! Knows: messages, what passed on connections. Never knows: which check finds which fault.
 //!
-//! Start at [`rewriters`].
+//! Start at [`rewriters`] and [`in_host`].
 
 use super::chain::MessageRewriter;
 
+mod actions;
+mod automations;
 mod catalogue;
+mod changesets;
+mod chats;
 mod delivery;
 mod frames;
+mod generic;
 mod handshake;
 mod lists;
 mod notices;
 mod parts;
 pub(super) mod reduction;
 mod replay;
+mod resources;
 mod responses;
 mod sequence;
+mod sessions;
 mod settlement;
 mod shapes;
 mod snapshots;
+mod terminals;
+mod tokens;
+mod tool_calls;
+mod turns;
 
 pub use catalogue::{FAULTS, Fault};
+
+use super::injected::HostFault;
+
+/// A fault, and what it does in the host.
+type HostFaultRow = (Fault, &'static dyn HostFault);
+
+/// The faults that take part in what the host does, by protocol concept.
+const IN_HOST: &[&[HostFaultRow]] = &[
+    actions::FAULTS,
+    turns::FAULTS,
+    tool_calls::FAULTS,
+    sessions::FAULTS,
+    chats::FAULTS,
+    terminals::FAULTS,
+    tokens::FAULTS,
+    resources::FAULTS,
+    automations::FAULTS,
+    changesets::FAULTS,
+];
+
+/// What these faults do in the host, where it is said as hooks.
+pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
+    let rows = IN_HOST.iter().copied().flatten();
+    rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, does)| *does)
+}
 
 /// A set of faults.
 pub type FaultSet = crate::fault::Set<Fault>;

@@ -1,0 +1,155 @@
+//! Faults in tool calls: when a tool runs, what is asked, and the workers that a call has.
+//!
+//! Knows: the agent's steps of a call. Never knows: which check finds which fault.
+
+use super::generic::{Adds, Alters, Follows, Lifts, Names, Omits, Opens, Performs};
+use super::{Fault, HostFaultRow};
+use crate::agent::script::ToolClass;
+use crate::host::agent::Op;
+use crate::host::engine::RefHost;
+use crate::host::injected::AgentStep;
+use crate::host::play::tool_call;
+use crate::model::Outcome;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+pub(super) const FAULTS: &[HostFaultRow] = &[
+    (Fault::ToolIdReused, &Names("call", "call")),
+    (
+        Fault::CallsTheAbsent,
+        &Alters("chat/toolCallStart", |_, _, action| {
+            if let Some(client) = action["contributor"]["clientId"].as_str() {
+                action["contributor"]["clientId"] = json!(format!("{client}-before"));
+            }
+            true
+        }),
+    ),
+    (
+        Fault::CompleteSkipsRunning,
+        &Performs(|host, step, op| match op {
+            Op::Ready { step: call, .. } | Op::Execute { step: call, .. } => call.confirm,
+            Op::Complete { .. } => !ends_at(host, step, op, "streaming"),
+            Op::Challenge { call } => status(host, step.uri, call) != "streaming",
+            _ => true,
+        }),
+    ),
+    (
+        Fault::RunsBeforeApproval,
+        &Performs(|host, step, op| match op {
+            Op::Ready { call, step: tool } if tool.confirm => {
+                host.tell_ready_call(step.uri, step.turn, call, tool);
+                false
+            }
+            _ => !runs_at(host, step, op, "pending-confirmation"),
+        }),
+    ),
+    (Fault::RunsAfterDenial, &Performs(|host, step, op| !runs_at(host, step, op, "cancelled"))),
+    (
+        Fault::AsksTheSameAgain,
+        &Alters("chat/toolCallReady", |host, uri, action| {
+            let id = action["toolCallId"].as_str().unwrap_or("");
+            let known = tool_call(host.state(uri), id);
+            if known["status"] == "running" {
+                action["invocationMessage"] = known["invocationMessage"].clone();
+            }
+            true
+        }),
+    ),
+    (
+        Fault::AuthForOwnTools,
+        &Performs(|host, step, op| {
+            let Op::Execute { call, step: tool } = op else {
+                return true;
+            };
+            let known = tool_call(host.state(step.uri), call);
+            let own =
+                !known["contributor"]["clientId"].is_string() && tool.class != ToolClass::Worker;
+            if own && known["status"] == "running" {
+                let resource = json!({"resource": "https://tools.example"});
+                let action = json!({
+                    "type": "chat/toolCallAuthRequired", "turnId": step.turn, "toolCallId": call,
+                    "auth": {"reason": "required", "resource": resource},
+                });
+                host.emit(step.uri, action, None);
+            }
+            true
+        }),
+    ),
+    (Fault::ResultUsedUnconfirmed, &Lifts(&["chat.tool.result-confirmation"])),
+    (
+        Fault::ToolRunsTwice,
+        &Adds("chat/toolCallComplete", |host, uri, action| {
+            let content = &action["result"]["content"];
+            if content.is_array() {
+                let shown = json!({
+                    "type": "chat/toolCallContentChanged", "turnId": action["turnId"],
+                    "toolCallId": action["toolCallId"], "content": content,
+                });
+                host.emit(uri, shown, None);
+                host.emit(uri, action.clone(), None);
+            }
+        }),
+    ),
+    (
+        Fault::OrphansGoOn,
+        &Lifts(&["disconnect.tool-calls-cancelled", "chat.tool.client.inactive-owner"]),
+    ),
+    (
+        Fault::ToolsChangeEndsCalls,
+        &Follows("session/activeClientSet", |host, session, _| {
+            host.fail_calls(session, |_, _, _| true);
+        }),
+    ),
+    (Fault::EditedInputLost, &Lifts(&["chat.tool.edited-input-ref"])),
+    (Fault::WorkersWithoutEnd, &Lifts(&["chat.create.runaway-guard"])),
+    (
+        Fault::WorkerMisnamed,
+        &Opens(ChannelKind::Chat, |state| {
+            if state["origin"]["kind"] == "tool" {
+                state["origin"]["toolCallId"] = json!("another");
+            }
+        }),
+    ),
+    (Fault::WorkersGoOn, &Lifts(&["chat.subagent.turn-closed"])),
+    (Fault::BackgroundStays, &Omits(&["chat/backgroundWorkRemoved"])),
+];
+
+fn status<'a>(host: &'a RefHost, uri: &str, call: &str) -> &'a str {
+    tool_call(host.state(uri), call)["status"].as_str().unwrap_or("")
+}
+
+/// Runs and completes a call in a status in which it may not run. Returns whether it did.
+fn runs_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool {
+    let Op::Execute { call, .. } = op else {
+        return ends_at(host, step, op, wanted);
+    };
+    let known = tool_call(host.state(step.uri), call).clone();
+    if known["status"] != wanted {
+        return false;
+    }
+    if !known["contributor"]["clientId"].is_string() {
+        let shown = host.shown_output(step.turn, &known);
+        force(host, step.uri, shown);
+    }
+    true
+}
+
+/// Completes a call in a status in which it cannot be completed. Returns whether it did.
+fn ends_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool {
+    let Op::Complete { call, step: tool } = op else {
+        return false;
+    };
+    if status(host, step.uri, call) != wanted {
+        return false;
+    }
+    let action = host.completion(step.uri, step.turn, call, tool, false);
+    force(host, step.uri, action);
+    true
+}
+
+/// Sends an action whether or not the state has a use for it.
+fn force(host: &mut RefHost, uri: &str, action: Value) {
+    if host.publish_from(uri, action.clone(), None) != Outcome::Applied {
+        host.emit(uri, action, None);
+    }
+}
