@@ -1,7 +1,8 @@
 //! The planted faults of the reference host: one row each, small, named, switched at run time.
 //!
-//! The rows stand in `catalogue`. A fault is implemented as one `if self.faults.has(Fault::X)` where the rule that it breaks is
-//! kept. What a fault must trip is not said here: that is the business of the kill matrix.
+//! The rows stand in `catalogue`. A fault of a rule or a consequence is a row of a table by protocol concept: the rules
+//! that it lifts, or what it does at a hook of `injected`. Of the others each is one `if self.has(Fault::X)` where the rule
+//! that it breaks is kept. What a fault must trip is not said here: that is the business of the kill matrix.
 //!
 //! Knows: nothing. Never knows: which check finds which fault.
 
