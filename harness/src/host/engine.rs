@@ -308,16 +308,6 @@ impl RefHost {
         self.faults.has(fault)
     }
 
-    /// Makes an id that this host has not used.
-    pub(super) fn fresh_id(&mut self, kind: &str) -> String {
-        let named = self.injected().into_iter().find_map(|fault| fault.names(kind));
-        if let Some(id) = named {
-            return id;
-        }
-        self.ids += 1;
-        format!("{kind}-{:x}-{}", self.seed, self.ids)
-    }
-
     /// The wall time as a timestamp.
     pub(super) fn timestamp(&self) -> String {
         let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
@@ -404,15 +394,6 @@ impl RefHost {
         }
     }
 
-    /// Tells the subscribers of the root channel something that is not an action.
-    pub(super) fn notify(&mut self, method: &str, mut params: Value) {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.notifies(self, method, &mut params)) {
-            return;
-        }
-        self.notify_all(method, params);
-    }
-
     /// As [`RefHost::notify`], without the faults.
     pub(super) fn notify_all(&mut self, method: &str, params: Value) {
         let to_root = |(conn, connection): (&ConnId, &Connection)| {
@@ -426,8 +407,7 @@ impl RefHost {
 
     /// Tells one subscriber of the root channel something that is for nobody else.
     pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, mut params: Value) {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.notifies(self, method, &mut params)) {
+        if !self.sends_notice(method, &mut params) {
             return;
         }
         let listens = |it: &Connection| it.subscriptions.contains(ROOT);

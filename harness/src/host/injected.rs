@@ -173,6 +173,28 @@ impl RefHost {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }
 
+    /// Makes an id that this host has not used.
+    pub(super) fn fresh_id(&mut self, kind: &str) -> String {
+        let named = self.injected().into_iter().find_map(|fault| fault.names(kind));
+        if let Some(id) = named {
+            return id;
+        }
+        self.ids += 1;
+        format!("{kind}-{:x}-{}", self.seed, self.ids)
+    }
+
+    /// Tells the subscribers of the root channel something that is not an action.
+    pub(super) fn notify(&mut self, method: &str, mut params: Value) {
+        if self.sends_notice(method, &mut params) {
+            self.notify_all(method, params);
+        }
+    }
+
+    /// Whether a notification is sent, which faults may change.
+    pub(super) fn sends_notice(&mut self, method: &str, params: &mut Value) -> bool {
+        self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
+    }
+
     /// The faults, apart from the host that they change.
     pub(super) fn injected(&self) -> InjectedFaults {
         self.injected.clone()
