@@ -153,3 +153,358 @@ fn a_terminal_may_be_released_a_moment_after_the_answer() {
     let late = found(&[&turn[..], &[next]].concat());
     assert!(late.contains("acp.terminals.released"), "{late}");
 }
+
+const PROMPT: (f64, &str, &str) = (
+    1.0,
+    "c2a",
+    r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"go"}]}}"#,
+);
+const END: (f64, &str, &str) = (3.0, "a2c", r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
+
+/// A whole turn with these updates of the call `t`, each without its braces.
+fn turn_of(updates: &[&str]) -> String {
+    let texts: Vec<String> = updates
+        .iter()
+        .map(|update| {
+            let update = format!("{{\"toolCallId\":\"t\",{update}}}");
+            format!(
+                r#"{{"method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
+            )
+        })
+        .collect();
+    let lines = texts.iter().map(|text| (2.0, "a2c", text.as_str()));
+    let lines: Vec<_> = [PROMPT].into_iter().chain(lines).chain([END]).collect();
+    found(&lines)
+}
+
+/// What an update leaves out, or gives as null, stays.
+#[test]
+fn the_state_of_a_call_is_what_its_reports_add_up_to() {
+    const UPDATE: &str = r#""sessionUpdate":"tool_call_update""#;
+    let untitled = turn_of(&[
+        &format!(r#"{UPDATE},"status":"in_progress""#),
+        &format!(r#"{UPDATE},"title":null,"status":"completed""#),
+    ]);
+    assert!(untitled.contains("expected a title of `t` in some report"), "{untitled}");
+    let titled = turn_of(&[
+        &format!(r#"{UPDATE},"status":"in_progress""#),
+        &format!(r#"{UPDATE},"title":"Run","status":"completed""#),
+    ]);
+    assert!(!titled.contains("title"), "{titled}");
+    let kept = turn_of(&[
+        r#""sessionUpdate":"tool_call","title":"Run","status":"in_progress","name":"run""#,
+        &format!(r#"{UPDATE},"status":null,"name":null"#),
+        &format!(r#"{UPDATE},"status":"completed""#),
+    ]);
+    assert_eq!(kept, "");
+    let renamed = turn_of(&[
+        r#""sessionUpdate":"tool_call","title":"Run","status":"in_progress","name":"run""#,
+        &format!(r#"{UPDATE},"name":null"#),
+        &format!(r#"{UPDATE},"status":"completed","name":"walk""#),
+    ]);
+    assert!(renamed.contains("acp.calls.name-kept"), "{renamed}");
+}
+
+/// A call that is asked about, with these inputs one after the other, which the client rejects; then the tool runs.
+fn ran_though_rejected(inputs: &[&str]) -> String {
+    let update = |rest: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"toolCallId":"t",{rest}}}}}}}"#
+        )
+    };
+    let mut texts = vec![update(r#""sessionUpdate":"tool_call","title":"Say","rawInput":{}"#)];
+    texts.extend(inputs.iter().map(|input| {
+        update(&format!(r#""sessionUpdate":"tool_call_update","rawInput":{{"text":"{input}"}}"#))
+    }));
+    let mut lines: Vec<_> = texts.iter().map(|text| (1.5, "a2c", text.as_str())).collect();
+    lines.insert(0, PROMPT);
+    lines.push((
+        2.0,
+        "a2c",
+        r#"{"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"},{"optionId":"r","name":"No","kind":"reject_once"}]}}"#,
+    ));
+    lines.push((
+        2.1,
+        "c2a",
+        r#"{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"r"}}}"#,
+    ));
+    let ran = r#"{"t":2.2,"conn":"the tool","dir":"tool","msg":{"name":"say","arguments":{"text":"hello"}}}"#;
+    let text = conversation(&[&OPENING[..], &lines].concat());
+    said(&judged(&format!("{text}{ran}\n"), None))
+}
+
+/// The input of a call is the last one that was reported, however it came to be.
+#[test]
+fn a_rejected_call_is_known_by_the_input_that_its_reports_add_up_to() {
+    let found = ran_though_rejected(&["he", "hello"]);
+    assert!(found.contains("acp.permission.denied"), "{found}");
+    assert!(!ran_though_rejected(&["hello", "good-bye"]).contains("acp.permission.denied"));
+}
+
+const CREATED: [(f64, &str, &str); 2] = [
+    (
+        1.0,
+        "a2c",
+        r#"{"id":7,"method":"terminal/create","params":{"sessionId":"s","command":"ls"}}"#,
+    ),
+    (1.0, "c2a", r#"{"id":7,"result":{"terminalId":"term"}}"#),
+];
+const RELEASED: [(f64, &str, &str); 2] = [
+    (
+        2.0,
+        "a2c",
+        r#"{"id":8,"method":"terminal/release","params":{"sessionId":"s","terminalId":"term"}}"#,
+    ),
+    (2.0, "c2a", r#"{"id":8,"result":{}}"#),
+];
+
+fn content(list: &str) -> String {
+    format!(
+        r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"tool_call_update","toolCallId":"t","content":{list}}}}}}}"#
+    )
+}
+
+/// Content replaces: a terminal that is in it when it is released may stay in it, and does not come back once it has gone.
+#[test]
+fn a_terminal_is_shown_again_only_where_it_stayed() {
+    let terminal = r#"[{"type":"terminal","terminalId":"term"}]"#;
+    let (shown, gone) = (content(terminal), content("[]"));
+    let call = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"List","status":"in_progress"}}}"#;
+    let ended = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}}}"#;
+    let told = |text| [(1.5, "a2c", text)];
+    let before = [&[PROMPT][..], &told(call), &CREATED, &told(&shown)].concat();
+    let after = [&RELEASED[..], &told(&shown), &told(ended), &[END]].concat();
+    assert_eq!(found(&[&before[..], &after].concat()), "");
+    let back = found(&[&before[..], &told(&gone), &after].concat());
+    assert!(back.starts_with("acp.terminals.embedded-before-release note"), "{back}");
+}
+
+#[test]
+fn a_terminal_is_named_only_while_it_is_there() {
+    let output = |id| {
+        format!(
+            r#"{{"id":9,"method":"terminal/output","params":{{"sessionId":"s","terminalId":"{id}"}}}}"#
+        )
+    };
+    let (known, unknown) = (output("term"), output("other"));
+    let answer = (2.5, "c2a", r#"{"id":9,"result":{"output":"","truncated":false}}"#);
+    let asked = |text| [(1.5, "a2c", text), answer];
+    let there = [&[PROMPT][..], &CREATED, &asked(&known), &RELEASED, &[END]].concat();
+    assert_eq!(found(&there), "");
+    let released = found(&[&[PROMPT][..], &CREATED, &RELEASED, &asked(&known), &[END]].concat());
+    assert!(released.starts_with("acp.terminals.there note"), "{released}");
+    let nobodys = found(&[&[PROMPT][..], &CREATED, &asked(&unknown), &RELEASED, &[END]].concat());
+    assert!(nobodys.starts_with("acp.terminals.there note"), "{nobodys}");
+}
+
+#[test]
+fn sessions_have_ids_of_their_own_and_only_those_are_named() {
+    let new =
+        (1.0, "c2a", r#"{"id":5,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#);
+    let chunk = |session| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"agent_thought_chunk","content":{{"type":"text","text":"x"}}}}}}}}"#
+        )
+    };
+    let (second, strange) = (chunk("s2"), chunk("elsewhere"));
+    let (second, strange) = (second.as_str(), strange.as_str());
+    let told = |text| [(1.0, "a2c", text)];
+    let made = [(1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s2"}}"#)];
+    // Its first update may come before the client knows the id.
+    assert_eq!(found(&[&[new][..], &told(second), &made, &told(second)].concat()), "");
+    let found_strange = found(&[&[new][..], &made, &told(strange)].concat());
+    assert!(found_strange.starts_with("acp.sessions.there note"), "{found_strange}");
+    let again = found(&[new, (1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s"}}"#)]);
+    assert!(again.starts_with("acp.sessions.unique-ids MUST"), "{again}");
+    let close = [
+        (1.0, "c2a", r#"{"id":4,"method":"session/close","params":{"sessionId":"s"}}"#),
+        (1.0, "a2c", r#"{"id":4,"result":{}}"#),
+    ];
+    let free = (1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s"}}"#);
+    assert_eq!(found(&[&close[..], &[new, free]].concat()), "");
+    let load = (
+        1.0,
+        "c2a",
+        r#"{"id":4,"method":"session/load","params":{"sessionId":"elsewhere","cwd":"/w","mcpServers":[]}}"#,
+    );
+    let loaded = (1.0, "a2c", r#"{"id":4,"result":{}}"#);
+    assert_eq!(found(&[&[load][..], &told(strange), &[loaded]].concat()), "");
+}
+
+#[test]
+fn options_have_ids_of_their_own() {
+    let ask = |second| {
+        let text = format!(
+            r#"{{"id":7,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{"toolCallId":"t"}},"options":[{{"optionId":"a","name":"Yes","kind":"allow_once"}},{{"optionId":"{second}","name":"No","kind":"reject_once"}}]}}}}"#
+        );
+        let answer = r#"{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}"#;
+        let call = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"Say"}}}"#;
+        found(&[PROMPT, (1.5, "a2c", call), (2.0, "a2c", &text), (2.1, "c2a", answer)])
+    };
+    assert!(ask("a").contains("acp.permission.option-ids note"), "{}", ask("a"));
+    assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
+}
+
+/// Without an id only what could not be read, or is no request, is refused.
+#[test]
+fn a_notification_is_not_answered_without_an_id() {
+    let cancel = (1.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+    let refused = |code: &str| {
+        let text = format!(r#"{{"id":null,"error":{{"code":{code},"message":"no"}}}}"#);
+        found(&[cancel, (1.0, "a2c", &text)])
+    };
+    assert!(refused("-32601").starts_with("acp.wire.answered-once MUST"), "{}", refused("-32601"));
+    assert_eq!(refused("-32700"), "");
+    assert_eq!(refused("-32600"), "");
+    let succeeded = found(&[cancel, (1.0, "a2c", r#"{"id":null,"result":{}}"#)]);
+    assert!(succeeded.starts_with("acp.wire.answered-once MUST"), "{succeeded}");
+}
+
+/// What came before the recording is not held against the agent: sessions, calls, terminals, requests, capabilities.
+#[test]
+fn a_capture_that_begins_late_accuses_nobody() {
+    let text = text("clean.jsonl");
+    let lines: Vec<&str> = text.lines().collect();
+    for from in 0..lines.len() {
+        let judged = judged(&lines[from..].join("\n"), Some(Version::ACP_1));
+        assert!(
+            !said(&judged).contains(" MUST ") && !said(&judged).contains(" SHOULD "),
+            "from {from}: {}",
+            said(&judged)
+        );
+    }
+}
+
+const CANCEL: (f64, &str, &str) =
+    (1.5, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+
+/// A prompt that is cancelled and answered in time, and these lines after it.
+fn after_a_cancelled_turn(lines: &[(f64, &str, &str)]) -> String {
+    let end = (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
+    found(&[&[PROMPT, CANCEL, end][..], lines].concat())
+}
+
+#[test]
+fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
+    let text = |at| {
+        (
+            at,
+            "a2c",
+            r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}}"#,
+        )
+    };
+    let late = after_a_cancelled_turn(&[text(2.1)]);
+    assert!(late.starts_with("acp.turns.no-late-updates MUST"), "{late}");
+    // Long afterwards it may belong to something else; so may what describes the session.
+    assert_eq!(after_a_cancelled_turn(&[text(60.0)]), "");
+    let info = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"Done"}}}"#;
+    assert_eq!(after_a_cancelled_turn(&[(2.1, "a2c", info)]), "");
+    let asked = |method, params| {
+        let text =
+            format!(r#"{{"id":7,"method":"{method}","params":{{"sessionId":"s",{params}}}}}"#);
+        let answer = (2.2, "c2a", r#"{"id":7,"result":{}}"#);
+        after_a_cancelled_turn(&[(2.1, "a2c", text.as_str()), answer])
+    };
+    let written = asked("fs/write_text_file", r#""path":"/w/a","content":"x""#);
+    assert!(written.starts_with("acp.turns.stops-work SHOULD"), "{written}");
+    let made = [
+        PROMPT,
+        (
+            1.2,
+            "a2c",
+            r#"{"id":6,"method":"terminal/create","params":{"sessionId":"s","command":"ls"}}"#,
+        ),
+        (1.3, "c2a", r#"{"id":6,"result":{"terminalId":"term"}}"#),
+        CANCEL,
+        (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#),
+    ];
+    // To tidy up is no work.
+    let tidy = [
+        (
+            2.1,
+            "a2c",
+            r#"{"id":7,"method":"terminal/kill","params":{"sessionId":"s","terminalId":"term"}}"#,
+        ),
+        (2.1, "c2a", r#"{"id":7,"result":{}}"#),
+        (
+            2.2,
+            "a2c",
+            r#"{"id":8,"method":"terminal/release","params":{"sessionId":"s","terminalId":"term"}}"#,
+        ),
+        (2.2, "c2a", r#"{"id":8,"result":{}}"#),
+    ];
+    assert_eq!(found(&[&made[..], &tidy].concat()), "");
+}
+
+/// A prompt that was cancelled is waited for, whatever is prompted afterwards.
+#[test]
+fn a_cancelled_prompt_is_answered_though_another_one_follows() {
+    let next = (
+        2.0,
+        "c2a",
+        r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#,
+    );
+    let end = (3.0, "a2c", r#"{"id":3,"result":{"stopReason":"end_turn"}}"#);
+    let later = (30.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+    let unanswered = found(&[PROMPT, CANCEL, next, end, later]);
+    assert!(unanswered.starts_with("acp.turns.cancel-answered MUST"), "{unanswered}");
+    let answer = (1.9, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
+    assert_eq!(found(&[PROMPT, CANCEL, answer, next, end, later]), "");
+}
+
+/// A tool that is called while two turns go on may be of either.
+#[test]
+fn a_tool_among_two_turns_is_nobodys() {
+    let second = [
+        (1.0, "c2a", r#"{"id":5,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#),
+        (1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s2"}}"#),
+        (
+            1.0,
+            "c2a",
+            r#"{"id":6,"method":"session/prompt","params":{"sessionId":"s2","prompt":[{"type":"text","text":"go"}]}}"#,
+        ),
+    ];
+    let ended = (1.1, "a2c", r#"{"id":6,"result":{"stopReason":"end_turn"}}"#);
+    let ran = r#"{"t":2.2,"conn":"the tool","dir":"tool","msg":{"name":"say","arguments":{"text":"hello"}}}"#;
+    let end = conversation(&[END]);
+    let judged = |before: &[(f64, &str, &str)]| {
+        let before = conversation(&[&OPENING[..], before].concat());
+        said(&judged(&format!("{before}{ran}\n{end}"), None))
+    };
+    assert_eq!(judged(&[&second[..], &[PROMPT]].concat()), "");
+    let alone = judged(&[&second[..], &[ended, PROMPT]].concat());
+    assert!(alone.starts_with("acp.calls.reported SHOULD"), "{alone}");
+}
+
+/// A call that has ended is not asked about.
+#[test]
+fn permission_is_asked_for_before_a_call_ends() {
+    let call = |status| {
+        let text = format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"tool_call","toolCallId":"t","title":"Say","status":"{status}"}}}}}}"#
+        );
+        let ask = r#"{"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"},{"optionId":"r","name":"No","kind":"reject_once"}]}}"#;
+        let answer = r#"{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}"#;
+        found(&[PROMPT, (1.5, "a2c", &text), (2.0, "a2c", ask), (2.1, "c2a", answer)])
+    };
+    assert!(call("failed").contains("found that it had been failed"), "{}", call("failed"));
+    assert_eq!(call("pending"), "");
+}
+
+/// What can be chosen for a setting of a session stands alone or in groups.
+#[test]
+fn choices_are_what_the_schema_says() {
+    let made = |choices: &str| {
+        let text = format!(
+            r#"{{"id":5,"result":{{"sessionId":"s2","configOptions":[{{"type":"select","id":"m","name":"M","currentValue":"a","options":{choices}}}]}}}}"#
+        );
+        let new = r#"{"id":5,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#;
+        found(&[(1.0, "c2a", new), (1.0, "a2c", &text)])
+    };
+    let alone = r#"{"value":"a","name":"A","description":null}"#;
+    assert_eq!(made(&format!("[{alone}]")), "");
+    assert_eq!(made(&format!(r#"[{{"group":"g","name":"G","options":[{alone}]}}]"#)), "");
+    for broken in [r#"[{"name":"A"}]"#, "[null]", r#"[{"value":1,"name":"A"}]"#] {
+        assert!(made(broken).starts_with("acp.wire.schema MUST"), "{broken}: {}", made(broken));
+    }
+}

@@ -59,6 +59,11 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
     ("SessionConfigOption", "/variants/select/category?", OPEN),
     ("CancelRequestNotification", "/fields/requestId", "an id is judged by the rules of ids"),
     ("SessionConfigOption", "/variants/select/options", UNTAGGED),
+    (
+        "SessionConfigSelectItem",
+        "",
+        "options alone and groups of options are told apart by the name of a group",
+    ),
     ("EmbeddedResourceResource", "/fields/_meta?", UNTAGGED),
     ("EmbeddedResourceResource", "/fields/blob?", UNTAGGED),
     ("EmbeddedResourceResource", "/fields/mimeType?", UNTAGGED),

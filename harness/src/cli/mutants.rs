@@ -91,6 +91,7 @@ impl Mutants {
         let version = self.spec.or(newest);
         let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         if self.on_wire.is_wanted() {
+            let version = if self.acp { Version::ACP_1 } else { version };
             return self.on_wire.main(context, version, &self.paths, self.out.as_deref());
         }
         let suite = files::suite(&self.paths)?;

@@ -1,4 +1,4 @@
-//! `ahp-harness mutants --wire`: how many faults of a host, planted into captures, the always-on checks miss, and whom
+//! `ahp-harness mutants --wire`: how many faults of a host or an agent, planted into captures, the always-on checks miss, and whom
 //! they accuse that is only told in another way.
 
 use std::fs;
@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::mutation::acp;
 use crate::mutation::bases::{self, BaseOptions};
 use crate::mutation::capture::Capture;
 use crate::mutation::operator::WireOperator;
@@ -14,7 +15,7 @@ use crate::mutation::rewrite::LegalRewrite;
 use crate::mutation::trial::WireTrial;
 use crate::mutation::{operators, rewrites, table};
 use crate::scenario::source::did_you_mean;
-use crate::wire::version::Version;
+use crate::wire::version::{Standard, Version};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -23,9 +24,9 @@ use super::mutants::{on_all_cores, written};
 /// What belongs to `--wire`.
 #[derive(Args, Debug)]
 pub struct WireOptions {
-    /// Plant faults of a host into captures instead, and see which of them the always-on checks find; the paths are
-    /// captures to change, the suite and drawn conversations unless given
-    #[arg(long, conflicts_with_all = ["fault", "acp", "quick", "full", "write", "fuzz"])]
+    /// Plant faults of a host, or with `--acp` of an agent, into captures instead, and see which of them the always-on
+    /// checks find; the paths are captures to change, the suite and drawn conversations unless given
+    #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
     /// With `--wire`: tell captures in other legal ways instead; nothing may be found above a note
     #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
@@ -42,7 +43,7 @@ pub struct WireOptions {
     /// With `--wire`: every N-th scenario of the suite
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     part: usize,
-    /// With `--wire`: how many drawn conversations
+    /// With `--wire`: how many drawn conversations; with `--acp`, how many legal variants of the agent
     #[arg(long, value_name = "N", default_value_t = 60, requires = "wire")]
     drawn: u64,
     /// With `--wire`: write the capture of each mutant that counts, or of each accusation, to this folder
@@ -70,12 +71,22 @@ impl WireOptions {
         out: Option<&Path>,
     ) -> Outcome {
         let began = Instant::now();
+        let standard = version.standard;
+        let of_agents = standard == Standard::Acp;
         let captures = match paths {
             [] => {
                 let WireOptions { part, drawn, seed, .. } = *self;
-                bases::clean(BaseOptions { version, part, drawn, seed })
+                let options = BaseOptions { version, part, drawn, seed };
+                if of_agents { acp::bases::clean(options) } else { bases::clean(options) }
             }
-            paths => paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?,
+            paths => {
+                let mut captures: Vec<Capture> =
+                    paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+                if of_agents {
+                    captures.iter_mut().for_each(acp::bases::of_agents);
+                }
+                captures
+            }
         };
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
@@ -97,12 +108,13 @@ impl WireOptions {
         };
         let (used, seed, count) = (trial.captures().len(), self.seed, self.count);
         let head = format!(
-            "`ahp-harness mutants --wire{} --spec {version} --seed {seed} --count {count}`: {used} captures of {given}",
+            "`ahp-harness mutants --wire{} {} --seed {seed} --count {count}`: {used} captures of {given}",
             if self.legal { " --legal" } else { "" },
+            if of_agents { "--acp".to_owned() } else { format!("--spec {version}") },
         );
         let (text, verdict) = if self.legal {
             let wanted: Vec<&LegalRewrite> =
-                chosen(&self.operator, rewrites::all().map(|it| (it.name, it)).collect())?;
+                chosen(&self.operator, rewrites::of(standard).map(|it| (it.name, it)).collect())?;
             let results = trial.rewrite(&wanted, &keep, &on_all_cores);
             let accused: usize = results.iter().map(|result| result.accused.len()).sum();
             let verdict = (accused > 0).then(|| {
@@ -111,7 +123,7 @@ impl WireOptions {
             (format!("# Legal rewrites\n\n{head}\n\n{}", table::of_rewrites(&results)), verdict)
         } else {
             let wanted: Vec<&WireOperator> =
-                chosen(&self.operator, operators::all().map(|it| (it.name, it)).collect())?;
+                chosen(&self.operator, operators::of(standard).map(|it| (it.name, it)).collect())?;
             let results = trial.mutate(&wanted, &keep, &on_all_cores);
             let below = |least: Option<usize>, per_mille: Option<usize>| {
                 least.zip(per_mille).filter(|(least, found)| *found < least * 10)

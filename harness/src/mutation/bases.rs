@@ -15,7 +15,7 @@ use crate::run::mutants;
 use crate::run::play::Recorder;
 use crate::run::suite::Suite;
 use crate::transcript::line::Line;
-use crate::transcript::{Event, Seen};
+use crate::transcript::{Below, Event, Seen};
 use crate::verdict::Weight;
 use crate::wire::channel::ROOT;
 use crate::wire::json::json;
@@ -54,12 +54,18 @@ pub struct BaseOptions {
 
 /// Keeps the lines of a play.
 #[derive(Clone, Default)]
-struct LineRecorder(Arc<Mutex<Vec<Line>>>);
+pub(super) struct LineRecorder {
+    lines: Arc<Mutex<Vec<Line>>>,
+    /// Whether calls of tools of ours are kept too.
+    tools: bool,
+}
 
 impl Recorder for LineRecorder {
     fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(event, Event::Below { .. }) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = matches!(event, Event::Below { .. });
+        let tool = matches!(event, Event::Below { way: Below::Tool, .. });
+        if !below || self.tools && tool {
             let conn = client.to_owned();
             lines.push(Line { case: None, at, conn, event: event.clone() });
         }
@@ -68,8 +74,14 @@ impl Recorder for LineRecorder {
 }
 
 impl LineRecorder {
-    fn lines(&self) -> Vec<Line> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// One that keeps the calls of tools of ours too.
+    pub(super) fn with_tools() -> LineRecorder {
+        LineRecorder { tools: true, ..LineRecorder::default() }
+    }
+
+    /// What was recorded since the last time.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

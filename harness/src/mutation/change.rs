@@ -9,6 +9,7 @@ use crate::transcript::line::Line;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Map, Value, json};
 
+use super::acp::change::AcpChange;
 use super::capture::{edit, message_of, put_frame, put_message};
 use super::moves;
 use super::operator::earlier;
@@ -94,6 +95,8 @@ pub enum WireChange {
     Stray(&'static str),
     /// This text comes after it.
     Raw(&'static str),
+    /// It is changed as only conversations with agents are.
+    Agent(AcpChange),
 }
 
 /// How a text is changed.
@@ -346,6 +349,7 @@ impl WireChange {
                 lines.insert(at + 1, line);
                 format!("after it {text}")
             }
+            WireChange::Agent(change) => change.apply(reading, spot, &mut lines)?,
         };
         (lines != reading.lines).then_some(ChangedCapture { lines, what })
     }

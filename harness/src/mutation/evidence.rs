@@ -14,6 +14,7 @@ use crate::transcript::line::Line;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Map, Value};
 
+use super::acp::evidence::AcpEvidence;
 use super::capture::message_of;
 use super::change::ChangedCapture;
 use super::reading::{
@@ -57,6 +58,8 @@ pub enum Evidence {
     Listed,
     /// Another connection got what the replay has.
     Replay,
+    /// It shows in a conversation with an agent.
+    Agent(AcpEvidence),
 }
 
 impl Evidence {
@@ -108,6 +111,7 @@ impl Evidence {
                     lost.iter().filter(|(_, it)| !kept.iter().any(|(_, other)| other == it));
                 gone.any(|(spot, _)| original.has_twin(spot))
             }
+            Evidence::Agent(evidence) => evidence.is_there(original, spot),
         }
     }
 
@@ -131,6 +135,7 @@ impl Evidence {
             Evidence::NoticeTwin => "nobody else was told the same, or it may still have come",
             Evidence::Listed => "nothing else in the capture says so of that session",
             Evidence::Replay => "no other connection got what was left out",
+            Evidence::Agent(evidence) => evidence.missing(),
         }
     }
 }

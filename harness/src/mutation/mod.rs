@@ -4,12 +4,13 @@
 //! A [`capture`] in which nothing is wrong is read ([`reading`]) and changed by an [`operator`], a row of
 //! [`operators`]: a target, a [`change`] and the [`evidence`] by which anybody could know. A [`rewrite`] is the
 //! mirror image, a row of [`rewrites`]: whatever it makes is as legal as before. [`bases`] makes the captures,
-//! [`trial`] holds the checks against what became of them, [`table`] shows it.
+//! [`trial`] holds the checks against what became of them, [`table`] shows it. [`acp`] has the rows about agents.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: how a check works; files, the terminal.
 //!
 //! Start at [`trial`].
 
+pub mod acp;
 pub mod bases;
 pub mod capture;
 pub mod change;

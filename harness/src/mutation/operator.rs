@@ -8,7 +8,9 @@
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
+use crate::wire::version::Standard;
 
+use super::acp::condition::AcpCondition;
 use super::capture::message_of;
 use super::change::WireChange;
 use super::evidence::Evidence;
@@ -52,6 +54,23 @@ fault_classes! {
     Reconnect "reconnect" "The answer to `reconnect`.",
     Content "content" "Texts and secrets.",
     Inserted "inserted actions" "Actions that the host should not have sent.",
+    UpdateDelivery "delivery of updates" "Which updates of an agent come, and when.",
+    CallMembers "members of calls" "Members of reports of tool calls that are absent or of another type.",
+    CallStates "states of calls" "What the reports of a tool call add up to.",
+    UpdateContents "contents of updates" "What an update or a call holds.",
+    Permissions "permission" "Requests for permission.",
+    AgentRequests "files and terminals" "What else an agent asks of its client.",
+    AgentAnswers "answers of agents" "Which request is answered, how often and how.",
+    AgentSessions "handshake and sessions" "The answers to `initialize` and `session/new`.",
+    TurnEnds "ends of turns" "The answers to prompts, and cancels.",
+    AgentFrames "frames of agents" "Lines and envelopes.",
+}
+
+impl FaultClass {
+    /// Which protocol it is about.
+    pub fn standard(self) -> Standard {
+        if self >= FaultClass::UpdateDelivery { Standard::Acp } else { Standard::Ahp }
+    }
 }
 
 /// One kind of fault of a host, on the wire.
@@ -155,6 +174,8 @@ pub enum Condition {
     Sound,
     /// An earlier action of that type stands on the same channel.
     After(&'static str),
+    /// It is so in a conversation with an agent.
+    Agent(AcpCondition),
 }
 
 impl WireOperator {
@@ -316,6 +337,7 @@ impl Condition {
                 !matches!(code, Some(-32700..=-32600))
             }
             Condition::After(name) => earlier(reading, spot, &[name]).is_some(),
+            Condition::Agent(condition) => condition.holds(reading, spot),
         }
     }
 }

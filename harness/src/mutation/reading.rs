@@ -170,7 +170,13 @@ impl<'a> CaptureReading<'a> {
                 fact.role = FrameRole::Action;
                 fact.name = type_of(value.pointer("/params/action"));
             }
-            (Some(_), None) => {
+            (Some(method), None) => {
+                // An update of an agent is known by its kind.
+                if method == "session/update"
+                    && let Some(update) = value.pointer("/params/update")
+                {
+                    fact.name = text(update, "sessionUpdate");
+                }
                 fact.role = if sent { FrameRole::ClientNotice } else { FrameRole::Notice };
             }
             (None, Some(id)) => {

@@ -7,6 +7,7 @@
 
 use crate::dice::Dice;
 
+use super::acp::retelling::AcpRetelling;
 use super::capture::Capture;
 use super::rewrites::{arrivals, company, names, spelling, texts};
 
@@ -77,6 +78,8 @@ pub enum RewriteKind {
     Show(arrivals::WindowForm),
     /// Another client is there.
     Join(company::CompanyForm),
+    /// As only conversations with agents are told.
+    Agent(AcpRetelling),
 }
 
 impl LegalRewrite {
@@ -101,8 +104,12 @@ impl LegalRewrite {
             RewriteKind::Wording(members) => texts::reword(lines, members),
             RewriteKind::Time(form) => arrivals::time(lines, form, dice),
             RewriteKind::Arrive(form) => arrivals::arrive(lines, form, dice),
-            RewriteKind::Show(form) => capture.assume = arrivals::show(lines, form, dice),
+            RewriteKind::Show(form) => {
+                let seen = arrivals::show(lines, form, dice);
+                capture.assume = base.assume.or(seen);
+            }
             RewriteKind::Join(form) => company::join(lines, form, dice),
+            RewriteKind::Agent(form) => form.apply(lines, dice),
         }
         (capture != *base).then_some(capture)
     }

@@ -18,6 +18,8 @@ use super::rewrite::LegalRewrite;
 
 /// For each mutant that counts, so many places are tried.
 const TRIES: usize = 6;
+/// A capture is rewritten in so many ways of one kind, where there are too few captures.
+const AGAIN: usize = 14;
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -199,7 +201,7 @@ impl WireTrial {
         dice.shuffle(&mut order);
         let mut result = RewriteResult { rewrite, rewritten: 0, accused: Vec::new() };
         // Where there are fewer captures than rewrites, the same one is rewritten in other ways.
-        let again = self.count.saturating_mul(3).max(order.len().saturating_mul(2));
+        let again = self.count.saturating_mul(3).max(order.len().saturating_mul(AGAIN));
         for number in order.iter().copied().cycle().take(again) {
             if result.rewritten >= self.count {
                 break;

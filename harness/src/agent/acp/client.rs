@@ -204,8 +204,23 @@ impl Agent {
                 if self.has(Fault::NeverReleases) {
                     // Something else is asked, so that the track goes on as it does otherwise.
                     self.ask(turn, at, Purpose::Nothing, "terminal/output", params);
-                } else {
-                    self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+                    return;
+                }
+                let again = self.has(Fault::EmbedsAgain).then(|| turn.calls.get(at.call)).flatten();
+                let id = again.map(|call| call.id.clone());
+                let shows = |content: Value| {
+                    json!({
+                        "sessionUpdate": "tool_call_update", "toolCallId": (id.clone()), "content": content,
+                    })
+                };
+                if id.is_some() {
+                    self.update(at.session, shows(json!([])));
+                }
+                let shown =
+                    json!([{"type": "terminal", "terminalId": (params["terminalId"].clone())}]);
+                self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+                if id.is_some() {
+                    self.update(at.session, shows(shown));
                 }
             }
             Purpose::Nothing => {}

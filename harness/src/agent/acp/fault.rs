@@ -42,11 +42,14 @@ faults! {
     LinesFromZero = "lines-from-zero", "Locations are at line 0.";
     OwnTerminals = "own-terminals", "A call shows a terminal that the client never made.";
     EmbedsLate = "embeds-late", "A terminal is shown only after it was released.";
+    EmbedsAgain = "embeds-again", "A terminal goes out of the content of its call, is released, and is shown again.";
+    AsksReleased = "asks-released", "The output of a terminal is asked for after it was released.";
     NeverReleases = "never-releases", "Terminals are not released.";
     StrangeSession = "strange-session", "Permission is asked for a session that is not there.";
     OptionsWithoutNames = "options-without-names", "Options have no name.";
     PermissionFirst = "permission-first", "Permission is asked for a call before it is reported.";
     NoOptions = "no-options", "Requests for permission offer no option.";
+    OptionsRepeat = "options-repeat", "Requests for permission offer the same option twice.";
     OnlyAllow = "only-allow", "Requests for permission offer nothing that rejects.";
     RunsWhileAsking = "runs-while-asking", "A call runs before its answer has come.";
     RunsDenied = "runs-denied", "A call that was denied runs all the same.";
@@ -58,6 +61,8 @@ faults! {
     ErrorAfterCancel = "error-after-cancel", "A cancelled prompt is answered with an error.";
     IgnoresCancel = "ignores-cancel", "Cancels are ignored.";
     LateUpdates = "late-updates", "After a cancelled prompt was answered its calls are updated.";
+    LateTexts = "late-texts", "After a cancelled prompt was answered more of the answer comes.";
+    AsksLate = "asks-late", "After a cancelled prompt was answered permission is asked for something.";
     SaysCancelled = "says-cancelled", "Every prompt is answered with `cancelled`.";
     WorksOn = "works-on", "A cancelled turn runs its calls before it is answered.";
     FilesUngated = "files-ungated", "Files are asked of a client that does not offer them.";
@@ -75,6 +80,7 @@ faults! {
     RefusesLinks = "refuses-links", "A prompt with a link to a resource is refused.";
     AnswersCancels = "answers-cancels", "A cancel is answered as if it were a request.";
     KeepsCancels = "keeps-cancels", "A cancel without a turn ends the next one.";
+    StrangeUpdates = "strange-updates", "Each turn ends with an update of a session that is not there.";
     SessionsRepeat = "sessions-repeat", "All sessions have the same id.";
     SpeaksAnother = "speaks-another", "The version is 2, whatever is asked for.";
     HangsWhenRejected = "hangs-when-rejected", "A turn whose call was rejected does not end.";
@@ -100,6 +106,11 @@ pub(super) fn spoil(faults: Faults, message: Value) -> Vec<String> {
         before.push(json!({"jsonrpc": "2.0", "method": "status/changed", "params": {}}).to_text());
     }
     if message["result"].get("stopReason").is_some() {
+        if faults.has(Fault::StrangeUpdates) {
+            let content = json!({"type": "text", "text": "elsewhere"});
+            let chunk = json!({"sessionUpdate": "agent_thought_chunk", "content": content});
+            before.push(updating(&json!("ahp-none"), &chunk));
+        }
         if faults.has(Fault::AnswersTwice) {
             after.push(message.to_text());
         }
@@ -122,6 +133,13 @@ pub(super) fn spoil(faults: Faults, message: Value) -> Vec<String> {
         if faults.has(Fault::OwnMembers) {
             message["params"]["update"]["mood"] = json!("good");
         }
+    }
+    if message["method"] == "terminal/release" && faults.has(Fault::AsksReleased) {
+        let id = format!("after {}", message["id"].to_text());
+        let params = message["params"].clone();
+        let asks =
+            json!({"jsonrpc": "2.0", "id": id, "method": "terminal/output", "params": params});
+        after.push(asks.to_text());
     }
     if message["method"] == "session/request_permission" {
         spoil_permission(faults, &mut message);
@@ -285,6 +303,12 @@ fn spoil_permission(faults: Faults, message: &mut Value) {
     }
     if faults.has(Fault::NoOptions) {
         params["options"] = json!([]);
+    }
+    if faults.has(Fault::OptionsRepeat)
+        && let Some(options) = params["options"].as_array_mut()
+        && let Some(first) = options.first().cloned()
+    {
+        options.push(first);
     }
     if faults.has(Fault::OnlyAllow) {
         let options = params["options"].as_array().cloned().unwrap_or_default();

@@ -356,6 +356,16 @@ impl Agent {
             _ => reason,
         };
         self.respond(turn.request.clone(), json!({"stopReason": reason}));
+        if cancelled && self.has(Fault::LateTexts) {
+            let content = json!({"type": "text", "text": "and so on"});
+            self.update(
+                session,
+                json!({"sessionUpdate": "agent_message_chunk", "content": content}),
+            );
+        }
+        if cancelled && self.has(Fault::AsksLate) {
+            self.ask_outside(session);
+        }
         if cancelled && self.has(Fault::LateUpdates) {
             for call in &turn.calls {
                 let update = json!({

@@ -13,6 +13,7 @@ macro_rules! operator_table {
 }
 
 mod actions;
+pub mod agents;
 mod delivery;
 mod inserted;
 mod results;
@@ -21,8 +22,9 @@ mod snapshots;
 use super::change::WireChange;
 use super::evidence::Evidence;
 use super::operator::{Condition, FaultClass, Target, TargetKind, WireOperator};
+use crate::wire::version::Standard;
 
-/// Every operator.
+/// Every operator about hosts; those about agents are in [`agents`].
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     let tables = [
         delivery::DELIVERY,
@@ -42,9 +44,15 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     tables.into_iter().flatten()
 }
 
+/// The operators about hosts, or about agents.
+pub fn of(standard: Standard) -> impl Iterator<Item = &'static WireOperator> {
+    let acp = standard == Standard::Acp;
+    all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))
+}
+
 /// The operator of a name.
 pub fn named(name: &str) -> Option<&'static WireOperator> {
-    all().find(|operator| operator.name == name)
+    all().chain(agents::all()).find(|operator| operator.name == name)
 }
 
 /// A row without a legal exception.
@@ -100,13 +108,16 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::mutation::acp::change::AcpChange;
     use crate::wire::json::Value;
 
     #[test]
     fn there_are_enough_operators_of_every_class() {
         assert!(all().count() >= 120, "{}", all().count());
+        assert!(agents::all().count() >= 60, "{}", agents::all().count());
         for class in FaultClass::ALL {
-            let of_it = all().filter(|operator| operator.class == *class).count();
+            let of_it =
+                all().chain(agents::all()).filter(|operator| operator.class == *class).count();
             assert!(of_it >= 5, "{}: {of_it}", class.name());
         }
     }
@@ -114,13 +125,14 @@ mod tests {
     #[test]
     fn names_are_unique_and_rows_are_whole() {
         let mut seen = HashSet::new();
-        for operator in all() {
+        for operator in all().chain(agents::all()) {
             assert!(seen.insert(operator.name), "{} is there twice", operator.name);
             assert!(operator.wrong.ends_with('.'), "{}", operator.name);
             assert!(!operator.shown.is_empty(), "{}", operator.name);
             let json = match operator.change {
                 WireChange::Set(_, _, json) | WireChange::Insert(json) => json,
                 WireChange::Succeed(json) | WireChange::Stray(json) => json,
+                WireChange::Agent(AcpChange::Follow(json) | AcpChange::FollowAnswer(json)) => json,
                 _ => continue,
             };
             assert!(Value::read(json).is_ok(), "{}: {json}", operator.name);

@@ -4,6 +4,7 @@
 //!
 //! Start at [`all`].
 
+pub mod agents;
 pub mod arrivals;
 pub mod company;
 pub mod names;
@@ -19,6 +20,7 @@ use super::rewrite::FramePortion::{
     Actions, All, Half, Notices, OneConnection, Refusals, Results, Snapshots,
 };
 use super::rewrite::{LegalRewrite, RewriteKind};
+use crate::wire::version::Standard;
 
 const ID: &str = "ids are opaque, and whoever makes them chooses them";
 const NUMBER: &str = "numbers of actions only have to grow";
@@ -142,14 +144,20 @@ rewrite_table! {
     "unknown-methods-between" COMPANY RewriteKind::Join(CompanyForm::AskingForTheUnknown);
 }
 
-/// Every rewrite.
+/// Every rewrite of a conversation with a host; those with agents are in [`agents`].
 pub fn all() -> impl Iterator<Item = &'static LegalRewrite> {
     REWRITES.iter()
 }
 
+/// The rewrites of conversations with hosts, or with agents.
+pub fn of(standard: Standard) -> impl Iterator<Item = &'static LegalRewrite> {
+    let acp = standard == Standard::Acp;
+    all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))
+}
+
 /// The rewrite of a name.
 pub fn named(name: &str) -> Option<&'static LegalRewrite> {
-    all().find(|rewrite| rewrite.name == name)
+    all().chain(agents::all()).find(|rewrite| rewrite.name == name)
 }
 
 #[cfg(test)]

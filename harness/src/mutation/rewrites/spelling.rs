@@ -80,6 +80,9 @@ const OPEN: &[&str] = &[
     "attachments",
 ];
 
+/// Whole numbers below are the same with a fraction, whoever reads them.
+const EXACT: u64 = 1 << 53;
+
 /// Objects that are the same thing for everybody, whose extension has to be so too.
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
@@ -226,6 +229,7 @@ pub(in crate::mutation) fn fractions(
         edit(line, |value| {
             each_member(value, &mut |name, value| {
                 if let Some(number) = value.as_i64().filter(|_| members.contains(&name))
+                    && number.unsigned_abs() < EXACT
                     && let Some(other) = Number::from_f64(number as f64)
                 {
                     *value = Value::Number(other);

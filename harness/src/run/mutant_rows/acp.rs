@@ -122,11 +122,14 @@ pub const ROWS: &[Row<Fault>] = &[
         trips: &["acp.content.known-terminals", "untested:acp/reports/*"],
     },
     Row { fault: Fault::EmbedsLate, trips: &["acp.terminals.embedded-before-release"] },
+    Row { fault: Fault::EmbedsAgain, trips: &["acp.terminals.embedded-before-release"] },
+    Row { fault: Fault::AsksReleased, trips: &["acp.terminals.there"] },
     Row { fault: Fault::NeverReleases, trips: &["acp.terminals.released"] },
     Row {
         fault: Fault::StrangeSession,
         trips: &["acp.permission.shape", "acp/permission/allow-once-runs"],
     },
+    Row { fault: Fault::OptionsRepeat, trips: &["acp.permission.option-ids"] },
     Row { fault: Fault::OptionsWithoutNames, trips: &["acp.permission.options"] },
     Row { fault: Fault::PermissionFirst, trips: &["acp.permission.after-report", "acp.calls.*"] },
     Row { fault: Fault::NoOptions, trips: &["acp.permission.some-option", "untested:acp/*"] },
@@ -212,6 +215,11 @@ pub const ROWS: &[Row<Fault>] = &[
         ],
     },
     Row { fault: Fault::LateUpdates, trips: &["acp.turns.no-late-updates"] },
+    Row { fault: Fault::LateTexts, trips: &["acp.turns.no-late-updates"] },
+    Row {
+        fault: Fault::AsksLate,
+        trips: &["acp.turns.stops-work", "acp.permission.in-turn", "acp.permission.after-report"],
+    },
     Row { fault: Fault::SaysCancelled, trips: &["acp.turns.cancelled-by-client", "acp/*"] },
     Row {
         fault: Fault::WorksOn,
@@ -283,7 +291,11 @@ pub const ROWS: &[Row<Fault>] = &[
         fault: Fault::KeepsCancels,
         trips: &["acp/cancel/idle", "acp.turns.cancelled-by-client"],
     },
-    Row { fault: Fault::SessionsRepeat, trips: &["acp/handshake/sessions-differ"] },
+    Row { fault: Fault::StrangeUpdates, trips: &["acp.sessions.there"] },
+    Row {
+        fault: Fault::SessionsRepeat,
+        trips: &["acp.sessions.unique-ids", "acp/handshake/sessions-differ"],
+    },
     Row { fault: Fault::SpeaksAnother, trips: &["acp/handshake/version-that-is-spoken"] },
     Row {
         fault: Fault::HangsWhenRejected,

@@ -3,7 +3,7 @@
 //! Knows: calls and decisions. Never knows: how a client decides.
 
 use crate::oracle::below::longest;
-use crate::oracle::members::{given, list, repeated, text};
+use crate::oracle::members::{list, repeated, text};
 use crate::transcript::Seen;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
@@ -21,7 +21,7 @@ impl Fold {
         let line = self.now.line;
         let call = &params["toolCall"];
         let session = text(params, "sessionId").unwrap_or_default();
-        let there = self.here().is_some_and(|conn| conn.sessions.get(session).is_some());
+        let there = self.here().is_none_or(|conn| conn.has_session(session));
         if !there {
             let message = format!("expected a session that is there, found `{session}`");
             out.broken(Rule::PermissionShape, message, &[line]);
@@ -30,13 +30,13 @@ impl Fold {
         options(list(params, "options"), asked, line, out);
         self.asked_about(session, call, out);
         asked.call = text(call, "toolCallId").unwrap_or_default().to_owned();
-        let leaf = given(call, "rawInput").map(longest).unwrap_or_default();
-        let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(session)) else {
-            return;
-        };
+        let Some(conn) = self.conn() else { return };
+        let whole = conn.whole;
+        let Some(session) = conn.sessions.get_mut(session) else { return };
         out.seen(Rule::InTurn);
         match &mut session.turn {
             Some(turn) => turn.asked = true,
+            None if !whole && session.turns == 0 => {}
             None => {
                 let message = "expected permission to be asked for within a turn".to_owned();
                 out.broken(Rule::InTurn, message, &[line]);
@@ -44,17 +44,15 @@ impl Fold {
         }
         let Some(call) = session.calls.get_mut(&asked.call) else { return };
         out.seen(Rule::NotBeforeApproval);
-        if call.stage == Stage::InProgress || call.ran && call.stage == Stage::Pending {
+        if call.stage != Stage::Pending || call.ran {
+            let found = if call.stage.is_final() { call.stage.word() } else { "in progress" };
             let message = format!(
-                "expected `{}` to be pending until it is allowed, found that it had been in progress",
+                "expected `{}` to be pending until it is allowed, found that it had been {found}",
                 asked.call
             );
             out.broken(Rule::NotBeforeApproval, message, &[call.line, line]);
         }
         call.waits = Some(line);
-        if call.leaf.is_empty() {
-            call.leaf = leaf;
-        }
         if let Some(decided) = session.always.get(&call.leaf) {
             out.seen(Rule::Remembered);
             let message =
@@ -99,10 +97,12 @@ impl Fold {
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
         let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
+        // Among several turns nobody knows whose it is, but by the input.
+        let open = self.turns_open();
         let Some(conn) = self.busy() else { return };
         out.counts(conn.shook);
         for (_, session) in conn.sessions.iter_mut() {
-            if let Some(turn) = &mut session.turn {
+            if let Some(turn) = session.turn.as_mut().filter(|_| open == 1) {
                 turn.called += 1;
                 turn.witness = line;
                 if let Some(cancel) = turn.cancel {
@@ -135,9 +135,10 @@ fn options(options: &[Value], asked: &mut Asked, line: u64, out: &mut Sink) {
         let message = "expected an option to choose, found none".to_owned();
         return out.broken(Rule::OptionsGiven, message, &[line]);
     }
+    out.seen(Rule::OptionIds);
     if let Some(id) = repeated(options, "optionId") {
         let message = format!("expected options with different ids, found `{id}` twice");
-        out.weaker(Rule::OptionShape, crate::verdict::Weight::Note, message, &[line]);
+        out.broken(Rule::OptionIds, message, &[line]);
     }
     let ids = |wanted: fn(&str) -> bool| -> Vec<String> {
         let kind = |option: &&Value| text(option, "kind").is_some_and(wanted);

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use crate::oracle::below::longest;
 use crate::oracle::members::{given, list, text};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
@@ -30,14 +29,19 @@ impl Fold {
     pub(super) fn updated(&mut self, params: &Value, out: &mut Sink) {
         let update = &params["update"];
         let session = params["sessionId"].as_str().unwrap_or_default();
+        self.session_known(params, out);
         self.update_gated(update, out);
         let named = match text(update, "sessionUpdate") {
             Some("tool_call") => Named::First,
             Some("tool_call_update") => Named::Update,
+            Some("agent_message_chunk" | "agent_thought_chunk") => {
+                return self.late_text(session, out);
+            }
             _ => return,
         };
         if let Some(id) = text(update, "toolCallId") {
             self.late(session, id, named == Named::First, out);
+            self.terminals_shown(session, id, update, out);
             self.call(session, id, update, named, out);
         }
         self.held(update, out);
@@ -47,6 +51,7 @@ impl Fold {
     /// A call within a request for permission, which is an update too.
     pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut Sink) {
         if let Some(id) = text(call, "toolCallId") {
+            self.terminals_shown(session, id, call, out);
             self.call(session, id, call, Named::Permission, out);
         }
         self.held(call, out);
@@ -54,7 +59,9 @@ impl Fold {
 
     fn call(&mut self, session: &str, id: &str, update: &Value, named: Named, out: &mut Sink) {
         let line = self.now.line;
-        let Some(session) = self.conn().and_then(|conn| conn.session(session)) else { return };
+        let Some(conn) = self.conn() else { return };
+        let whole = conn.whole;
+        let Some(session) = conn.session(session) else { return };
         // A report may follow the request for permission: it is of the same call.
         let known = session.calls.get(id).filter(|call| call.told || named != Named::First);
         let known = known.map(|call| call.line);
@@ -64,10 +71,10 @@ impl Fold {
                 out.broken(Rule::UniqueCalls, message, &[first, line]);
             }
             (Named::First, None) => out.seen(Rule::UniqueCalls),
+            (Named::Update | Named::Permission, None) if !whole => {}
             (Named::Update, None) => {
-                let title = if text(update, "title").is_some() { "" } else { ", without a title" };
                 let message =
-                    format!("expected an update of a call that was reported, found `{id}`{title}");
+                    format!("expected an update of a call that was reported, found `{id}`");
                 out.broken(Rule::KnownCalls, message, &[line]);
             }
             (Named::Permission, None) => {
@@ -81,6 +88,10 @@ impl Fold {
         let stage = text(update, "status").and_then(Stage::of);
         if known.is_none() || named == Named::First {
             session.report(id, update, stage, line, out);
+            if let Some(call) = session.calls.get_mut(id) {
+                call.by_update = named != Named::First;
+                call.older = call.by_update && !whole;
+            }
             session.told(id, named);
         } else {
             session.told(id, named);
@@ -96,14 +107,24 @@ impl Fold {
             from_one(place.get("line"), line, out);
         }
         for item in list(update, "content") {
-            match text(item, "type") {
-                Some("diff") => absolute(text(item, "path"), "a diff", line, out),
-                Some("terminal") => {
-                    let id = text(item, "terminalId").unwrap_or_default();
-                    let known = self.conn().and_then(|conn| conn.terminals.get_mut(id));
-                    shown(known, id, line, out);
-                }
-                _ => {}
+            if text(item, "type") == Some("diff") {
+                absolute(text(item, "path"), "a diff", line, out);
+            }
+        }
+    }
+
+    /// The terminals that an update adds to the content of a call.
+    fn terminals_shown(&mut self, session: &str, id: &str, update: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(conn) = self.conn() else { return };
+        let call = conn.sessions.get(session).and_then(|session| session.calls.get(id));
+        for item in
+            list(update, "content").iter().filter(|item| text(item, "type") == Some("terminal"))
+        {
+            let name = text(item, "terminalId").unwrap_or_default();
+            match conn.terminals.get_mut(name) {
+                None if !conn.whole => {}
+                known => shown(known, name, call.is_some_and(|call| call.shows(name)), line, out),
             }
         }
     }
@@ -134,18 +155,39 @@ impl Fold {
             turn,
             embedded: false,
             released: None,
+            shown_at_release: false,
         };
         if let Some(id) = id {
             conn.made(id, terminal);
         }
     }
 
+    /// The agent asks something about a terminal.
+    pub(super) fn terminal_named(&mut self, method: &str, params: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        let id = text(params, "terminalId").unwrap_or_default();
+        let Some(conn) = self.conn().filter(|conn| conn.whole) else { return };
+        out.seen(Rule::TerminalsThere);
+        let (found, lines) = match conn.terminals.get(id).map(|terminal| terminal.released) {
+            Some(None) => return,
+            Some(Some(released)) => ("one that was released", vec![released, line]),
+            None => ("one that the client did not make", vec![line]),
+        };
+        let message =
+            format!("expected `{method}` of a terminal that is there, found {found}: `{id}`");
+        out.broken(Rule::TerminalsThere, message, &lines);
+    }
+
     /// The agent releases a terminal.
     pub(super) fn terminal_released(&mut self, params: &Value) {
         let line = self.now.line;
         let id = text(params, "terminalId").unwrap_or_default();
-        if let Some(terminal) = self.conn().and_then(|conn| conn.terminals.get_mut(id)) {
-            terminal.released.get_or_insert(line);
+        let Some(conn) = self.conn() else { return };
+        let mut calls = conn.sessions.values().flat_map(|session| session.calls.values());
+        let shown = calls.any(|call| call.shows(id));
+        if let Some(terminal) = conn.terminals.get_mut(id).filter(|it| it.released.is_none()) {
+            terminal.released = Some(line);
+            terminal.shown_at_release = shown;
         }
     }
 
@@ -193,21 +235,11 @@ impl Session {
         let asked = self.calls.get(id).filter(|call| !call.told && call.turn == turn);
         let (waits, denied) = asked.map(|call| (call.waits, call.denied)).unwrap_or_default();
         let counted = asked.is_some_and(|call| call.counted);
-        let leaf = given(update, "rawInput").map(longest);
-        let leaf = leaf.or_else(|| asked.map(|call| call.leaf.clone())).unwrap_or_default();
-        let call = Call {
-            turn,
-            line,
-            stage,
-            ran: stage == Stage::InProgress,
-            name: text(update, "name").map(str::to_owned),
-            leaf,
-            waits,
-            denied,
-            over: None,
-            told: false,
-            counted,
-        };
+        let leaf = asked.map(|call| call.leaf.clone()).unwrap_or_default();
+        let ran = stage == Stage::InProgress;
+        let mut call =
+            Call { turn, line, stage, ran, leaf, waits, denied, counted, ..Call::default() };
+        call.fold(update);
         self.begin(id, call);
     }
 
@@ -240,12 +272,11 @@ impl Session {
                     format!("expected the name `{known}` of `{id}` to stay, found `{name}`");
                 out.broken(Rule::NameKept, message, &[call.line, line]);
             }
-        } else if let (Some(name), None) = (text(update, "name"), &call.name) {
-            call.name = Some(name.to_owned());
         }
-        if call.leaf.is_empty() {
-            call.leaf = given(update, "rawInput").map(longest).unwrap_or_default();
-        }
+        let name = call.name.take();
+        call.fold(update);
+        // Of a name that changes each change counts once: it is compared with the first.
+        call.name = name.or(call.name.take());
         if let (Some(asked), Named::Update) = (call.waits, named) {
             out.seen(Rule::Waits);
             if let Some(stage) =
@@ -267,7 +298,7 @@ impl Session {
         }
         // What was denied or cancelled before it ran never runs; what it is reported as then is left open.
         let stopped = call.denied.is_some() || self.turn.as_ref().is_some_and(Turn::is_cancelled);
-        let judged = call.ran || !stopped;
+        let judged = call.ran || !(stopped || call.older);
         if judged && stage == Stage::Completed && call.stage != Stage::Completed {
             out.seen(Rule::InProgress);
             if !call.ran {
@@ -282,8 +313,8 @@ impl Session {
     }
 }
 
-/// A terminal stands in the content of a call.
-fn shown(known: Option<&mut Terminal>, id: &str, line: u64, out: &mut Sink) {
+/// A terminal stands in the content of a call, where it stood before, or not.
+fn shown(known: Option<&mut Terminal>, id: &str, stays: bool, line: u64, out: &mut Sink) {
     out.seen(Rule::KnownTerminals);
     let Some(terminal) = known else {
         let message = format!("expected a terminal that the client made, found `{id}`");
@@ -293,6 +324,14 @@ fn shown(known: Option<&mut Terminal>, id: &str, line: u64, out: &mut Sink) {
     if let Some(released) = terminal.released.filter(|_| !terminal.embedded) {
         let message = format!("expected `{id}` to be shown before it was released");
         out.broken(Rule::EmbedFirst, message, &[released, line]);
+    } else if let Some(released) = terminal.released
+        && !(terminal.shown_at_release || stays)
+    {
+        let message = format!(
+            "expected `{id}` to be in the content of a call when it was released, found it shown again \
+             afterwards, which another content had replaced"
+        );
+        out.weaker(Rule::EmbedFirst, Weight::Note, message, &[released, line]);
     }
     terminal.embedded = true;
 }

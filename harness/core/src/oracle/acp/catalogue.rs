@@ -59,7 +59,8 @@ catalogue! {
         "The name of a tool does not change once it was given. Source: ToolCall.name.";
     KnownCalls "acp.calls.known" Note "TC-07" ["acp.tc-07"]
         "An update is about a call that was reported. Source: tool calls, updating; implied."
-        open "One that is the first to name its call has to bring a title, which client libraries need.";
+        open "One that is the first to name its call has to bring a title, which client libraries need: judged when the turn \
+              ends, by everything that was reported.";
     InProgress "acp.calls.in-progress" Should "TC-08" ["acp.tc-08"]
         "A call that runs is reported as in progress before it is completed. Source: prompt turn, tool invocation."
         open "One that is reported as completed from the first is only noted. What was not allowed, or was cancelled before it ran, \
@@ -84,12 +85,24 @@ catalogue! {
         "Every terminal that the agent had made is released. Source: terminals."
         open "Judged when the conversation ends, of terminals whose turn has been over for a second; only noted before it has \
               been over for a whole deadline, since no text says how soon.";
+    TerminalsThere "acp.terminals.there" Note "CT-10" ["acp.ct-10"]
+        "A terminal that the agent waits for, reads, kills or releases is one that the client made and that was not \
+         released. Source: terminals, implied: a released id is invalid for every method.";
+    SessionIds "acp.sessions.unique-ids" Must "SCH" ["acp.sch"]
+        "A new session has an id that no other session of the connection has. Source: SessionId, which is unique."
+        open "The id of a session that was closed or deleted may come again.";
+    SessionsThere "acp.sessions.there" Note "SS-02" ["acp.ss-02"]
+        "A session that the agent names in an update or a request is one that it made, or that the client loaded or resumed. \
+         Source: SessionNotification, implied."
+        open "While a session is being made its id may be named before the client knows it. Requests for permission: \
+              `acp.permission.shape`.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A request for permission names its session and its call, and the session is there. Source: \
          RequestPermissionRequest.";
     OptionShape "acp.permission.options" Must "PM-05" ["acp.pm-05"]
-        "Every option has an id, a name, and one of the four kinds. Source: PermissionOption."
-        open "That ids differ within a request is implied and only noted.";
+        "Every option has an id, a name, and one of the four kinds. Source: PermissionOption.";
+    OptionIds "acp.permission.option-ids" Note "PM-05b" ["acp.pm-05b"]
+        "The options of a request for permission have different ids. Source: PermissionOption.optionId, implied.";
     FirstMention "acp.permission.after-report" Note "PM-03" ["acp.pm-03"]
         "A call is reported before permission is asked for it. Open: version 1 does not say.";
     OptionsGiven "acp.permission.some-option" Note "PM-04" ["acp.pm-04"]
@@ -122,13 +135,15 @@ catalogue! {
         "A prompt that was cancelled is answered. Source: prompt turn, cancellation."
         open "Within the deadline of requests; no figure is given.";
     NoLateUpdates "acp.turns.no-late-updates" Must "CN-04" ["acp.cn-04"]
-        "No call of a cancelled turn is reported or updated after the prompt was answered. Source: prompt turn, \
-         cancellation.";
+        "After a cancelled prompt was answered its calls are not reported or updated, and no content comes. Source: \
+         prompt turn, cancellation."
+        open "Content is not asked about later than a deadline after the answer: it may belong to something else.";
     CancelledOnlyThen "acp.turns.cancelled-by-client" Note "CN-05" ["acp.cn-05"]
         "A prompt that nobody cancelled does not end with `cancelled`. Source: StopReason, implied.";
     StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
-        "After a cancel no model is asked and no tool called any more. Source: prompt turn, cancellation."
-        open "Known where the model or the tool is ours; half a second is given and what the quickest answer \
+        "After a cancel no model is asked and no tool called any more, and nothing is asked of the client but to tidy up. \
+         Source: prompt turn, cancellation."
+        open "Known where the model or the tool is ours, or the client's files and terminals are asked for; half a second is given and what the quickest answer \
               took, or a quarter of what the handshake took.";
     FsGated "acp.gates.fs" Must "CP-01" ["acp.cp-01"]
         "Files are asked of the client only where it offers that, reading and writing each for itself. Source: file \

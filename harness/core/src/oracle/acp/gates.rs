@@ -8,7 +8,7 @@ use crate::oracle::members::{list, text};
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Now};
+use super::state::{Asked, Now, Offers};
 use super::{Fold, Sink};
 
 /// The newest version of the protocol that anybody has published, if only as a draft.
@@ -43,7 +43,7 @@ impl Fold {
 
     /// The options of a session.
     pub(super) fn options_gated(&self, result: &Value, out: &mut Sink) {
-        let booleans = self.here().is_some_and(|conn| conn.offers.booleans);
+        let Some(Offers { booleans, .. }) = self.offers() else { return };
         let boolean = |option: &&Value| text(option, "type") == Some("boolean");
         out.seen(Rule::UpdatesGated);
         if !booleans && list(result, "configOptions").iter().any(|it| boolean(&it)) {
@@ -52,9 +52,14 @@ impl Fold {
         }
     }
 
+    /// What the client offers, where the transcript says so.
+    fn offers(&self) -> Option<Offers> {
+        self.here().filter(|conn| conn.whole).map(|conn| conn.offers)
+    }
+
     /// An update of whatever kind.
     pub(super) fn update_gated(&self, update: &Value, out: &mut Sink) {
-        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let Some(offers) = self.offers() else { return };
         let (name, offered) = match text(update, "sessionUpdate") {
             Some("notice") => ("notice", offers.notices),
             Some(name @ ("compaction_update" | "compaction_summary_chunk")) => {
@@ -72,7 +77,7 @@ impl Fold {
 
     /// The agent asks something of the client.
     pub(super) fn gated(&self, method: &str, params: &Value, out: &mut Sink) {
-        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let Some(offers) = self.offers() else { return };
         let (rule, offered) = match method {
             "fs/read_text_file" => (Rule::FsGated, offers.read),
             "fs/write_text_file" => (Rule::FsGated, offers.write),
@@ -92,7 +97,7 @@ impl Fold {
 
     /// A tool is at work: it could have asked for what is not offered.
     pub(super) fn tools_gated(&self, out: &mut Sink) {
-        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let Some(offers) = self.offers() else { return };
         if !offers.read || !offers.write {
             out.seen(Rule::FsGated);
         }
@@ -103,7 +108,7 @@ impl Fold {
 
     /// A turn is over: something could have been elicited in it.
     pub(super) fn turn_gated(&self, out: &mut Sink) {
-        let Some(offers) = self.here().map(|conn| conn.offers) else { return };
+        let Some(offers) = self.offers() else { return };
         if !offers.form || !offers.url {
             out.seen(Rule::ElicitationGated);
         }

@@ -2,7 +2,8 @@
 //!
 //! [`Fold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
 //! A family of rules is a file: [`wire`] about messages, [`calls`] about what is reported of tools, [`asking`] about
-//! permissions, [`turns`] about prompts and cancels, [`gates`] about capabilities.
+//! permissions, [`turns`] about prompts and cancels, [`sessions`] about their ids,
+//! [`gates`] about capabilities.
 //!
 //! Everything is read from raw JSON: typed readers of the protocol pass over malformed members in silence.
 //!
@@ -14,6 +15,7 @@ mod asking;
 mod calls;
 mod catalogue;
 mod gates;
+mod sessions;
 mod state;
 mod turns;
 mod wire;
@@ -65,7 +67,7 @@ impl Fold {
         out.counts(self.here().is_some_and(|conn| conn.shook));
         match &entry.event {
             Event::Open { .. } if self.conns.len() < MAX_CONNS => {
-                self.conns.insert(entry.conn, Conn::default());
+                self.conns.insert(entry.conn, Conn { whole: true, ..Conn::default() });
             }
             Event::Sent(seen) => self.sent(seen, out),
             Event::Received(seen) => self.received(seen, out),
@@ -116,7 +118,14 @@ impl Fold {
                 let asked = Asked::new(method, params, now);
                 conn.ask(message.id(), asked);
                 match method {
-                    "initialize" => conn.offers(&params["clientCapabilities"]),
+                    "initialize" => {
+                        conn.whole = true;
+                        conn.offers(&params["clientCapabilities"]);
+                    }
+                    // Their updates may come before their answer.
+                    "session/load" | "session/resume" => {
+                        conn.make_session(params["sessionId"].as_str().unwrap_or_default());
+                    }
                     "session/prompt" => self.prompted(message),
                     _ => {}
                 }
@@ -181,11 +190,19 @@ impl Fold {
                 self.their_id(message, method, out);
                 self.gated(method, params, out);
                 self.paths_asked(method, params, out);
+                self.works(method, params, out);
                 let mut theirs = Asked::new(method, params, now);
+                if method.starts_with("terminal/") && method != "terminal/create" {
+                    self.terminal_named(method, params, out);
+                }
                 match method {
                     "session/request_permission" => self.asks(params, &mut theirs, out),
-                    "terminal/release" => self.terminal_released(params),
-                    _ => {}
+                    "terminal/release" => {
+                        self.session_known(params, out);
+                        self.terminal_released(params);
+                    }
+                    _ if method.starts_with('_') => {}
+                    _ => self.session_known(params, out),
                 }
                 if let Some(conn) = self.conn() {
                     conn.ask_back(message.id(), theirs);
@@ -223,11 +240,14 @@ impl Fold {
         let result = message.result().unwrap_or(&Value::Null);
         match asked.method.as_str() {
             "initialize" if message.error().is_none() => self.initialized(asked, result, out),
-            "session/new" => {
-                if let (Some(id), Some(conn)) = (result["sessionId"].as_str(), self.conn()) {
-                    conn.session(id);
+            "session/new" | "session/fork" => {
+                if let Some(id) = result["sessionId"].as_str() {
+                    self.session_made(asked, id, out);
                 }
                 self.options_gated(result, out);
+            }
+            "session/close" | "session/delete" if message.error().is_none() => {
+                self.session_gone(&asked.session);
             }
             "session/prompt" => self.ended(asked, message, out),
             _ => {}
@@ -244,6 +264,12 @@ impl Fold {
             self.unanswered(&conn, by, out);
             self.unreleased(&conn, out);
         }
+    }
+
+    /// How many turns are going on.
+    fn turns_open(&self) -> usize {
+        let sessions = self.conns.values().flat_map(|conn| conn.sessions.values());
+        sessions.filter(|session| session.turn.is_some()).count()
     }
 
     /// The connection whose turn a witness is about: the one that has a turn, else the latest.

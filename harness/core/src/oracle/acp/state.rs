@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
+use crate::oracle::below::longest;
+use crate::oracle::members::{given, text};
 use crate::transcript::ConnId;
 use crate::wire::json::Value;
 
@@ -24,6 +26,8 @@ const MAX_SESSIONS: usize = 100;
 const MAX_CALLS: usize = 5_000;
 /// Ids of answered requests, terminals, decisions that are remembered.
 const MAX_REMEMBERED: usize = 5_000;
+/// Terminals in the content of one call that are followed.
+const MAX_SHOWN: usize = 64;
 
 /// Where the entry stands that is looked at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +58,9 @@ pub(super) struct Conn {
     pub(super) shook: bool,
     /// It came to another version of the protocol, which is not judged here.
     pub(super) other: bool,
+    /// Its beginning is in the transcript, or its handshake. Without it, sessions, calls and terminals may be older than what was recorded,
+    /// and nobody knows what the client offers.
+    pub(super) whole: bool,
     /// How long the handshake took: what a start takes tells how much else the machine has to do.
     pub(super) took: Duration,
     /// How long the quickest answer took, to whatever was asked but prompts.
@@ -85,6 +92,8 @@ pub(super) struct Asked {
     pub(super) always: Vec<String>,
     /// Whoever asked no longer wants to know.
     pub(super) withdrawn: bool,
+    /// The cancel of a prompt.
+    pub(super) cancel: Option<Cancel>,
 }
 
 impl Asked {
@@ -99,6 +108,7 @@ impl Asked {
             allowing: Vec::new(),
             always: Vec::new(),
             withdrawn: false,
+            cancel: None,
         }
     }
 }
@@ -109,13 +119,18 @@ pub(super) struct Terminal {
     pub(super) line: u64,
     pub(super) session: String,
     pub(super) turn: u64,
+    /// A call has shown it.
     pub(super) embedded: bool,
     pub(super) released: Option<u64>,
+    /// A call showed it when it was released.
+    pub(super) shown_at_release: bool,
 }
 
 /// One session.
 #[derive(Debug, Default)]
 pub(super) struct Session {
+    /// The agent made it, or the client loaded or resumed it. Others are known only because they were named.
+    pub(super) made: bool,
     /// The prompt that is being worked on.
     pub(super) turn: Option<Turn>,
     /// How many prompts there were.
@@ -171,8 +186,9 @@ pub(super) struct Cancel {
 }
 
 /// How far a call has come.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Stage {
+    #[default]
     Pending,
     InProgress,
     Completed,
@@ -214,17 +230,25 @@ impl Stage {
     }
 }
 
-/// One call.
-#[derive(Debug)]
+/// One call: the state that its reports add up to, and what happened to it.
+#[derive(Debug, Default)]
 pub(super) struct Call {
     pub(super) turn: u64,
     pub(super) line: u64,
     pub(super) stage: Stage,
     /// It was reported as in progress.
     pub(super) ran: bool,
+    /// Some report gave its title.
+    pub(super) titled: bool,
+    /// Its first report was an update.
+    pub(super) by_update: bool,
     pub(super) name: Option<String>,
     /// The longest text of its input, which tells it from others.
     pub(super) leaf: String,
+    /// The terminals in its content.
+    pub(super) terminals: Vec<String>,
+    /// It may be older than the transcript.
+    pub(super) older: bool,
     /// The line on which permission was asked for it, while the answer is outstanding.
     pub(super) waits: Option<u64>,
     /// The line on which it was denied.
@@ -276,6 +300,18 @@ impl Conn {
         };
     }
 
+    /// A session that was made, loaded or resumed.
+    pub(super) fn make_session(&mut self, id: &str) {
+        if let Some(session) = self.session(id) {
+            session.made = true;
+        }
+    }
+
+    /// Whether a session is there, or may be.
+    pub(super) fn has_session(&self, id: &str) -> bool {
+        !self.whole || self.sessions.get(id).is_some_and(|session| session.made)
+    }
+
     /// A session, new or known; past the bound none is followed.
     pub(super) fn session(&mut self, id: &str) -> Option<&mut Session> {
         if self.sessions.get(id).is_none() && self.sessions.len() < MAX_SESSIONS {
@@ -289,6 +325,29 @@ impl Conn {
         if self.terminals.len() < MAX_REMEMBERED {
             self.terminals.insert(id.to_owned(), terminal);
         }
+    }
+}
+
+impl Call {
+    /// Takes over what a report gives. What it leaves out, or gives as null, stays; a list replaces the one before.
+    pub(super) fn fold(&mut self, report: &Value) {
+        self.titled |= text(report, "title").is_some();
+        if let Some(name) = text(report, "name") {
+            self.name = Some(name.to_owned());
+        }
+        if let Some(input) = given(report, "rawInput") {
+            self.leaf = longest(input);
+        }
+        if let Some(content) = report.get("content").and_then(Value::as_array) {
+            let shown = content.iter().filter(|item| text(item, "type") == Some("terminal"));
+            let shown = shown.filter_map(|item| text(item, "terminalId"));
+            self.terminals = shown.take(MAX_SHOWN).map(str::to_owned).collect();
+        }
+    }
+
+    /// Whether its content has a terminal.
+    pub(super) fn shows(&self, terminal: &str) -> bool {
+        self.terminals.iter().any(|shown| shown == terminal)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Cancel, Conn, Session, Turn};
+use super::state::{Asked, Cancel, Now, Session, Turn};
 use super::{Fold, Sink, key};
 
 /// An answer that comes so soon after a cancel may have been on its way.
@@ -29,9 +29,8 @@ impl Fold {
     pub(super) fn prompted(&mut self, message: &Message) {
         let id = key(message.id());
         let name = text(message.params(), "sessionId").unwrap_or_default();
-        let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(name)) else {
-            return;
-        };
+        let Some(conn) = self.conn().filter(|conn| conn.has_session(name)) else { return };
+        let Some(session) = conn.session(name) else { return };
         session.turns += 1;
         session.cancelled = None;
         session.turn = Some(Turn { id, number: session.turns, ..Turn::default() });
@@ -44,15 +43,15 @@ impl Fold {
         let Some(conn) = self.conn() else { return };
         let (took, quickest) = (conn.took, conn.quickest.unwrap_or_default());
         let waiting = conn.theirs.values().any(|asked| asked.session == name && !asked.withdrawn);
+        let cancel = Cancel { line: now.line, at: now.at, waiting, took, quickest };
         let turn = conn.sessions.get_mut(name).and_then(|session| session.turn.as_mut());
         if let Some(turn) = turn {
-            turn.cancel.get_or_insert(Cancel {
-                line: now.line,
-                at: now.at,
-                waiting,
-                took,
-                quickest,
-            });
+            turn.cancel.get_or_insert(cancel);
+        }
+        for (_, asked) in conn.ours.iter_mut() {
+            if asked.method == "session/prompt" && asked.session == name {
+                asked.cancel.get_or_insert(cancel);
+            }
         }
     }
 
@@ -114,10 +113,8 @@ impl Fold {
     }
 
     /// A prompt that is open when the connection ends.
-    pub(super) fn unfinished(&self, conn: &Conn, asked: &Asked, by: Side, out: &mut Sink) {
-        let session = conn.sessions.get(&asked.session);
-        let turn = session.and_then(|session| session.turn.as_ref());
-        let Some(cancel) = turn.and_then(|turn| turn.cancel) else { return };
+    pub(super) fn unfinished(&self, asked: &Asked, by: Side, out: &mut Sink) {
+        let Some(cancel) = asked.cancel else { return };
         if by == Side::Host || self.now.at >= cancel.at + self.deadline {
             out.seen(Rule::CancelAnswered);
             let message =
@@ -139,6 +136,48 @@ impl Fold {
         }
     }
 
+    /// A piece of the answer that comes after its turn was cancelled and answered. What comes long afterwards may belong
+    /// to something else.
+    pub(super) fn late_text(&mut self, session: &str, out: &mut Sink) {
+        let now = self.now;
+        let soon = self.deadline;
+        let Some(session) = self.conn().and_then(|conn| conn.sessions.get(session)) else { return };
+        let over = session.cancelled.filter(|_| session.turn.is_none());
+        if let Some(answered) = over.filter(|_| now.at <= session.ended + soon) {
+            let message =
+                "expected no content after the cancelled prompt was answered, found a chunk";
+            out.broken(Rule::NoLateUpdates, message.to_owned(), &[answered, now.line]);
+        }
+    }
+
+    /// The agent has the client do something, or asks whether it may: it is at work.
+    pub(super) fn works(&self, method: &str, params: &Value, out: &mut Sink) {
+        const WORK: [&str; 4] = [
+            "fs/read_text_file",
+            "fs/write_text_file",
+            "terminal/create",
+            "session/request_permission",
+        ];
+        let Now { line, at, .. } = self.now;
+        let name = text(params, "sessionId").unwrap_or_default();
+        let session = self.here().and_then(|conn| conn.sessions.get(name));
+        let Some(session) = session.filter(|_| WORK.contains(&method)) else { return };
+        let what = format!("`{method}` was asked for");
+        match (&session.turn, session.cancelled) {
+            (Some(turn), _) => {
+                if let Some(cancel) = turn.cancel {
+                    works_on(cancel, at, line, &what, out);
+                }
+            }
+            (None, Some(answered)) if at <= session.ended + self.deadline => {
+                let message =
+                    format!("expected work to stop with the cancelled turn, found that {what}");
+                out.broken(Rule::StopsWork, message, &[answered, line]);
+            }
+            _ => {}
+        }
+    }
+
     /// The model stand-in was asked, or its answer ended.
     pub(super) fn model(&mut self, seen: &Seen, out: &mut Sink) {
         self.witnessed = true;
@@ -148,11 +187,13 @@ impl Fold {
         if record.get("ended").is_some() || list(record, "tools").is_empty() {
             return;
         }
-        let Some(conn) = self.busy() else { return };
+        // Among several turns nobody knows whose it is.
+        let open = self.turns_open();
+        let Some(conn) = self.busy().filter(|_| open <= 1) else { return };
         out.counts(conn.shook);
         for (_, session) in conn.sessions.iter_mut() {
             let Some(turn) = &mut session.turn else {
-                if let Some(answered) = session.cancelled {
+                if let Some(answered) = session.cancelled.filter(|_| open == 0) {
                     let message = "expected no model to be asked after a cancel, found that it was";
                     out.broken(Rule::StopsWork, message.to_owned(), &[answered, line]);
                 }
@@ -241,6 +282,11 @@ impl Session {
     fn calls_ended(&self, turn: &Turn, line: u64, out: &mut Sink) {
         for (id, call) in self.calls.iter().filter(|(_, call)| call.turn == turn.number) {
             out.seen(Rule::CallsEnd);
+            if call.by_update && !call.older && !call.titled {
+                let message =
+                    format!("expected a title of `{id}` in some report, found none in its turn");
+                out.broken(Rule::KnownCalls, message, &[call.line, line]);
+            }
             if !call.stage.is_final() {
                 let message = format!(
                     "expected `{id}` to have ended with its turn, found it {}",

@@ -71,10 +71,12 @@ impl Fold {
         }
         let (found, lines) = match conn.done.get(&id) {
             Some(first) => (format!("another one to the request `{id}`"), vec![*first, line]),
+            // What was asked before the transcript began may be answered in it.
+            None if !conn.whole => return None,
             None => (format!("one with the id `{id}`, which was not asked"), vec![line]),
         };
-        // What could not be read may be refused without its id.
-        if id != "null" {
+        // What could not be read, or is no request, is refused without its id.
+        if id != "null" || !matches!(message.error_code(), Some(-32700 | -32600)) {
             let message = format!("expected one answer to each request, found {found}");
             out.broken(Rule::AnsweredOnce, message, &lines);
         }
@@ -85,7 +87,7 @@ impl Fold {
     pub(super) fn unanswered(&self, conn: &Conn, by: Side, out: &mut Sink) {
         for asked in conn.ours.values() {
             if asked.method == "session/prompt" {
-                self.unfinished(conn, asked, by, out);
+                self.unfinished(asked, by, out);
             } else if by == Side::Client && self.now.at >= asked.at + self.deadline {
                 let message = format!(
                     "expected an answer to `{}` within {} ms, found none",

@@ -1,0 +1,49 @@
+//! Sessions: which there are, and what names them.
+//!
+//! Knows: ids of sessions. Never knows: what happens in a session.
+
+use crate::oracle::members::text;
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::state::Asked;
+use super::{Fold, Sink};
+
+impl Fold {
+    /// The agent made a session.
+    pub(super) fn session_made(&mut self, asked: &Asked, id: &str, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(conn) = self.conn() else { return };
+        out.seen(Rule::SessionIds);
+        if conn.whole && conn.has_session(id) {
+            let message = format!(
+                "expected an id that no other session of the connection has, found `{id}` again"
+            );
+            out.broken(Rule::SessionIds, message, &[asked.line, line]);
+        }
+        conn.make_session(id);
+    }
+
+    /// A session was closed or deleted: its id is free.
+    pub(super) fn session_gone(&mut self, id: &str) {
+        if let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(id)) {
+            session.made = false;
+        }
+    }
+
+    /// The agent names a session. One that is being made may be named before the client knows its id.
+    pub(super) fn session_known(&mut self, params: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        let Some(id) = text(params, "sessionId") else { return };
+        let Some(conn) = self.conn().filter(|conn| conn.whole) else { return };
+        let mut open = conn.ours.values();
+        if open.any(|asked| matches!(asked.method.as_str(), "session/new" | "session/fork")) {
+            return;
+        }
+        out.seen(Rule::SessionsThere);
+        if !conn.has_session(id) {
+            let message = format!("expected a session that is there, found `{id}`");
+            out.broken(Rule::SessionsThere, message, &[line]);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The ways in which an operator changes a conversation with an agent, beyond those that do for hosts too.
+//!
+//! Knows: captures, readings. Never knows: rules.
+
+use std::time::Duration;
+
+use crate::transcript::line::Line;
+use crate::transcript::{Below, Event};
+use crate::wire::frame::Frame;
+use crate::wire::json::Value;
+
+use super::super::capture::{message_of, put_frame, put_message};
+use super::super::reading::{CaptureReading, Spot};
+use super::prompts::{prompt_at, reports};
+
+/// How long after a cancel a tool is called that should not be.
+const WORKING: Duration = Duration::from_millis(1_500);
+/// How much later everything is that follows.
+const LATER: Duration = Duration::from_secs(2);
+
+/// How a conversation with an agent is changed.
+#[derive(Clone, Copy, Debug)]
+pub enum AcpChange {
+    /// The frame is sent after the answer to the prompt of its turn.
+    PastAnswer,
+    /// This message comes after the frame. Texts that begin with `$` name a place in the frame: `$params.sessionId`.
+    Follow(&'static str),
+    /// This message, filled from the frame, comes after the answer to the prompt of its turn.
+    FollowAnswer(&'static str),
+    /// No update reports the call that the frame reports.
+    DropCall,
+    /// The frame comes again after the next one of the agent, whatever the client says meanwhile.
+    AgainLater,
+    /// The frame is a batch of one.
+    Batch,
+    /// A tool is called after the cancel, as it was before in the conversation.
+    WorksOn,
+}
+
+impl AcpChange {
+    /// Applies the change to the lines of a reading; says what was changed, where that is possible.
+    pub fn apply(
+        self,
+        reading: &CaptureReading<'_>,
+        spot: &Spot,
+        lines: &mut Vec<Line>,
+    ) -> Option<String> {
+        let at = spot.line;
+        match self {
+            AcpChange::PastAnswer => {
+                let to = prompt_at(reading, at)?.answered;
+                let late = Line { at: lines[to].at, ..lines[at].clone() };
+                lines.insert(to + 1, late);
+                lines.remove(at);
+                Some(format!("sent after the answer on line {}", to + 1))
+            }
+            AcpChange::Follow(template) => {
+                let line = filled_line(reading, at, template)?;
+                lines.insert(at + 1, line);
+                Some(format!("after it {template}"))
+            }
+            AcpChange::FollowAnswer(template) => {
+                let to = prompt_at(reading, at)?.answered;
+                let line = filled_line(reading, at, template)?;
+                lines.insert(to + 1, Line { at: lines[to].at, ..line });
+                Some(format!("after the answer on line {} {template}", to + 1))
+            }
+            AcpChange::DropCall => {
+                let all = reports(reading, at);
+                for line in all.iter().rev() {
+                    lines.remove(*line);
+                }
+                Some(format!("its {} reports left out", all.len()))
+            }
+            AcpChange::AgainLater => {
+                let next = reading.next_received(at)?;
+                let again = Line { at: lines[next].at, ..lines[at].clone() };
+                lines.insert(next + 1, again);
+                Some(format!("sent again after line {}", next + 1))
+            }
+            AcpChange::Batch => {
+                let value = message_of(&lines[at])?.to_text();
+                put_frame(&mut lines[at], Frame::Text(format!("[{value}]")));
+                Some("sent as a batch".to_owned())
+            }
+            AcpChange::WorksOn => {
+                let called = (0..at).rev().find(|line| {
+                    matches!(reading.lines[*line].event, Event::Below { way: Below::Tool, .. })
+                })?;
+                lines[at + 1..].iter_mut().for_each(|line| line.at += LATER);
+                let again = Line { at: lines[at].at + WORKING, ..lines[called].clone() };
+                lines.insert(at + 1, again);
+                Some(format!("after it the tool of line {} was called", called + 1))
+            }
+        }
+    }
+}
+
+/// A line of the agent with a message that is filled from another one.
+fn filled_line(reading: &CaptureReading<'_>, at: usize, template: &str) -> Option<Line> {
+    let mut message = Value::read(template).ok()?;
+    if !fill(&mut message, message_of(&reading.lines[at])?) {
+        return None;
+    }
+    let mut line = reading.lines[at].clone();
+    if let Event::Sent(seen) = &line.event {
+        line.event = Event::Received(seen.clone());
+    }
+    put_message(&mut line, &message);
+    Some(line)
+}
+
+fn fill(value: &mut Value, from: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let Some(place) = text.strip_prefix('$').filter(|place| place.contains('.')) else {
+                return true;
+            };
+            let found = from.pointer(&format!("/{}", place.replace('.', "/"))).cloned();
+            found.map(|found| *value = found).is_some()
+        }
+        Value::Array(items) => items.iter_mut().all(|item| fill(item, from)),
+        Value::Object(map) => map.iter_mut().all(|(_, item)| fill(item, from)),
+        _ => true,
+    }
+}

@@ -1,0 +1,136 @@
+//! The turn that a frame belongs to, and the reports of a call.
+//!
+//! Knows: readings. Never knows: operators.
+//!
+//! Start at [`prompt_at`].
+
+use std::time::Duration;
+
+use crate::transcript::{Below, Event};
+use crate::wire::json::Value;
+
+use super::super::capture::message_of;
+use super::super::reading::{CaptureReading, FrameRole, text};
+
+/// An agent that was not waiting for its client has heard of a cancel after this long and what its slowest answer took.
+const HEARD: Duration = Duration::from_secs(2);
+
+/// A prompt, and what became of it.
+#[derive(Clone, Debug)]
+pub(in crate::mutation) struct PromptFact {
+    /// The line of the prompt.
+    pub asked: usize,
+    /// The line of its answer.
+    pub answered: usize,
+    /// The line of the first cancel before the answer.
+    pub cancelled: Option<usize>,
+    /// Whether the client cancelled it as a request.
+    pub withdrawn: bool,
+    /// The stop reason; empty where it ended with an error.
+    pub reason: String,
+}
+
+/// The session that a frame names, or the request that it answers.
+pub(in crate::mutation) fn session_of(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
+    let fact = &reading.facts[line];
+    let value = message_of(&reading.lines[fact.answers.unwrap_or(line)])?;
+    Some(value.pointer("/params/sessionId")?.as_str()?.to_owned())
+}
+
+/// The prompt whose turn a frame is in: one that was asked before and answered after it, or by it.
+pub(in crate::mutation) fn prompt_at(
+    reading: &CaptureReading<'_>,
+    line: usize,
+) -> Option<PromptFact> {
+    let (life, session) = (reading.facts[line].life, session_of(reading, line)?);
+    let here = |at: &usize, role, name: &str| {
+        let fact = &reading.facts[*at];
+        fact.life == life
+            && fact.role == role
+            && fact.name == name
+            && session_of(reading, *at).is_some_and(|it| it == session)
+    };
+    let asked = (0..=line).rev().find(|at| here(at, FrameRole::Request, "session/prompt"))?;
+    let answered = *reading.answered.get(&asked).filter(|answered| **answered >= line)?;
+    let cancelled =
+        (asked..answered).find(|at| here(at, FrameRole::ClientNotice, "session/cancel"));
+    let id = message_of(&reading.lines[asked])?.get("id");
+    let withdrawn = (asked..answered).any(|at| {
+        let fact = &reading.facts[at];
+        let value = message_of(&reading.lines[at]);
+        fact.life == life
+            && fact.role == FrameRole::ClientNotice
+            && fact.name == "$/cancel_request"
+            && value.and_then(|it| it.pointer("/params/requestId")) == id
+    });
+    let answer = message_of(&reading.lines[answered])?;
+    let reason = answer.get("result").map(|result| text(result, "stopReason")).unwrap_or_default();
+    Some(PromptFact { asked, answered, cancelled, withdrawn, reason })
+}
+
+impl PromptFact {
+    /// Whether the turn ended by itself.
+    pub(in crate::mutation) fn is_whole(&self) -> bool {
+        self.cancelled.is_none()
+            && !self.withdrawn
+            && !self.reason.is_empty()
+            && self.reason != "cancelled"
+    }
+
+    /// Whether the client cancelled it and the agent said so.
+    pub(in crate::mutation) fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some() && self.reason == "cancelled"
+    }
+
+    /// Whether the agent cannot have ended it before it heard of the cancel: it was waiting for the client, or the
+    /// answer came long afterwards.
+    pub(in crate::mutation) fn cancel_was_heard(&self, reading: &CaptureReading<'_>) -> bool {
+        let Some(cancel) = self.cancelled else { return false };
+        let waits = |at: usize| {
+            let fact = &reading.facts[at];
+            fact.role == FrameRole::HostRequest
+                && fact.life == reading.facts[cancel].life
+                && reading.answered.get(&at).is_none_or(|answer| *answer > cancel)
+        };
+        let slowest = reading.answered.iter().filter(|(asked, _)| **asked != self.asked);
+        let slowest = slowest.map(|(asked, answer)| {
+            reading.lines[*answer].at.saturating_sub(reading.lines[*asked].at)
+        });
+        let heard = HEARD + slowest.max().unwrap_or_default();
+        let late = reading.lines[self.answered].at >= reading.lines[cancel].at + heard;
+        late || (self.asked..cancel).any(waits)
+    }
+
+    /// Whether a tool of ours was called in the turn, or a model of ours asked for one.
+    pub(in crate::mutation) fn has_witness(&self, reading: &CaptureReading<'_>) -> bool {
+        reading.lines[self.asked..self.answered]
+            .iter()
+            .any(|line| matches!(line.event, Event::Below { way: Below::Tool, .. }))
+    }
+}
+
+/// The report of a call in a frame of the agent, where it has one.
+pub(in crate::mutation) fn report_of(value: &Value) -> Option<&Value> {
+    let update = value.pointer("/params/update");
+    let update = update.filter(|it| text(it, "sessionUpdate").starts_with("tool_call"));
+    update.or_else(|| value.pointer("/params/toolCall"))
+}
+
+/// The lines of all reports of the call that a frame is about, on its connection and in its session.
+pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) -> Vec<usize> {
+    let own = |at: usize| {
+        let report = message_of(&reading.lines[at]).and_then(report_of)?;
+        let agent = matches!(reading.lines[at].event, Event::Received(_));
+        agent.then(|| (session_of(reading, at), text(report, "toolCallId")))
+    };
+    let Some(key) = own(line) else { return Vec::new() };
+    let life = reading.facts[line].life;
+    let lines = reading.lives[life].begin..reading.lives[life].end;
+    lines.filter(|at| reading.facts[*at].life == life && own(*at).as_ref() == Some(&key)).collect()
+}
+
+/// The status that a frame gives the call that it is about; empty where it gives none.
+pub(in crate::mutation) fn status_at(reading: &CaptureReading<'_>, line: usize) -> String {
+    let report = message_of(&reading.lines[line]).and_then(report_of);
+    report.map(|report| text(report, "status")).unwrap_or_default()
+}

@@ -1,0 +1,536 @@
+//! The ways in which a conversation with an agent is told otherwise, beyond those that do for hosts too.
+//!
+//! Knows: captures, readings. Never knows: rules.
+//!
+//! Start at [`AcpRetelling::apply`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::dice::Dice;
+use crate::transcript::line::Line;
+use crate::transcript::{Event, Seen};
+use crate::wire::json::{Map, Text, Value, json};
+use crate::wire::message::Message;
+
+use super::super::capture::{edit, message_of, put_message};
+use super::super::reading::{CaptureReading, FrameRole, text};
+use super::prompts::{prompt_at, report_of};
+
+/// Ids of requests that are added.
+const FIRST: i64 = 8_000_001;
+/// Messages that are added at most.
+const MOST: usize = 6;
+/// Members whose own members are of somebody's choice, or errors.
+const OPEN: &[&str] =
+    &["rawInput", "rawOutput", "_meta", "data", "error", "schema", "requestedSchema"];
+/// Members of a call that an update may leave out, or give as null.
+const OPTIONAL: &[&str] = &["title", "kind", "status", "content", "locations", "name"];
+
+/// How a conversation with an agent is told otherwise.
+#[derive(Clone, Copy, Debug)]
+pub enum AcpRetelling {
+    /// Objects have `_meta`, in so many percent of the agent's frames.
+    Meta(usize),
+    /// `_meta` is null.
+    MetaNull,
+    /// An update of a call with several members comes as two.
+    SplitUpdates,
+    /// A new call is reported with its title alone, and an update brings the rest.
+    SplitReports,
+    /// Each list of a call comes again as it is.
+    RepeatLists,
+    /// Each update of a call has everything that was reported before and still holds.
+    RepeatState,
+    /// Each status of a call comes again.
+    RepeatStatus,
+    /// What an update of a call leaves out is null.
+    Nulls,
+    /// What a new call leaves out has the value that it stands for.
+    Defaults,
+    /// What a new call gives is left out where that means the same.
+    WithoutDefaults,
+    /// A call in progress tells its progress in content of its own, which is taken away again.
+    Progress,
+    /// A text comes in one chunk more.
+    SplitChunks,
+    /// A text comes in one chunk less.
+    MergeChunks,
+    /// Chunks have ids of their message.
+    MessageIds,
+    /// These updates come somewhere in a session.
+    Updates(&'static [&'static str]),
+    /// These updates come somewhere in a turn.
+    Chunks(&'static [&'static str]),
+    /// These notifications come somewhere.
+    Notices(&'static [&'static str]),
+    /// The agent asks something of its own, which the client refuses.
+    OwnRequests,
+    /// Options come in the opposite order.
+    OptionsTurned,
+    /// There is one more option.
+    MoreOptions,
+    /// Prompts that end by themselves end for this reason.
+    StopReason(&'static str),
+    /// Calls that end have raw output.
+    RawOutput,
+    /// Errors have data.
+    ErrorData,
+    /// The client makes another session meanwhile and prompts in it.
+    AnotherSession,
+    /// The client makes another connection meanwhile, and prompts in it.
+    AnotherConnection,
+}
+
+impl AcpRetelling {
+    /// Tells a conversation so.
+    pub fn apply(self, lines: &mut Vec<Line>, dice: &mut Dice) {
+        match self {
+            AcpRetelling::Meta(percent) => each(lines, &mut |value| {
+                if dice.chance(percent) {
+                    with_meta(value, &json!({"x.check/extension": [1, {"as": "it is"}]}));
+                }
+            }),
+            AcpRetelling::MetaNull => each(lines, &mut |value| with_meta(value, &Value::Null)),
+            AcpRetelling::SplitUpdates => replaced(lines, &mut |value| split_update(value, dice)),
+            AcpRetelling::SplitReports => replaced(lines, &mut |value| split_report(value)),
+            AcpRetelling::RepeatLists => replaced(lines, &mut |value| repeat_lists(value)),
+            AcpRetelling::RepeatState => repeat_state(lines),
+            AcpRetelling::RepeatStatus => replaced(lines, &mut |value| {
+                let report = own_report(value)?;
+                let status = report.get("status").filter(|it| it.is_string())?.clone();
+                Some(vec![value.clone(), of_call(value, [("status", status)])?])
+            }),
+            AcpRetelling::Nulls => each(lines, &mut |value| {
+                if update_of(value, "tool_call_update").is_none() {
+                    return;
+                }
+                for member in OPTIONAL {
+                    let map = value.pointer_mut("/params/update").and_then(Value::as_object_mut);
+                    if let Some(map) = map.filter(|map| map.get(member).is_none()) {
+                        map.insert(*member, Value::Null);
+                    }
+                }
+            }),
+            AcpRetelling::Defaults => each(lines, &mut |value| defaults(value, true)),
+            AcpRetelling::WithoutDefaults => each(lines, &mut |value| defaults(value, false)),
+            AcpRetelling::Progress => replaced(lines, &mut |value| progress(value)),
+            AcpRetelling::SplitChunks => replaced(lines, &mut |value| split_chunk(value, dice)),
+            AcpRetelling::MergeChunks => merge_chunks(lines),
+            AcpRetelling::MessageIds => each(lines, &mut |value| {
+                if chunk_text(value).is_some()
+                    && let Some(update) = value.pointer_mut("/params/update")
+                {
+                    put(update, "messageId", json!("message-1"));
+                }
+            }),
+            AcpRetelling::Updates(updates) | AcpRetelling::Chunks(updates) => {
+                let in_turns = matches!(self, AcpRetelling::Chunks(_));
+                add(lines, in_turns, dice, &mut |session, number| {
+                    let update = Value::read(updates[number % updates.len()]).ok()?;
+                    let params = json!({"sessionId": session, "update": update});
+                    Some(vec![received(Message::notification("session/update", params))])
+                });
+            }
+            AcpRetelling::Notices(names) => add(lines, false, dice, &mut |_, number| {
+                let name = names[number % names.len()];
+                Some(vec![received(Message::notification(name, json!({"x": 1})))])
+            }),
+            AcpRetelling::OwnRequests => add(lines, false, dice, &mut |session, number| {
+                let id = FIRST + number as i64;
+                let asks = Message::request(id, "_x.check/ask", json!({"sessionId": session}));
+                let refusal = Message::failure(json!(id), -32601, "no such method", Value::Null);
+                Some(vec![received(asks), sent(refusal)])
+            }),
+            AcpRetelling::OptionsTurned => each(lines, &mut |value| {
+                if let Some(options) = options_of(value) {
+                    options.reverse();
+                }
+            }),
+            AcpRetelling::MoreOptions => each(lines, &mut |value| {
+                if let Some(options) = options_of(value) {
+                    let option =
+                        json!({"optionId": "once-more", "name": "This time", "kind": "allow_once"});
+                    options.push(option);
+                }
+            }),
+            AcpRetelling::StopReason(reason) => stop_reasons(lines, reason),
+            AcpRetelling::RawOutput => each(lines, &mut |value| {
+                let ended = own_report(value).is_some_and(|it| {
+                    matches!(text(it, "status").as_str(), "completed" | "failed")
+                });
+                if let Some(update) = value.pointer_mut("/params/update").filter(|_| ended) {
+                    put(update, "rawOutput", json!([0, null, {"any": "value"}]));
+                }
+            }),
+            AcpRetelling::ErrorData => each(lines, &mut |value| {
+                if let Some(error) = value.get_mut("error") {
+                    put(error, "data", json!({"details": ["more"]}));
+                }
+            }),
+            AcpRetelling::AnotherSession => another_session(lines, dice),
+            AcpRetelling::AnotherConnection => another_connection(lines, dice),
+        }
+    }
+}
+
+/// Changes each message of the agent.
+fn each(lines: &mut [Line], change: &mut dyn FnMut(&mut Value)) {
+    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+        edit(line, |value| {
+            change(value);
+            true
+        });
+    }
+}
+
+/// Puts other messages in the place of each of the agent's, where there are some for it.
+fn replaced(lines: &mut Vec<Line>, change: &mut dyn FnMut(&Value) -> Option<Vec<Value>>) {
+    let mut new = Vec::with_capacity(lines.len());
+    for line in lines.drain(..) {
+        let agent = matches!(line.event, Event::Received(_));
+        let messages = message_of(&line).filter(|_| agent).and_then(&mut *change);
+        match messages {
+            None => new.push(line),
+            Some(messages) => new.extend(messages.iter().map(|message| {
+                let mut line = line.clone();
+                put_message(&mut line, message);
+                line
+            })),
+        }
+    }
+    *lines = new;
+}
+
+fn put(value: &mut Value, member: &str, new: Value) {
+    if let Some(map) = value.as_object_mut() {
+        map.insert(Text::from(member.to_owned()), new);
+    }
+}
+
+fn with_meta(value: &mut Value, meta: &Value) {
+    for inside in ["params", "result"] {
+        if let Some(value) = value.get_mut(inside) {
+            extended(value, meta);
+        }
+    }
+}
+
+fn extended(value: &mut Value, meta: &Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| extended(item, meta)),
+        Value::Object(map) => {
+            for (name, inner) in map.iter_mut() {
+                if !OPEN.contains(&name.as_str()) {
+                    extended(inner, meta);
+                }
+            }
+            if map.get("_meta").is_none() {
+                map.insert("_meta", meta.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The update of a message, if it is of this kind.
+fn update_of<'a>(value: &'a Value, kind: &str) -> Option<&'a Value> {
+    let update = value.pointer("/params/update")?;
+    (text(update, "sessionUpdate") == kind).then_some(update)
+}
+
+/// The report of a call that is an update of its own.
+fn own_report(value: &Value) -> Option<&Value> {
+    report_of(value).filter(|_| value.pointer("/params/update").is_some())
+}
+
+/// An update of the call of a message, with these members.
+fn of_call<const N: usize>(value: &Value, members: [(&str, Value); N]) -> Option<Value> {
+    let mut message = value.clone();
+    let report = own_report(value)?;
+    let mut update = Map::new();
+    update.insert("sessionUpdate", json!("tool_call_update"));
+    update.insert("toolCallId", report.get("toolCallId")?.clone());
+    for (name, member) in members {
+        update.insert(Text::from(name.to_owned()), member);
+    }
+    *message.pointer_mut("/params/update")? = Value::Object(update);
+    Some(message)
+}
+
+fn split_update(value: &Value, dice: &mut Dice) -> Option<Vec<Value>> {
+    let update = update_of(value, "tool_call_update")?.as_object()?;
+    let kept = |name: &str| name == "sessionUpdate" || name == "toolCallId";
+    let free: Vec<&str> =
+        update.iter().map(|(name, _)| name.as_str()).filter(|name| !kept(name)).collect();
+    if free.len() < 2 {
+        return None;
+    }
+    let at = 1 + dice.below(free.len() - 1);
+    let part = |names: &[&str]| {
+        let mut message = value.clone();
+        let members =
+            update.iter().filter(|(name, _)| kept(name) || names.contains(&name.as_str()));
+        let members = members.map(|(name, value)| (name.clone(), value.clone()));
+        *message.pointer_mut("/params/update")? = Value::Object(members.collect::<Map>());
+        Some(message)
+    };
+    Some(vec![part(&free[..at])?, part(&free[at..])?])
+}
+
+fn split_report(value: &Value) -> Option<Vec<Value>> {
+    const FIRST: [&str; 4] = ["sessionUpdate", "toolCallId", "title", "name"];
+    let report = update_of(value, "tool_call")?.as_object()?;
+    let part = |first: bool| {
+        let members = report.iter().filter(|(name, _)| FIRST.contains(&name.as_str()) == first);
+        members.map(|(name, value)| (name.clone(), value.clone())).collect::<Map>()
+    };
+    let mut message = value.clone();
+    *message.pointer_mut("/params/update")? = Value::Object(part(true));
+    let mut rest = of_call(value, [])?;
+    let update = rest.pointer_mut("/params/update").and_then(Value::as_object_mut)?;
+    for (name, member) in part(false).iter() {
+        update.insert(name.clone(), member.clone());
+    }
+    Some(vec![message, rest])
+}
+
+fn repeat_lists(value: &Value) -> Option<Vec<Value>> {
+    let report = own_report(value)?;
+    let mut all = vec![value.clone()];
+    for name in ["content", "locations"] {
+        if let Some(list) = report.get(name).filter(|it| it.is_array()) {
+            all.push(of_call(value, [(name, list.clone())])?);
+        }
+    }
+    Some(all)
+}
+
+/// Each update gives everything that was reported before.
+fn repeat_state(lines: &mut [Line]) {
+    let mut states: BTreeMap<(String, String, String), Map> = BTreeMap::new();
+    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+        let conn = line.conn.clone();
+        edit(line, |value| {
+            let session = value.pointer("/params/sessionId").and_then(Value::as_str);
+            let session = session.unwrap_or_default().to_owned();
+            let Some(report) = own_report(value).and_then(Value::as_object).cloned() else {
+                return false;
+            };
+            let id = report.get("toolCallId").map(Value::to_text).unwrap_or_default();
+            let state = states.entry((conn, session, id)).or_default();
+            for (name, member) in report.iter().filter(|(_, member)| !member.is_null()) {
+                state.insert(name.clone(), member.clone());
+            }
+            if let Some(update) = value.pointer_mut("/params/update") {
+                *update = Value::Object(state.clone());
+            }
+            true
+        });
+    }
+}
+
+fn defaults(value: &mut Value, given: bool) {
+    if update_of(value, "tool_call").is_none() {
+        return;
+    }
+    let Some(map) = value.pointer_mut("/params/update").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let meant = [
+        ("kind", json!("other")),
+        ("status", json!("pending")),
+        ("content", json!([])),
+        ("locations", json!([])),
+    ];
+    for (name, default) in meant {
+        match map.get(name) {
+            None if given => drop(map.insert(name, default)),
+            Some(found) if !given && *found == default => drop(map.remove(name)),
+            _ => {}
+        }
+    }
+}
+
+fn progress(value: &Value) -> Option<Vec<Value>> {
+    let report = update_of(value, "tool_call_update")?;
+    if text(report, "status") != "in_progress" || report.get("content").is_some() {
+        return None;
+    }
+    let block = json!([{"type": "content", "content": {"type": "text", "text": "half of it"}}]);
+    Some(vec![
+        value.clone(),
+        of_call(value, [("content", block)])?,
+        of_call(value, [("content", json!([]))])?,
+    ])
+}
+
+fn chunk_text(value: &Value) -> Option<&str> {
+    let update = value.pointer("/params/update")?;
+    let kind = text(update, "sessionUpdate");
+    kind.ends_with("_message_chunk").then(|| update.pointer("/content/text")?.as_str())?
+}
+
+fn with_text(value: &Value, new: &str) -> Option<Value> {
+    let mut message = value.clone();
+    *message.pointer_mut("/params/update/content/text")? = json!(new);
+    Some(message)
+}
+
+fn split_chunk(value: &Value, dice: &mut Dice) -> Option<Vec<Value>> {
+    let chars: Vec<char> = chunk_text(value)?.chars().collect();
+    let at = dice.below(chars.len() + 1);
+    let part = |chars: &[char]| with_text(value, &chars.iter().collect::<String>());
+    Some(vec![part(&chars[..at])?, part(&chars[at..])?])
+}
+
+/// Chunks that stand together become one.
+fn merge_chunks(lines: &mut Vec<Line>) {
+    let mut number = 0;
+    while number + 1 < lines.len() {
+        let merged = {
+            let (one, two) = (&lines[number], &lines[number + 1]);
+            let values = message_of(one).zip(message_of(two)).filter(|_| one.conn == two.conn);
+            values.and_then(|(one, two)| {
+                let whole = format!("{}{}", chunk_text(one)?, chunk_text(two)?);
+                let (one, two) = (with_text(one, &whole)?, with_text(two, &whole)?);
+                (one == two).then_some(two)
+            })
+        };
+        match merged {
+            Some(message) => {
+                put_message(&mut lines[number + 1], &message);
+                lines.remove(number);
+            }
+            None => number += 1,
+        }
+    }
+}
+
+fn received(message: Message) -> Event {
+    Event::Received(Arc::new(Seen::of(message)))
+}
+
+fn sent(message: Message) -> Event {
+    Event::Sent(Arc::new(Seen::of(message)))
+}
+
+/// Where something can be added: lines after which a session is there, with its name; within turns only, where that is
+/// asked for.
+fn places(lines: &[Line], in_turns: bool) -> Vec<(usize, String)> {
+    let reading = CaptureReading::of(lines);
+    let mut sessions: BTreeMap<usize, String> = BTreeMap::new();
+    let mut places = Vec::new();
+    for (number, fact) in reading.facts.iter().enumerate() {
+        let value = message_of(&lines[number]);
+        if fact.role == FrameRole::Result
+            && fact.name == "session/new"
+            && let Some(id) = value.and_then(|it| it.pointer("/result/sessionId")?.as_str())
+        {
+            sessions.insert(fact.life, id.to_owned());
+        }
+        let in_turn = |number| prompt_at(&reading, number).is_some_and(|it| it.answered > number);
+        let fits = !in_turns || in_turn(number);
+        let there = value.filter(|_| fits).and_then(|_| sessions.get(&fact.life));
+        places.extend(there.map(|session| (number, session.clone())));
+    }
+    places
+}
+
+/// Adds events of a session somewhere.
+fn add(
+    lines: &mut Vec<Line>,
+    in_turns: bool,
+    dice: &mut Dice,
+    events: &mut dyn FnMut(&str, usize) -> Option<Vec<Event>>,
+) {
+    for number in 0..=dice.below(MOST) {
+        let places = places(lines, in_turns);
+        let Some((at, session)) = dice.pick(&places) else { return };
+        let Some(events) = events(session, number) else { return };
+        let like = lines[*at].clone();
+        for (place, event) in (at + 1..).zip(events) {
+            lines.insert(place, Line { event, ..like.clone() });
+        }
+    }
+}
+
+fn options_of(value: &mut Value) -> Option<&mut Vec<Value>> {
+    match value.pointer_mut("/params/options") {
+        Some(Value::Array(options)) => Some(options),
+        _ => None,
+    }
+}
+
+fn stop_reasons(lines: &mut [Line], reason: &str) {
+    let whole: Vec<usize> = {
+        let reading = CaptureReading::of(lines);
+        let ends = |line: &usize| {
+            let fact = &reading.facts[*line];
+            fact.role == FrameRole::Result
+                && fact.name == "session/prompt"
+                && prompt_at(&reading, *line).is_some_and(|it| it.is_whole())
+        };
+        (0..lines.len()).filter(ends).collect()
+    };
+    for line in whole {
+        edit(&mut lines[line], |value| {
+            let found = value.pointer_mut("/result/stopReason");
+            found.map(|it| *it = json!(reason)).is_some()
+        });
+    }
+}
+
+/// A short turn in a session of its own: what the client and the agent say.
+fn short_turn(session: &str, first: i64) -> Vec<Event> {
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Hello"}]});
+    let content = json!({"type": "text", "text": "Hello"});
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+    let updated = json!({"sessionId": session, "update": update});
+    vec![
+        sent(Message::request(
+            first,
+            "session/new",
+            json!({"cwd": "/elsewhere", "mcpServers": []}),
+        )),
+        received(Message::success(json!(first), json!({"sessionId": session}))),
+        sent(Message::request(first + 1, "session/prompt", prompt)),
+        received(Message::notification("session/update", updated)),
+        received(Message::success(json!(first + 1), json!({"stopReason": "end_turn"}))),
+    ]
+}
+
+fn another_session(lines: &mut Vec<Line>, dice: &mut Dice) {
+    let places = places(lines, false);
+    let Some((from, _)) = dice.pick(&places) else { return };
+    let conn = lines[*from].conn.clone();
+    spread(lines, *from, &conn, short_turn("another-session", FIRST), dice);
+}
+
+fn another_connection(lines: &mut Vec<Line>, dice: &mut Dice) {
+    if lines.is_empty() {
+        return;
+    }
+    let from = dice.below(lines.len());
+    let greeting = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    let mut events = vec![
+        Event::open("another"),
+        sent(Message::request(1, "initialize", greeting)),
+        received(Message::success(json!(1), json!({"protocolVersion": 1}))),
+    ];
+    events.extend(short_turn("another-session", 2));
+    spread(lines, from, "another", events, dice);
+}
+
+/// Puts events of a connection after a line, in their order, each as far on as it comes.
+fn spread(lines: &mut Vec<Line>, from: usize, conn: &str, events: Vec<Event>, dice: &mut Dice) {
+    let mut at = from + 1;
+    for event in events {
+        let closed = |line: &Line| line.conn == conn && matches!(line.event, Event::Closed { .. });
+        let free = lines[at..].iter().take_while(|line| !closed(line)).count();
+        at += dice.below(free.min(3) + 1);
+        let time = lines[at - 1].at;
+        lines.insert(at, Line { case: None, at: time, conn: conn.to_owned(), event });
+        at += 1;
+    }
+}

@@ -1,0 +1,101 @@
+//! A fixed sample of what `mutants --wire --acp` does: how many faults of an agent the always-on checks find in captures,
+//! by class, and that they accuse nobody who only tells a conversation in another way.
+//!
+//! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
+
+use std::sync::OnceLock;
+
+use ahp_harness::mutation::acp::bases;
+use ahp_harness::mutation::bases::BaseOptions;
+use ahp_harness::mutation::capture::Capture;
+use ahp_harness::mutation::operator::FaultClass;
+use ahp_harness::mutation::trial::{MutantFate, WireTrial};
+use ahp_harness::mutation::{operators, rewrites, table};
+use ahp_harness::wire::version::{Standard, Version};
+
+/// Every so-manieth scenario of the suite.
+const PART: usize = 4;
+/// Legal variants of the agent that are played too.
+const VARIANTS: u64 = 24;
+/// Mutants, and rewrites, of each operator.
+const COUNT: usize = 4;
+
+/// What of a hundred mutants of each class is killed at least: all were, less a margin for what other conversations of
+/// the suite would bring.
+const LEAST: usize = 97;
+/// What of a hundred mutants that break only what the text does not demand is noted, or more, at least.
+const NOTED: usize = 97;
+
+fn captures() -> Vec<Capture> {
+    static CAPTURES: OnceLock<Vec<Capture>> = OnceLock::new();
+    let options = BaseOptions { version: Version::ACP_1, part: PART, drawn: VARIANTS, seed: 1 };
+    CAPTURES.get_or_init(|| bases::clean(options)).clone()
+}
+
+fn on_all_cores(work: &(dyn Fn() + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+}
+
+#[test]
+fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
+    let trial = WireTrial::new(captures(), 1, COUNT);
+    let wanted: Vec<_> = operators::of(Standard::Acp).collect();
+    let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+    let text = table::of_mutants(&results);
+    let scores = table::by_class(&results);
+    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == Standard::Acp);
+    assert_eq!(scores.len(), ours.count(), "{text}");
+    for (class, score) in scores {
+        let found = score.per_mille().unwrap();
+        let name = class.name();
+        assert!(
+            found >= LEAST * 10,
+            "expected {LEAST} % of `{name}` killed, found {found} per mille\n{text}"
+        );
+    }
+    let untried: Vec<_> =
+        results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
+    assert!(untried.len() * 20 < results.len(), "not tried: {untried:?}");
+}
+
+/// What breaks only a requirement that is a note does not count for the score, but is found all the same.
+#[test]
+fn what_the_text_does_not_demand_is_noted() {
+    let trial = WireTrial::new(captures(), 2, COUNT);
+    let wanted: Vec<_> = operators::of(Standard::Acp).filter(|it| it.advice.is_some()).collect();
+    let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+    let all = results.iter().flat_map(|result| &result.mutants);
+    let decided: Vec<_> = all.filter(|it| it.fate != MutantFate::Undecidable).collect();
+    let missed = decided.iter().filter(|it| it.fate == MutantFate::Survived).count();
+    assert!(decided.len() >= 300, "{}", decided.len());
+    assert!(missed * 100 <= decided.len() * (100 - NOTED), "{}", table::of_mutants(&results));
+}
+
+#[test]
+fn legal_rewrites_of_agents_are_accused_of_nothing() {
+    let trial = WireTrial::new(captures(), 1, COUNT);
+    let wanted: Vec<_> = rewrites::of(Standard::Acp).collect();
+    let results = trial.rewrite(&wanted, &|_, _| {}, &on_all_cores);
+    let rewritten: usize = results.iter().map(|result| result.rewritten).sum();
+    assert!(rewritten >= 200, "{rewritten}");
+    let accused: usize = results.iter().map(|result| result.accused.len()).sum();
+    assert_eq!(accused, 0, "{}", table::of_rewrites(&results));
+}
+
+#[test]
+fn the_same_seed_makes_the_same_mutants_of_agents() {
+    let wanted: Vec<_> = operators::of(Standard::Acp).step_by(40).collect();
+    let mutants = |seed| {
+        let trial = WireTrial::new(captures(), seed, 1);
+        let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+        let all = results.into_iter().flat_map(|result| result.mutants);
+        all.map(|mutant| (mutant.capture, mutant.line, mutant.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(mutants(5), mutants(5));
+    assert_ne!(mutants(5), mutants(6));
+}
