@@ -45,6 +45,7 @@ impl RefHost {
         let mut canvas = self.state(uri).clone();
         match url {
             Some(url) => canvas["url"] = json!(url),
+            None if self.has(Fault::CanvasUrlStays) => {}
             None => take_url(&mut canvas),
         }
         self.publish(uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));

@@ -131,8 +131,9 @@ impl RefHost {
             "resource": self.resource(),
             "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
         }]});
+        let any = self.has(Fault::LevelIgnored);
         self.export("otlp/exportLogs", &payload, |signal| match signal {
-            Signal::Logs(from) => from <= severity,
+            Signal::Logs(from) => any || from <= severity,
             _ => false,
         });
     }

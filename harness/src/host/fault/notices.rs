@@ -2,12 +2,11 @@
 
 use super::parts::MessageChange;
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::TelemetryForAll, || Box::new(RecordsForAll)),
-    (Fault::LevelIgnored, || Box::new(LevelIgnored)),
     (Fault::TelemetryUncorrelated, || {
         Box::new(MessageChange(|_, message| {
             if is_telemetry(message) {
@@ -58,50 +57,6 @@ fn forget_attributes(value: &mut Value) {
             }
         }
         _ => {}
-    }
-}
-
-/// How the channels of log records from a level on begin.
-const LOGS_OF_LEVEL: &str = "ahp-otlp://logs?level=";
-
-/// Names of levels. Source: OpenTelemetry, log data model.
-const LEVELS: &[&str] = &["trace", "debug", "info", "warn", "error", "fatal"];
-
-/// Whether a channel has the log records from a level on.
-fn has_level(channel: &str) -> bool {
-    let level = channel.strip_prefix(LOGS_OF_LEVEL);
-    level.is_some_and(|level| LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known)))
-}
-
-/// Log records come at every level, whatever was asked for.
-struct LevelIgnored;
-
-impl MessageRewriter for LevelIgnored {
-    fn on_client_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
-        let own = matches!(message["method"].as_str(), Some("subscribe" | "unsubscribe"));
-        if let Some(channel) = message.pointer_mut("/params/channel").filter(|_| own)
-            && channel.as_str().is_some_and(has_level)
-        {
-            *channel = json!(format!("{LOGS_OF_LEVEL}trace"));
-        }
-        Passage::Onward
-    }
-
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
-        let levels = |uri: &&String| has_level(uri);
-        let asked = link.own().and_then(|own| own.subscriptions.iter().find(levels));
-        if let Some(asked) = asked.filter(|_| message["method"] == "otlp/exportLogs")
-            && let Some(channel) = message.pointer_mut("/params/channel")
-            && channel.as_str().is_some_and(has_level)
-        {
-            *channel = json!(asked);
-        }
-        out.send(message);
     }
 }
 

@@ -58,8 +58,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     }),
     (Fault::WatchShallow, || Box::new(SilentRequest::of(&["recursive"]))),
     (Fault::FiltersIgnored, || Box::new(SilentRequest::of(&["excludes", "includes"]))),
-    (Fault::CanvasUrlStays, || Box::new(KeptUrls { gone: true, urls: HashMap::new() })),
-    (Fault::CanvasUrlKept, || Box::new(KeptUrls { gone: false, urls: HashMap::new() })),
+    (Fault::CanvasUrlKept, || Box::<KeptUrls>::default()),
     (Fault::SnapshotMissing, || {
         Box::new(SubscribeFault(|_, message| {
             if message.pointer("/result/snapshot").is_some() {
@@ -140,28 +139,18 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// Canvases have the latest address that was told of.
-struct KeptUrls {
-    /// Whether the address stays when an action takes it away.
-    gone: bool,
-    /// The address of each canvas, and whether an action took it away.
-    urls: HashMap<String, (Value, bool)>,
-}
+/// A canvas has its address again after a crash: a snapshot has the latest one that no action took away.
+#[derive(Default)]
+struct KeptUrls(HashMap<String, Value>);
 
 impl KeptUrls {
     fn keep(&mut self, channel: &str, canvas: &mut Value, from_action: bool) {
         if let Some(url) = canvas.get("url") {
-            self.urls.insert(channel.to_owned(), (url.clone(), false));
-            return;
-        }
-        if from_action && !self.gone {
-            self.urls.remove(channel);
-        }
-        if let Some((url, taken)) = self.urls.get_mut(channel) {
-            *taken |= from_action;
-            if *taken == self.gone {
-                canvas["url"] = url.clone();
-            }
+            self.0.insert(channel.to_owned(), url.clone());
+        } else if from_action {
+            self.0.remove(channel);
+        } else if let Some(url) = self.0.get(channel) {
+            canvas["url"] = url.clone();
         }
     }
 }
