@@ -13,7 +13,7 @@ use ahp_harness::mutation::trial::{MutantFate, WireTrial};
 use ahp_harness::mutation::{operators, rewrites, table};
 use ahp_harness::wire::version::{Standard, Version};
 
-/// Every so-manieth scenario of the suite.
+/// One of so many scenarios of the suite is played.
 const PART: usize = 4;
 /// Legal variants of the agent that are played too.
 const VARIANTS: u64 = 24;

@@ -20,10 +20,10 @@ use crate::mutation::reading::FrameRole::ClientNotice;
 
 operator_table! {
     ANSWERS
-    row(AgentAnswers, "answer-lost", "A request is not answered.",
+    row(AgentAnswers, "agent-answer-lost", "A request is not answered.",
         result(&["initialize", "session/new"]), Drop(One), &[Wait]),
-    row(AgentAnswers, "refusal-lost", "A request that would be refused is not answered.",
-        refusal(&[]), Drop(One), &[Wait]),
+    row(AgentAnswers, "agent-refusal-lost", "A request that would be refused is not answered.",
+        refusal(&["_*", "harness/*", "authenticate", "session/new", "session/load", "session/set_*"]), Drop(One), &[Wait]),
     row(AgentAnswers, "answered-twice", "A request is answered twice.",
         result(&[]), Duplicate, &[Itself]),
     row(AgentAnswers, "answered-again-later", "A request is answered again, after a later frame.",
@@ -46,7 +46,7 @@ operator_table! {
         result(&["initialize", "session/new", "session/prompt"]), Set(One, "/result", "[]"), &[Itself]),
     row(AgentAnswers, "answer-text", "The result of a request is a text.",
         result(&["initialize", "session/new", "session/prompt"]), Set(One, "/result", "\"ok\""), &[Itself]),
-    row(AgentAnswers, "answer-without-id", "An answer has no id.",
+    row(AgentAnswers, "agent-answer-without-id", "An answer has no id.",
         result(&[]), Remove(One, "/id"), &[Itself]),
     row(AgentAnswers, "answer-without-result", "An answer has neither a result nor an error.",
         result(&[]), Remove(One, "/result"), &[Itself]),

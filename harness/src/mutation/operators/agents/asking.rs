@@ -155,7 +155,7 @@ operator_table! {
         asks(&["session/request_permission"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Change::Agent(AcpChange::PastAnswer), &[Itself]),
     row(AgentRequests, "request-id-twice", "A request is sent twice with one id.",
         asks(&[]), Duplicate, &[Itself]),
-    row(AgentRequests, "request-id-missing", "A request has no id.",
+    row(AgentRequests, "agent-request-id-missing", "A request has no id.",
         asks(&[]), Remove(One, "/id"), &[Itself]),
     row(AgentRequests, "reading-not-offered", "A file is read though the client does not offer that.",
         target(Frame(Request), &["initialize"]).when(&[Agent(AcpCondition::AsksLater("fs/read_text_file"))]), Set(One, "/params/clientCapabilities/fs/readTextFile", "false"), &[Itself]),
