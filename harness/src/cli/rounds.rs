@@ -322,7 +322,8 @@ impl<'r, 'c> Rounds<'r, 'c> {
     /// cut, or none was left.
     async fn host_trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote()?;
-        if *self.stopped.borrow() || self.gone.is_some() {
+        // A host that never shook hands has not become worse.
+        if *self.stopped.borrow() || self.gone.is_some() || !self.fuse.ever() {
             return None;
         }
         let trouble = remote.trouble(&self.header.offers, self.limit()).await;
