@@ -292,11 +292,11 @@ impl<'r, 'c> Rounds<'r, 'c> {
         }
     }
 
-    /// Holds a connection from now on.
+    /// Holds a connection from now on, to a host that answers handshakes.
     fn post(&mut self) {
-        self.sentinel = self
-            .remote()
-            .map(|remote| Sentinel::post(remote.endpoint.clone(), &self.header.offers));
+        let remote = self.remote().filter(|_| !self.header.versions.is_empty());
+        self.sentinel =
+            remote.map(|remote| Sentinel::post(remote.endpoint.clone(), &self.header.offers));
     }
 
     /// Waits until the connection that is held stands: before that it shows nothing.
@@ -323,7 +323,8 @@ impl<'r, 'c> Rounds<'r, 'c> {
     async fn host_trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote()?;
         // A host that never shook hands has not become worse.
-        if *self.stopped.borrow() || self.gone.is_some() || !self.fuse.ever() {
+        let shook = self.fuse.ever() || !self.header.versions.is_empty();
+        if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
         }
         let trouble = remote.trouble(&self.header.offers, self.limit()).await;
