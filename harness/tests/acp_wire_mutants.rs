@@ -1,5 +1,5 @@
 //! A fixed sample of what `mutants --wire --acp` does: how many faults of an agent the always-on checks find in captures,
-//! by class, and that they accuse nobody who only tells a conversation in another way.
+//! by class, and that they accuse nobody over a legal rewrite of a capture.
 //!
 //! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
 
@@ -12,6 +12,11 @@ use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::{MutantFate, WireTrial};
 use ahp_harness::mutation::{operators, rewrites, table};
 use ahp_harness::wire::version::{Standard, Version};
+
+use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
+
+#[path = "common/wire_trial.rs"]
+mod wire_trial;
 
 /// One of so many scenarios of the suite is played.
 const PART: usize = 4;
@@ -30,15 +35,6 @@ fn captures() -> Vec<Capture> {
     static CAPTURES: OnceLock<Vec<Capture>> = OnceLock::new();
     let options = BaseOptions { version: Version::ACP_1, part: PART, drawn: VARIANTS, seed: 1 };
     CAPTURES.get_or_init(|| bases::clean(options)).clone()
-}
-
-fn on_all_cores(work: &(dyn Fn() + Sync)) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(work);
-        }
-    });
 }
 
 #[test]
@@ -78,24 +74,12 @@ fn what_the_text_does_not_demand_is_noted() {
 
 #[test]
 fn legal_rewrites_of_agents_are_accused_of_nothing() {
-    let trial = WireTrial::new(captures(), 1, COUNT);
     let wanted: Vec<_> = rewrites::of(Standard::Acp).collect();
-    let results = trial.rewrite(&wanted, &|_, _| {}, &on_all_cores);
-    let rewritten: usize = results.iter().map(|result| result.rewritten).sum();
-    assert!(rewritten >= 200, "{rewritten}");
-    let accused: usize = results.iter().map(|result| result.accused.len()).sum();
-    assert_eq!(accused, 0, "{}", table::of_rewrites(&results));
+    expect_no_accusation(captures(), &wanted, COUNT);
 }
 
 #[test]
 fn the_same_seed_makes_the_same_mutants_of_agents() {
     let wanted: Vec<_> = operators::of(Standard::Acp).step_by(40).collect();
-    let mutants = |seed| {
-        let trial = WireTrial::new(captures(), seed, 1);
-        let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
-        let all = results.into_iter().flat_map(|result| result.mutants);
-        all.map(|mutant| (mutant.capture, mutant.line, mutant.what)).collect::<Vec<_>>()
-    };
-    assert_eq!(mutants(5), mutants(5));
-    assert_ne!(mutants(5), mutants(6));
+    expect_mutants_by_seed(&captures(), &wanted);
 }

@@ -67,9 +67,9 @@ const WAYS: &[(&str, &str)] = &[
 ];
 
 /// A process that ends with the test.
-struct Running(Child);
+struct StartedGroup(Child);
 
-impl Drop for Running {
+impl Drop for StartedGroup {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-9", "--", &format!("-{}", self.0.id())]).status();
         let _ = self.0.wait();
@@ -143,11 +143,11 @@ fn free_port() -> u16 {
 }
 
 /// A shell that starts something in a process group of its own.
-fn shell(script: &str) -> Running {
+fn shell(script: &str) -> StartedGroup {
     use std::os::unix::process::CommandExt as _;
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    Running(shell.spawn().unwrap())
+    StartedGroup(shell.spawn().unwrap())
 }
 
 fn wait_for(port: u16) {

@@ -1,5 +1,5 @@
 //! A fixed sample of what `mutants --wire` does: how many faults of a host the always-on checks find in captures, by
-//! class, and that they accuse nobody who only tells a conversation in another way.
+//! class, and that they accuse nobody over a legal rewrite of a capture.
 //!
 //! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
 
@@ -12,7 +12,12 @@ use ahp_harness::mutation::trial::WireTrial;
 use ahp_harness::mutation::{operators, rewrites, table};
 use ahp_harness::wire::version::{Standard, Version};
 
-/// Every so-manieth scenario of the suite.
+use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
+
+#[path = "common/wire_trial.rs"]
+mod wire_trial;
+
+/// One of so many scenarios of the suite is played.
 const PART: usize = 9;
 /// Drawn conversations beside them.
 const DRAWN: u64 = 4;
@@ -43,15 +48,6 @@ fn captures() -> Vec<Capture> {
     CAPTURES.get_or_init(|| bases::clean(options)).clone()
 }
 
-fn on_all_cores(work: &(dyn Fn() + Sync)) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(work);
-        }
-    });
-}
-
 #[test]
 fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
     let trial = WireTrial::new(captures(), 1, COUNT);
@@ -77,24 +73,12 @@ fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
 
 #[test]
 fn legal_rewrites_are_accused_of_nothing() {
-    let trial = WireTrial::new(captures(), 1, COUNT);
     let wanted: Vec<_> = rewrites::all().collect();
-    let results = trial.rewrite(&wanted, &|_, _| {}, &on_all_cores);
-    let rewritten: usize = results.iter().map(|result| result.rewritten).sum();
-    assert!(rewritten >= 200, "{rewritten}");
-    let accused: usize = results.iter().map(|result| result.accused.len()).sum();
-    assert_eq!(accused, 0, "{}", table::of_rewrites(&results));
+    expect_no_accusation(captures(), &wanted, COUNT);
 }
 
 #[test]
 fn the_same_seed_makes_the_same_mutants() {
     let wanted: Vec<_> = operators::all().step_by(40).collect();
-    let mutants = |seed| {
-        let trial = WireTrial::new(captures(), seed, 1);
-        let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
-        let all = results.into_iter().flat_map(|result| result.mutants);
-        all.map(|mutant| (mutant.capture, mutant.line, mutant.what)).collect::<Vec<_>>()
-    };
-    assert_eq!(mutants(5), mutants(5));
-    assert_ne!(mutants(5), mutants(6));
+    expect_mutants_by_seed(&captures(), &wanted);
 }
