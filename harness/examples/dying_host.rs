@@ -13,7 +13,7 @@ use ahp_harness::wire::frame::Frame;
 
 /// What the host does when it meets the word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Weakness {
+enum HostWeakness {
     /// The process ends with this exit code.
     Exits(i32),
     /// It ends by SIGABRT.
@@ -35,28 +35,28 @@ enum Weakness {
 }
 
 /// The names of the ways, each with the method whose message it needs.
-const WAYS: &[(&str, &str, Weakness)] = &[
-    ("exits-at-a-handshake", "initialize", Weakness::Exits(1)),
-    ("exits-at-a-dispatch", "dispatchAction", Weakness::Exits(101)),
-    ("exits-with-zero", "dispatchAction", Weakness::Exits(0)),
-    ("exits-at-a-disposal", "disposeSession", Weakness::Exits(1)),
-    ("exits-at-a-reconnect", "reconnect", Weakness::Exits(1)),
-    ("aborts-at-a-dispatch", "dispatchAction", Weakness::Aborts),
-    ("exits-late", "dispatchAction", Weakness::ExitsLate(150)),
-    ("exits-for-two", "dispatchAction", Weakness::ExitsForTwo),
-    ("hangs-at-a-dispatch", "dispatchAction", Weakness::Hangs),
-    ("hangs-at-a-handshake", "initialize", Weakness::Hangs),
-    ("falls-silent", "dispatchAction", Weakness::FallsSilent),
-    ("restarts", "dispatchAction", Weakness::Restarts),
-    ("exits-after-connections", "", Weakness::ExitsAfter(12)),
-    ("expires", "", Weakness::Expires(1_000)),
+const WAYS: &[(&str, &str, HostWeakness)] = &[
+    ("exits-at-a-handshake", "initialize", HostWeakness::Exits(1)),
+    ("exits-at-a-dispatch", "dispatchAction", HostWeakness::Exits(101)),
+    ("exits-with-zero", "dispatchAction", HostWeakness::Exits(0)),
+    ("exits-at-a-disposal", "disposeSession", HostWeakness::Exits(1)),
+    ("exits-at-a-reconnect", "reconnect", HostWeakness::Exits(1)),
+    ("aborts-at-a-dispatch", "dispatchAction", HostWeakness::Aborts),
+    ("exits-late", "dispatchAction", HostWeakness::ExitsLate(150)),
+    ("exits-for-two", "dispatchAction", HostWeakness::ExitsForTwo),
+    ("hangs-at-a-dispatch", "dispatchAction", HostWeakness::Hangs),
+    ("hangs-at-a-handshake", "initialize", HostWeakness::Hangs),
+    ("falls-silent", "dispatchAction", HostWeakness::FallsSilent),
+    ("restarts", "dispatchAction", HostWeakness::Restarts),
+    ("exits-after-connections", "", HostWeakness::ExitsAfter(12)),
+    ("expires", "", HostWeakness::Expires(1_000)),
 ];
 
 /// A host with a weakness.
 struct DyingHost {
     inner: RefHost,
     method: &'static str,
-    weakness: Weakness,
+    weakness: HostWeakness,
     connections: u32,
     /// Who met the word, and when.
     met: Vec<(ConnId, Duration)>,
@@ -67,22 +67,24 @@ struct DyingHost {
 impl DyingHost {
     fn meets(&mut self, now: Duration, conn: ConnId) {
         match self.weakness {
-            Weakness::Exits(code) => std::process::exit(code),
-            Weakness::Aborts => std::process::abort(),
-            Weakness::ExitsLate(millis) => self.ends = Some(now + Duration::from_millis(millis)),
-            Weakness::ExitsForTwo => {
+            HostWeakness::Exits(code) => std::process::exit(code),
+            HostWeakness::Aborts => std::process::abort(),
+            HostWeakness::ExitsLate(millis) => {
+                self.ends = Some(now + Duration::from_millis(millis))
+            }
+            HostWeakness::ExitsForTwo => {
                 let lately = |at: Duration| at + Duration::from_secs(2) >= now;
                 if self.met.iter().any(|(other, at)| *other != conn && lately(*at)) {
                     std::process::exit(1);
                 }
                 self.met.push((conn, now));
             }
-            Weakness::Hangs => loop {
+            HostWeakness::Hangs => loop {
                 std::thread::sleep(Duration::from_secs(1));
             },
-            Weakness::FallsSilent => self.silent = true,
-            Weakness::Restarts => restart(),
-            Weakness::ExitsAfter(_) | Weakness::Expires(_) => {}
+            HostWeakness::FallsSilent => self.silent = true,
+            HostWeakness::Restarts => restart(),
+            HostWeakness::ExitsAfter(_) | HostWeakness::Expires(_) => {}
         }
     }
 }
@@ -102,7 +104,7 @@ fn restart() -> ! {
 impl Host for DyingHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.connections += 1;
-        if matches!(self.weakness, Weakness::ExitsAfter(most) if self.connections > most) {
+        if matches!(self.weakness, HostWeakness::ExitsAfter(most) if self.connections > most) {
             std::process::exit(1);
         }
         self.inner.handle_open(now, conn);
@@ -157,7 +159,7 @@ async fn main() {
         std::process::exit(2);
     };
     let ends = match weakness {
-        Weakness::Expires(millis) => Some(Duration::from_millis(*millis)),
+        HostWeakness::Expires(millis) => Some(Duration::from_millis(*millis)),
         _ => None,
     };
     let host = DyingHost {

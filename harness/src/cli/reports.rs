@@ -33,7 +33,7 @@ const FOLDER: &str = "reports";
 
 /// How much the console says about a scenario.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Telling {
+enum ConsoleDetail {
     /// Its line, its failure and the annotation of a CI service.
     Everything,
     /// Its line and its failure.
@@ -207,16 +207,20 @@ impl<'a> Reports<'a> {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
             if let Some((_, count)) = known {
                 *count += 1;
-                return self.add(report, baseline, Telling::Nothing);
+                return self.add(report, baseline, ConsoleDetail::Nothing);
             }
             self.unplayed.push((report.reason.clone(), 0));
         }
-        self.add(report, baseline, if annotated { Telling::Everything } else { Telling::Text });
+        self.add(
+            report,
+            baseline,
+            if annotated { ConsoleDetail::Everything } else { ConsoleDetail::Text },
+        );
     }
 
     /// A scenario has ended.
     pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        self.add(report, baseline, Telling::Everything);
+        self.add(report, baseline, ConsoleDetail::Everything);
     }
 
     /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
@@ -224,7 +228,7 @@ impl<'a> Reports<'a> {
         self.first_failure.as_deref()
     }
 
-    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: Telling) {
+    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: ConsoleDetail) {
         baseline.settle(&mut report, self.summary.fail_on);
         self.summary.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
@@ -239,7 +243,7 @@ impl<'a> Reports<'a> {
         for (_, _, junit) in &mut self.junit {
             junit.add(&report);
         }
-        if telling == Telling::Nothing {
+        if telling == ConsoleDetail::Nothing {
             return;
         }
         let passed = matches!(report.status, Status::Pass | Status::Skip);
@@ -248,7 +252,7 @@ impl<'a> Reports<'a> {
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
-            let wanted = telling == Telling::Everything && self.context.github;
+            let wanted = telling == ConsoleDetail::Everything && self.context.github;
             if let Some(line) = github::annotation(&report).filter(|_| wanted) {
                 self.say(&line);
                 self.unheld.push((report.scenario, report.status, report.reason));

@@ -7,7 +7,7 @@
 //!
 //! Knows: the target, the reports. Never knows: rules.
 //!
-//! Start at [`Rounds::play`].
+//! Start at [`ScenarioScheduler::play`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::report::event::{CaseReport, Header};
 use crate::report::outage::{HostOutage, VoidCase};
 use crate::run::plan::{self, Planned, most_first};
 use crate::run::play::{Play, Verdict};
-use crate::run::sentinel::Sentinel;
+use crate::run::sentinel::SentinelConnection;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::transport::child::Orphans;
@@ -76,7 +76,7 @@ impl PlayedCase {
 }
 
 /// What came of a scenario that was played alone.
-enum Trial {
+enum LoneTrial {
     /// The host did not end, or ends by itself.
     Outlived(Box<PlayedCase>),
     /// The host ended, twice. The report says so.
@@ -84,7 +84,7 @@ enum Trial {
 }
 
 /// Plays the scenarios of one run.
-pub(super) struct Rounds<'r, 'c> {
+pub(super) struct ScenarioScheduler<'r, 'c> {
     run: &'r Run,
     target: &'r Target,
     header: &'r Header,
@@ -95,7 +95,7 @@ pub(super) struct Rounds<'r, 'c> {
     budget: Option<Duration>,
     number: u32,
     fuse: Fuse,
-    sentinel: Option<Sentinel>,
+    sentinel: Option<SentinelConnection>,
     /// When the connection that is held was found cut while nothing else showed it.
     cut_at: Option<Instant>,
     outages: u32,
@@ -105,17 +105,17 @@ pub(super) struct Rounds<'r, 'c> {
     gone: Option<String>,
 }
 
-impl<'r, 'c> Rounds<'r, 'c> {
+impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     pub(super) fn new(
         run: &'r Run,
         target: &'r Target,
         header: &'r Header,
         (baseline, reports): (&'r mut Baseline, &'r mut Reports<'c>),
         due: Option<(Instant, Duration)>,
-    ) -> Rounds<'r, 'c> {
+    ) -> ScenarioScheduler<'r, 'c> {
         let interrupted = interrupts();
         let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
-        let mut rounds = Rounds {
+        let mut rounds = ScenarioScheduler {
             run,
             target,
             header,
@@ -295,8 +295,8 @@ impl<'r, 'c> Rounds<'r, 'c> {
     /// Holds a connection from now on, to a host that answers handshakes.
     fn post(&mut self) {
         let remote = self.remote().filter(|_| !self.header.versions.is_empty());
-        self.sentinel =
-            remote.map(|remote| Sentinel::post(remote.endpoint.clone(), &self.header.offers));
+        self.sentinel = remote
+            .map(|remote| SentinelConnection::post(remote.endpoint.clone(), &self.header.offers));
     }
 
     /// Waits until the connection that is held stands: before that it shows nothing.
@@ -308,7 +308,7 @@ impl<'r, 'c> Rounds<'r, 'c> {
 
     /// What has become of the host, where the end of a scenario shows that something has.
     async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
-        let cut = self.sentinel.as_ref().is_some_and(Sentinel::is_cut);
+        let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
         let restarts = plan::restarts(&played.entry().scenario);
         if cut && restarts {
             self.post();
@@ -332,7 +332,7 @@ impl<'r, 'c> Rounds<'r, 'c> {
             // Connections that end together are not heard of at the same moment.
             tokio::time::sleep(TOGETHER).await;
         }
-        let cut = self.sentinel.as_ref().is_some_and(Sentinel::is_cut);
+        let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
         let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
         let what = match trouble {
             Some(what) => Some(format!("the host {what}")),
@@ -389,8 +389,8 @@ impl<'r, 'c> Rounds<'r, 'c> {
         let mut blamed = false;
         for next in &queued {
             match self.trial(next).await {
-                Some(Trial::Outlived(played)) => held.push(*played),
-                Some(Trial::Ended(report)) => {
+                Some(LoneTrial::Outlived(played)) => held.push(*played),
+                Some(LoneTrial::Ended(report)) => {
                     blamed = true;
                     self.reports.case(*report, self.baseline);
                 }
@@ -403,11 +403,11 @@ impl<'r, 'c> Rounds<'r, 'c> {
                 break;
             }
             match self.trial(next).await {
-                Some(Trial::Ended(report)) => {
+                Some(LoneTrial::Ended(report)) => {
                     blamed = true;
                     self.reports.case(*report, self.baseline);
                 }
-                Some(Trial::Outlived(played)) => {
+                Some(LoneTrial::Outlived(played)) => {
                     self.void(played.report.case, "it had a result before");
                 }
                 None => {}
@@ -440,19 +440,19 @@ impl<'r, 'c> Rounds<'r, 'c> {
     }
 
     /// Plays a scenario alone, and if the host ends once more on a fresh host.
-    async fn trial(&mut self, next: &QueuedCase) -> Option<Trial> {
+    async fn trial(&mut self, next: &QueuedCase) -> Option<LoneTrial> {
         let (played, outage) = self.alone(next.clone()).await?;
-        let Some(what) = outage else { return Some(Trial::Outlived(Box::new(played))) };
+        let Some(what) = outage else { return Some(LoneTrial::Outlived(Box::new(played))) };
         self.void(played.report.case, &what);
         self.recovered(&what).await;
         let (played, outage) = self.alone(next.clone()).await?;
-        let Some(what) = outage else { return Some(Trial::Outlived(Box::new(played))) };
+        let Some(what) = outage else { return Some(LoneTrial::Outlived(Box::new(played))) };
         let took = Duration::from_millis(played.report.took_ms);
         if !self.recovered(&what).await || self.ends_by_itself(took).await {
-            return Some(Trial::Outlived(Box::new(played)));
+            return Some(LoneTrial::Outlived(Box::new(played)));
         }
         let outage = HostOutage { what, beside: Vec::new() };
-        Some(Trial::Ended(Box::new(played.report.charged(outage))))
+        Some(LoneTrial::Ended(Box::new(played.report.charged(outage))))
     }
 
     /// Reports that nothing is known of a scenario that was played.
@@ -503,7 +503,7 @@ impl<'r, 'c> Rounds<'r, 'c> {
             self.gone.get_or_insert(reason);
         }
         // One that only closes connections which nobody uses has not ended.
-        trouble.is_some() || self.sentinel.as_ref().is_some_and(Sentinel::is_cut)
+        trouble.is_some() || self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
     }
 
     /// Restarts a host that can be restarted, so that nothing before matters.

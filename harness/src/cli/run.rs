@@ -38,7 +38,7 @@ use super::interrupt::interrupts;
 use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
-use super::rounds::Rounds;
+use super::rounds::ScenarioScheduler;
 use super::target::scheme;
 
 /// Plays scenarios against a host and judges the conversation.
@@ -331,7 +331,8 @@ impl Run {
         }
         reports.header(&header, planned.len() * usize::from(self.repeat));
         let began = Instant::now();
-        let rounds = Rounds::new(self, target, &header, (&mut baseline, &mut reports), due);
+        let rounds =
+            ScenarioScheduler::new(self, target, &header, (&mut baseline, &mut reports), due);
         let interrupted = rounds.play(&planned, self.repeat).await;
         reports.close(began.elapsed(), baseline, interrupted)
     }

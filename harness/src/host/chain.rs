@@ -27,7 +27,7 @@ const MAX_ASKED: usize = 100_000;
 
 /// Whether a message of a client goes on to the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Passage {
+pub(super) enum MessagePassage {
     /// It goes on.
     Onward,
     /// The host never receives it.
@@ -43,21 +43,42 @@ pub(super) trait MessageRewriter: Send {
         &mut self,
         _link: &MessageLink<'_>,
         _frame: &Frame,
-        _out: &mut Outbox,
-    ) -> Passage {
-        Passage::Onward
+        _out: &mut RewriterOutput,
+    ) -> MessagePassage {
+        MessagePassage::Onward
     }
-    /// Rewrites a message of a client. What goes into `out` is sent to clients at once.
-    fn on_client_message(
+    /// Rewrites a message of a client. A returned message is sent to the client as the response, and the host does not
+    /// receive the request.
+    fn edit_client_message(
         &mut self,
         _link: &MessageLink<'_>,
         _message: &mut Value,
-        _out: &mut Outbox,
-    ) -> Passage {
-        Passage::Onward
+    ) -> Option<Value> {
+        None
+    }
+    /// Takes a message of a client, where [`MessageRewriter::edit_client_message`] does not do: what goes into `out` is
+    /// sent to clients at once.
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        out: &mut RewriterOutput,
+    ) -> MessagePassage {
+        match self.edit_client_message(link, message) {
+            Some(response) => {
+                out.send(response);
+                MessagePassage::Stopped
+            }
+            None => MessagePassage::Onward,
+        }
     }
     /// Rewrites a message of the host: `out` takes what is sent instead, in order.
-    fn on_host_message(&mut self, _link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         out.send(message);
     }
     /// The serialized text of a message; `None` for the usual one.
@@ -77,36 +98,36 @@ pub(super) trait MessageRewriter: Send {
 
 /// Something that a rewriter does to a connection.
 #[derive(Debug)]
-enum Deed {
+enum ConnectionEffect {
     Send(ConnId, Value),
     Close(ConnId, u16, &'static str),
 }
 
 /// What a rewriter sends and closes.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(super) struct RewriterOutput {
     conn: ConnId,
-    deeds: Vec<Deed>,
+    effects: Vec<ConnectionEffect>,
 }
 
-impl Outbox {
-    fn new(conn: ConnId) -> Outbox {
-        Outbox { conn, deeds: Vec::new() }
+impl RewriterOutput {
+    fn new(conn: ConnId) -> RewriterOutput {
+        RewriterOutput { conn, effects: Vec::new() }
     }
 
     /// Sends a message to the connection of the link.
     pub(super) fn send(&mut self, message: Value) {
-        self.deeds.push(Deed::Send(self.conn, message));
+        self.effects.push(ConnectionEffect::Send(self.conn, message));
     }
 
     /// Sends a message to another connection.
     pub(super) fn send_to(&mut self, conn: ConnId, message: Value) {
-        self.deeds.push(Deed::Send(conn, message));
+        self.effects.push(ConnectionEffect::Send(conn, message));
     }
 
     /// Closes a connection with a WebSocket code, after what was sent on it before.
     pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &'static str) {
-        self.deeds.push(Deed::Close(conn, code, reason));
+        self.effects.push(ConnectionEffect::Close(conn, code, reason));
     }
 }
 
@@ -132,6 +153,12 @@ impl MessageLink<'_> {
         if let Some(protocol) = self.protocol {
             protocol.visit_records(message, self.answers, visit);
         }
+    }
+
+    /// The channel of the `subscribe` that the message answers.
+    pub(super) fn subscribed(&self) -> Option<&str> {
+        let request = self.request.filter(|_| self.answers == Some("subscribe"));
+        request.and_then(|request| subject_of(&request["params"]))
     }
 
     /// What is known of the connection.
@@ -341,11 +368,11 @@ impl MessageChain {
         }
         // The rewriter farthest from the host comes first.
         for place in (0..self.rewriters.len()).rev() {
-            let mut out = Outbox::new(conn);
+            let mut out = RewriterOutput::new(conn);
             let link = link(&self.seen, self.now, conn, None);
             let passage = self.rewriters.get_mut(place)?.on_client_frame(&link, frame, &mut out);
-            self.carry(out.deeds, None, place + 1);
-            if passage == Passage::Stopped {
+            self.carry(out.effects, None, place + 1);
+            if passage == MessagePassage::Stopped {
                 return None;
             }
         }
@@ -360,16 +387,16 @@ impl MessageChain {
             self.asked.insert((conn, id), message.clone());
         }
         for place in (0..self.rewriters.len()).rev() {
-            let mut out = Outbox::new(conn);
+            let mut out = RewriterOutput::new(conn);
             let link = link(&self.seen, self.now, conn, None);
             let rewriter = self.rewriters.get_mut(place)?;
             let passage = rewriter.on_client_message(&link, &mut message, &mut out);
-            let stopped = passage == Passage::Stopped;
-            let answers = |deed: &Deed| matches!(deed, Deed::Send(to, sent) if *to == conn && answers(sent, &before));
-            let request = (stopped && out.deeds.iter().any(answers))
+            let stopped = passage == MessagePassage::Stopped;
+            let answers = |effect: &ConnectionEffect| matches!(effect, ConnectionEffect::Send(to, sent) if *to == conn && answers(sent, &before));
+            let request = (stopped && out.effects.iter().any(answers))
                 .then(|| self.answered(conn, &before))
                 .flatten();
-            self.carry(out.deeds, request.as_ref(), place + 1);
+            self.carry(out.effects, request.as_ref(), place + 1);
             if stopped {
                 return None;
             }
@@ -390,7 +417,11 @@ impl MessageChain {
                         if let Some(request) = &request {
                             self.seen.hear_response(conn, request, &message);
                         }
-                        self.carry(vec![Deed::Send(conn, message)], request.as_ref(), 0);
+                        self.carry(
+                            vec![ConnectionEffect::Send(conn, message)],
+                            request.as_ref(),
+                            0,
+                        );
                     }
                     None => self.send(conn, Duration::ZERO, Output::Send { conn, frame }),
                 }
@@ -417,9 +448,9 @@ impl MessageChain {
     }
 
     /// Sends messages through the rewriters, beginning with the one at `from`. `request`: what they answer.
-    fn carry(&mut self, mut deeds: Vec<Deed>, request: Option<&Value>, from: usize) {
-        let Some(Deed::Send(first, _)) = deeds.first() else {
-            return deeds.into_iter().for_each(|deed| self.act(deed, Duration::ZERO, None));
+    fn carry(&mut self, mut effects: Vec<ConnectionEffect>, request: Option<&Value>, from: usize) {
+        let Some(ConnectionEffect::Send(first, _)) = effects.first() else {
+            return effects.into_iter().for_each(|effect| self.act(effect, Duration::ZERO, None));
         };
         let first = *first;
         let mut delay = Duration::ZERO;
@@ -429,29 +460,29 @@ impl MessageChain {
         };
         for rewriter in self.rewriters.iter_mut().skip(from) {
             let mut passed = Vec::new();
-            for deed in deeds {
-                match deed {
-                    Deed::Send(conn, message) => {
-                        let mut out = Outbox::new(conn);
+            for effect in effects {
+                match effect {
+                    ConnectionEffect::Send(conn, message) => {
+                        let mut out = RewriterOutput::new(conn);
                         let link = link(&self.seen, self.now, conn, request);
                         rewriter.on_host_message(&link, message, &mut out);
-                        passed.extend(out.deeds);
+                        passed.extend(out.effects);
                     }
-                    close @ Deed::Close(..) => passed.push(close),
+                    close @ ConnectionEffect::Close(..) => passed.push(close),
                 }
             }
-            deeds = passed;
-            if let Some(Deed::Send(conn, message)) = deeds.first() {
+            effects = passed;
+            if let Some(ConnectionEffect::Send(conn, message)) = effects.first() {
                 let link = link(&self.seen, self.now, *conn, request);
                 delay = delay.max(rewriter.delay(&link, message));
             }
         }
-        deeds.into_iter().for_each(|deed| self.act(deed, delay, overtaken));
+        effects.into_iter().for_each(|effect| self.act(effect, delay, overtaken));
     }
 
-    fn act(&mut self, deed: Deed, delay: Duration, overtaken: Option<Duration>) {
-        match deed {
-            Deed::Send(conn, message) => {
+    fn act(&mut self, effect: ConnectionEffect, delay: Duration, overtaken: Option<Duration>) {
+        match effect {
+            ConnectionEffect::Send(conn, message) => {
                 if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
                     return;
                 }
@@ -463,7 +494,7 @@ impl MessageChain {
                     None => self.send(conn, delay, output),
                 }
             }
-            Deed::Close(conn, code, reason) => {
+            ConnectionEffect::Close(conn, code, reason) => {
                 let known = self.seen.connections.entry(conn).or_default();
                 if !std::mem::replace(&mut known.closing, true) {
                     let reason = reason.to_owned();

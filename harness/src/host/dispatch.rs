@@ -22,7 +22,7 @@ use crate::wire::frame::Frame;
 use crate::wire::protocol::Dispatch;
 
 /// An action that a client has dispatched, before anything is known of it.
-pub(super) struct Dispatched<'a> {
+pub(super) struct DispatchedAction<'a> {
     /// What came with it.
     pub(super) params: &'a Value,
     pub(super) origin: Origin,
@@ -49,12 +49,12 @@ impl RefHost {
             return;
         };
         let origin = Origin { conn, client, client_seq: params["clientSeq"].clone(), sent };
-        let mut dispatched = Dispatched { params, origin, uri, action };
+        let mut dispatched = DispatchedAction { params, origin, uri, action };
         let mut faults = self.injected().into_iter();
         if !faults.all(|fault| fault.receives(self, &mut dispatched)) {
             return;
         }
-        let Dispatched { origin, uri, action, .. } = &dispatched;
+        let DispatchedAction { origin, uri, action, .. } = &dispatched;
         let whole = origin.client_seq.is_u64() || origin.client_seq.is_i64();
         if !whole || action_type(action).is_empty() || !self.channels.contains_key(uri) {
             return;
@@ -173,7 +173,7 @@ impl RefHost {
                 envelope.as_object_mut().map(|members| members.remove("channel"));
             }
         }
-        let rejected = Rejected { uri, action, origin };
+        let rejected = RejectedAction { uri, action, origin };
         let mut faults = self.injected().into_iter();
         if faults.all(|fault| fault.rejects(self, &rejected, &mut envelope)) {
             let frame = Frame::Text(self.envelope_text(&envelope));
@@ -260,7 +260,7 @@ impl RefHost {
 }
 
 /// An action that is sent back.
-pub(super) struct Rejected<'a> {
+pub(super) struct RejectedAction<'a> {
     /// The channel.
     pub(super) uri: &'a str,
     pub(super) action: &'a Value,

@@ -16,7 +16,7 @@ use crate::wire::json::Value;
 
 use super::agent::Op;
 use super::connection::{Call, Reply};
-use super::dispatch::{Dispatched, Refusal, Rejected};
+use super::dispatch::{DispatchedAction, Refusal, RejectedAction};
 use super::engine::{Config, RefHost};
 use super::fault::{self, Fault};
 use super::publish::Origin;
@@ -43,7 +43,7 @@ pub(super) trait HostFault: Send + Sync {
     }
 
     /// Looks at a dispatch before the host does. Returns whether the host still looks at it.
-    fn receives(&self, _host: &mut RefHost, _it: &mut Dispatched) -> bool {
+    fn receives(&self, _host: &mut RefHost, _it: &mut DispatchedAction) -> bool {
         true
     }
 
@@ -59,7 +59,7 @@ pub(super) trait HostFault: Send + Sync {
     fn follows(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
 
     /// Acts when an action is sent back, and changes the envelope. Returns whether it is sent.
-    fn rejects(&self, _host: &mut RefHost, _it: &Rejected, _envelope: &mut Value) -> bool {
+    fn rejects(&self, _host: &mut RefHost, _it: &RejectedAction, _envelope: &mut Value) -> bool {
         true
     }
 

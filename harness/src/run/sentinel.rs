@@ -3,7 +3,7 @@
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!
-//! Start at [`Sentinel::post`].
+//! Start at [`SentinelConnection::post`].
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -30,15 +30,15 @@ const VISITOR: &str = "ahp-harness-visitor";
 
 /// A connection that shakes hands and does nothing more.
 #[derive(Debug)]
-pub struct Sentinel {
+pub struct SentinelConnection {
     stands: watch::Receiver<bool>,
     cut: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
-impl Sentinel {
+impl SentinelConnection {
     /// Connects in the background, offering these versions. It needs a tokio runtime.
-    pub fn post(endpoint: Endpoint, offers: &[String]) -> Sentinel {
+    pub fn post(endpoint: Endpoint, offers: &[String]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
         let (flag, greeting) = (Arc::clone(&cut), greeting(offers, SENTINEL));
@@ -57,7 +57,7 @@ impl Sentinel {
                 }
             }
         });
-        Sentinel { stands, cut, task: task.abort_handle() }
+        SentinelConnection { stands, cut, task: task.abort_handle() }
     }
 
     /// Waits until the host has answered it, or `limit` is over.
@@ -72,7 +72,7 @@ impl Sentinel {
     }
 }
 
-impl Drop for Sentinel {
+impl Drop for SentinelConnection {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -2,7 +2,10 @@
 //!
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
-use super::generic::{Follows, Lifts, Precedes, Receives, Refuses, Rejects, Waives};
+use super::generic::{
+    ActsAfterConsequences, ActsBeforeConsequences, ChangesDispatches, ChangesRejections,
+    LiftsRules, RefusesActions, WaivesRefusals,
+};
 use super::{Fault, HostFaultRow};
 use crate::host::dispatch::{Refusal, SERVER_ONLY};
 use crate::host::engine::RefHost;
@@ -16,14 +19,14 @@ use crate::wire::json::{Value, json};
 use crate::wire::protocol::Dispatch;
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AcceptsMalformed, &Lifts(&["dispatch.malformed-payload"])),
-    (Fault::AcceptsWrongFamily, &Lifts(&["dispatch.wrong-family.session-on-chat"])),
-    (Fault::AcceptsHostOnly, &Waives(is_host_only)),
-    (Fault::RejectsLegal, &Refuses(|_| Some("nothing is taken here"))),
+    (Fault::AcceptsMalformed, &LiftsRules(&["dispatch.malformed-payload"])),
+    (Fault::AcceptsWrongFamily, &LiftsRules(&["dispatch.wrong-family.session-on-chat"])),
+    (Fault::AcceptsHostOnly, &WaivesRefusals(is_host_only)),
+    (Fault::RejectsLegal, &RefusesActions(|_| Some("nothing is taken here"))),
     (Fault::EchoesWithoutApplying, &EchoesWithoutApplying),
     (
         Fault::NumberlessDispatchTaken,
-        &Receives(|_, it| {
+        &ChangesDispatches(|_, it| {
             let seq = &mut it.origin.client_seq;
             if !seq.is_u64() && !seq.is_i64() {
                 *seq = json!(0);
@@ -33,7 +36,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::UnknownActionCloses,
-        &Receives(|host, it| {
+        &ChangesDispatches(|host, it| {
             let kind = action_type(&it.action);
             let known = kind.is_empty() || host.protocol.action(kind).is_some();
             if !known {
@@ -44,7 +47,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ClientSeqMustGrow,
-        &Receives(|host, it| {
+        &ChangesDispatches(|host, it| {
             let number = it.origin.client_seq.as_i64().unwrap_or(i64::MAX);
             let last = host.dispatched.entry(it.origin.client.clone()).or_insert(i64::MIN);
             let grows = number > *last;
@@ -54,7 +57,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::OriginFromClient,
-        &Receives(|_, it| {
+        &ChangesDispatches(|_, it| {
             if let Some(client) = it.params["origin"]["clientId"].as_str() {
                 client.clone_into(&mut it.origin.client);
             }
@@ -63,7 +66,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ActionOnUnknownSessionEchoed,
-        &Receives(|host, it| {
+        &ChangesDispatches(|host, it| {
             let kind = ChannelKind::of_uri(&it.uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
             if aloud && !host.channels.contains_key(&it.uri) {
@@ -74,7 +77,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::RejectionApplied,
-        &Rejects(|host, it, _| {
+        &ChangesRejections(|host, it, _| {
             let version = host.protocol.version();
             if let Some(channel) = host.channels.get_mut(it.uri) {
                 apply(version, channel.kind, &mut channel.state, it.action);
@@ -84,24 +87,24 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             true
         }),
     ),
-    (Fault::RejectionSilent, &Rejects(|_, _, _| false)),
+    (Fault::RejectionSilent, &ChangesRejections(|_, _, _| false)),
     (
         Fault::RejectionWithoutReason,
-        &Rejects(|_, _, envelope| {
+        &ChangesRejections(|_, _, envelope| {
             envelope["rejectionReason"] = json!("");
             true
         }),
     ),
     (
         Fault::RejectionWithoutOrigin,
-        &Rejects(|_, _, envelope| {
+        &ChangesRejections(|_, _, envelope| {
             envelope.as_object_mut().map(|members| members.remove("origin"));
             true
         }),
     ),
     (
         Fault::RefusalApproves,
-        &Rejects(|host, it, envelope| {
+        &ChangesRejections(|host, it, envelope| {
             let call = it.action["toolCallId"].as_str().unwrap_or("");
             let state = host.state(it.uri);
             if tool_call(state, call)["status"] == "pending-confirmation" {
@@ -117,10 +120,10 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
         }),
     ),
     // Turns.
-    (Fault::AcceptsTurnWhileActive, &Lifts(&["dispatch.chat.turnStarted.while-active"])),
+    (Fault::AcceptsTurnWhileActive, &LiftsRules(&["dispatch.chat.turnStarted.while-active"])),
     (
         Fault::ActiveTurnRestarts,
-        &Waives(|facts, refusal| {
+        &WaivesRefusals(|facts, refusal| {
             let rules = [
                 "dispatch.chat.turnStarted.while-active",
                 "dispatch.chat.turnStarted.duplicate-id-history",
@@ -132,21 +135,27 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 && !turns.into_iter().any(|turn| turn["id"] == *wanted)
         }),
     ),
-    (Fault::AcceptsRepeatedTurnId, &Lifts(&["dispatch.chat.turnStarted.duplicate-id-history"])),
+    (
+        Fault::AcceptsRepeatedTurnId,
+        &LiftsRules(&["dispatch.chat.turnStarted.duplicate-id-history"]),
+    ),
     (
         Fault::AcceptsAgentMessages,
-        &Lifts(&[
+        &LiftsRules(&[
             "dispatch.chat.turnStarted.non-user",
             "dispatch.chat.pendingMessageSet.non-user",
             "dispatch.chat.draftChanged.non-user",
         ]),
     ),
-    (Fault::AcceptsStartAtAnyTime, &Lifts(&["dispatch.chat.turnStarted.bad-timestamp"])),
-    (Fault::AcceptsUnknownQueued, &Lifts(&["dispatch.chat.turnStarted.client-queuedMessageId"])),
-    (Fault::AttachesAnything, &Lifts(&["chat.attachment.chat.unknown-chat"])),
+    (Fault::AcceptsStartAtAnyTime, &LiftsRules(&["dispatch.chat.turnStarted.bad-timestamp"])),
+    (
+        Fault::AcceptsUnknownQueued,
+        &LiftsRules(&["dispatch.chat.turnStarted.client-queuedMessageId"]),
+    ),
+    (Fault::AttachesAnything, &LiftsRules(&["chat.attachment.chat.unknown-chat"])),
     (
         Fault::EmptyChatsRefused,
-        &Refuses(|facts| {
+        &RefusesActions(|facts| {
             let given = facts.action["message"]["attachments"].as_array();
             let mut chats = given.into_iter().flatten().filter(|given| given["type"] == "chat");
             let empty = |given: &Value| {
@@ -157,17 +166,17 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             (starts && chats.any(empty)).then_some("an attachment names a chat without turns")
         }),
     ),
-    (Fault::AcceptsCancelWhenIdle, &Lifts(&["dispatch.chat.turnCancelled.no-active"])),
+    (Fault::AcceptsCancelWhenIdle, &LiftsRules(&["dispatch.chat.turnCancelled.no-active"])),
     (
         Fault::AcceptsAnyResume,
-        &Waives(|facts, refusal| {
+        &WaivesRefusals(|facts, refusal| {
             let useless = matches!(refusal.outcome, Some(Outcome::NoOp(_)));
             useless && action_type(facts.action) == "chat/turnResume"
         }),
     ),
     (
         Fault::EarlyTurnsLost,
-        &Receives(|host, it| {
+        &ChangesDispatches(|host, it| {
             // Without a chat yet the session itself is spoken to, where it has the turns.
             let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
             let early = host.state(session)["lifecycle"] == "creating";
@@ -176,7 +185,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::DefaultChatUnlisted,
-        &Precedes("chat/turnStarted", |host, uri, _| {
+        &ActsBeforeConsequences("chat/turnStarted", |host, uri, _| {
             let session = host.chats.get(uri).map(|chat| chat.session.clone());
             if let Some(session) = session.filter(|it| host.state(it)["defaultChat"] == uri) {
                 host.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
@@ -185,7 +194,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::OutputAfterCancel,
-        &Precedes("chat/turnCancelled", |host, uri, _| {
+        &ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
             let idle = host.state(uri)["activeTurn"].is_null();
             if let Some(run) = host.runs.get_mut(uri).filter(|_| idle) {
                 run.undead = true;
@@ -195,46 +204,49 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::SteeringStartsTurn,
-        &Follows("chat/pendingMessageSet", |host, uri, action| {
+        &ActsAfterConsequences("chat/pendingMessageSet", |host, uri, action| {
             if action["kind"] == "steering" && host.state(uri)["activeTurn"].is_null() {
                 host.begin_turn(uri, action["message"].clone(), None);
             }
         }),
     ),
     // Tool calls.
-    (Fault::AcceptsSecondConfirmation, &Lifts(&["dispatch.chat.toolCallConfirmed.not-pending"])),
+    (
+        Fault::AcceptsSecondConfirmation,
+        &LiftsRules(&["dispatch.chat.toolCallConfirmed.not-pending"]),
+    ),
     (
         Fault::AcceptsConfirmationUnknownCall,
-        &Lifts(&["dispatch.chat.toolCallConfirmed.unknown-call"]),
+        &LiftsRules(&["dispatch.chat.toolCallConfirmed.unknown-call"]),
     ),
     (
         Fault::AcceptsConfirmationWrongTurn,
-        &Lifts(&[
+        &LiftsRules(&[
             "dispatch.chat.toolCallConfirmed.wrong-turn",
             "dispatch.chat.toolCallConfirmed.no-active-turn",
         ]),
     ),
     (
         Fault::AcceptsUnfitDecision,
-        &Lifts(&[
+        &LiftsRules(&[
             "dispatch.chat.toolCallConfirmed.bad-option",
             "dispatch.chat.toolCallConfirmed.edited-not-editable",
         ]),
     ),
     (
         Fault::AcceptsAnyResultDecision,
-        &Lifts(&["dispatch.chat.toolCallResultConfirmed.not-pending"]),
+        &LiftsRules(&["dispatch.chat.toolCallResultConfirmed.not-pending"]),
     ),
     (
         Fault::AcceptsLateCompletion,
-        &Lifts(&[
+        &LiftsRules(&[
             "dispatch.chat.toolCallComplete.not-running",
             "dispatch.chat.toolCallContentChanged.not-running",
         ]),
     ),
     (
         Fault::AcceptsForeignCompletion,
-        &Lifts(&[
+        &LiftsRules(&[
             "dispatch.chat.toolCallComplete.non-owner",
             "dispatch.chat.toolCallContentChanged.non-owner",
         ]),
@@ -242,30 +254,33 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     // Answers.
     (
         Fault::InputUnknownRequestAccepted,
-        &Waives(|facts, refusal| {
+        &WaivesRefusals(|facts, refusal| {
             let idle = refusal.outcome == Some(Outcome::NoOp(NoOp::NoActiveTurn));
             answers_nothing(refusal) && (idle || !is_known_request(facts))
         }),
     ),
     (
         Fault::InputCompletedTwice,
-        &Waives(|facts, refusal| {
+        &WaivesRefusals(|facts, refusal| {
             let unknown = refusal.outcome == Some(Outcome::NoOp(NoOp::UnknownRequest));
             unknown && refusal.source == COMPLETES_NOTHING && is_known_request(facts)
         }),
     ),
     (
         Fault::AnswerKindUnchecked,
-        &Waives(|_, refusal| {
+        &WaivesRefusals(|_, refusal| {
             refusal.source == "dispatch.chat.inputAnswerChanged.bad-value"
                 && refusal.reason == "the answer does not fit the question"
         }),
     ),
-    (Fault::InputIncompleteAccepted, &Lifts(&["dispatch.chat.inputCompleted.required-missing"])),
+    (
+        Fault::InputIncompleteAccepted,
+        &LiftsRules(&["dispatch.chat.inputCompleted.required-missing"]),
+    ),
     // Sessions, terminals, changesets, annotations.
     (
         Fault::ForeignActiveClientAccepted,
-        &Lifts(&[
+        &LiftsRules(&[
             "session.create.active-client-id-match",
             "dispatch.session.activeClientSet.other-client",
             "dispatch.session.activeClientRemoved.other-client",
@@ -273,7 +288,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ExtensionsNeeded,
-        &Refuses(|facts| {
+        &RefusesActions(|facts| {
             let bare = facts.action["_meta"].is_null();
             let archives = action_type(facts.action) == "session/isArchivedChanged";
             (archives && bare).then_some("expected an extension of this host's in `_meta`")
@@ -281,17 +296,23 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::PrimaryReplaced,
-        &Lifts(&["dispatch.session.workingDirectoryReplaced.primary-no-capability"]),
+        &LiftsRules(&["dispatch.session.workingDirectoryReplaced.primary-no-capability"]),
     ),
-    (Fault::PrimaryRemoved, &Lifts(&["dispatch.session.workingDirectoryRemoved.primary"])),
-    (Fault::ReplacementUnchecked, &Lifts(&["dispatch.session.workingDirectoryReplaced.validate"])),
+    (Fault::PrimaryRemoved, &LiftsRules(&["dispatch.session.workingDirectoryRemoved.primary"])),
+    (
+        Fault::ReplacementUnchecked,
+        &LiftsRules(&["dispatch.session.workingDirectoryReplaced.validate"]),
+    ),
     (
         Fault::ForeignClaims,
-        &Lifts(&["terminal.create.claim-foreign", "dispatch.terminal.input.non-holder"]),
+        &LiftsRules(&["terminal.create.claim-foreign", "dispatch.terminal.input.non-holder"]),
     ),
-    (Fault::ReviewsUnoffered, &Lifts(&["dispatch.changeset.filesReviewChanged.no-capability"])),
-    (Fault::AcceptsEmptyAnnotations, &Lifts(&["dispatch.annotations.set.empty-entries"])),
-    (Fault::AcceptsLastEntryRemoval, &Lifts(&["dispatch.annotations.entryRemoved.last"])),
+    (
+        Fault::ReviewsUnoffered,
+        &LiftsRules(&["dispatch.changeset.filesReviewChanged.no-capability"]),
+    ),
+    (Fault::AcceptsEmptyAnnotations, &LiftsRules(&["dispatch.annotations.set.empty-entries"])),
+    (Fault::AcceptsLastEntryRemoval, &LiftsRules(&["dispatch.annotations.entryRemoved.last"])),
 ];
 
 /// The requirement by which the completion of an unknown request is refused.

@@ -2,19 +2,22 @@
 //!
 //! Knows: the catalogue of automations. Never knows: which check finds which fault.
 
-use super::generic::{Accepts, Adds, Alters, Lifts, Opens, Refuses};
+use super::generic::{
+    ActsBeforeApplying, AddsAfterAction, AltersAction, ChangesFirstState, LiftsRules,
+    RefusesActions,
+};
 use super::{Fault, HostFaultRow};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AutomationReplaced, &Lifts(&["automation.create.duplicate"])),
-    (Fault::AnyMessageAutomated, &Lifts(&["automation.create.message-kind"])),
-    (Fault::ConditionsRepeat, &Lifts(&["automation.create.duplicate-disable-kinds"])),
-    (Fault::CronAnything, &Lifts(&["automation.cron.reject-invalid"])),
+    (Fault::AutomationReplaced, &LiftsRules(&["automation.create.duplicate"])),
+    (Fault::AnyMessageAutomated, &LiftsRules(&["automation.create.message-kind"])),
+    (Fault::ConditionsRepeat, &LiftsRules(&["automation.create.duplicate-disable-kinds"])),
+    (Fault::CronAnything, &LiftsRules(&["automation.cron.reject-invalid"])),
     (
         Fault::CronNarrow,
-        &Refuses(|facts| {
+        &RefusesActions(|facts| {
             let (action, triggers) = (facts.action, "triggers");
             let given = [&action["definition"][triggers], &action["changes"][triggers]];
             let named = |trigger: &Value| {
@@ -25,21 +28,21 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             given.any(named).then_some("expected a cron expression of five fields")
         }),
     ),
-    (Fault::UpdateForgets, &Lifts(&["automation.update.unknown-config-kept"])),
-    (Fault::RunCountMissing, &Lifts(&["automation.runCount"])),
-    (Fault::RequestIdIgnored, &Lifts(&["automation.run.idempotent"])),
-    (Fault::RunSummaryStale, &Lifts(&["automation.run.summary-consistent"])),
-    (Fault::RunsOldestFirst, &Lifts(&["automation.runs.order-limit"])),
+    (Fault::UpdateForgets, &LiftsRules(&["automation.update.unknown-config-kept"])),
+    (Fault::RunCountMissing, &LiftsRules(&["automation.runCount"])),
+    (Fault::RequestIdIgnored, &LiftsRules(&["automation.run.idempotent"])),
+    (Fault::RunSummaryStale, &LiftsRules(&["automation.run.summary-consistent"])),
+    (Fault::RunsOldestFirst, &LiftsRules(&["automation.runs.order-limit"])),
     (
         Fault::PrimaryElsewhere,
-        &Alters("automationRun/primarySessionChanged", |_, _, action| {
+        &AltersAction("automationRun/primarySessionChanged", |_, _, action| {
             action["primarySession"] = json!("ahp-session:/elsewhere");
             true
         }),
     ),
     (
         Fault::RunOriginMissing,
-        &Opens(ChannelKind::Session, |state| {
+        &ChangesFirstState(ChannelKind::Session, |state| {
             if let Some(members) = state.as_object_mut() {
                 members.remove("origin");
             }
@@ -47,7 +50,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::RunEndsEarlier,
-        &Alters("automationRun/lifecycleChanged", |_, _, action| {
+        &AltersAction("automationRun/lifecycleChanged", |_, _, action| {
             if action["lifecycle"]["completedAt"].is_string() {
                 action["lifecycle"]["completedAt"] = json!("2000-01-01T00:00:00.000Z");
             }
@@ -56,7 +59,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::RunGoesBack,
-        &Adds("automationRun/lifecycleChanged", |host, run, action| {
+        &AddsAfterAction("automationRun/lifecycleChanged", |host, run, action| {
             if action["lifecycle"]["completedAt"].is_string() {
                 let mut again = action.clone();
                 again["lifecycle"]["status"] = json!("running");
@@ -70,7 +73,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::CancelledRunGoesOn,
-        &Accepts("automationRun/cancelRequested", |host, run, it, from| {
+        &ActsBeforeApplying("automationRun/cancelRequested", |host, run, it, from| {
             host.emit(run, it.clone(), Some(from));
             false
         }),

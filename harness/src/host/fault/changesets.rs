@@ -2,17 +2,17 @@
 //!
 //! Knows: the actions of changesets and customizations. Never knows: which check finds which fault.
 
-use super::generic::{Adds, Alters, Follows, Lifts};
+use super::generic::{ActsAfterConsequences, AddsAfterAction, AltersAction, LiftsRules};
 use super::{Fault, HostFaultRow};
 use crate::host::customizations::{decide, entries};
 use crate::wire::json::json;
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::ChatChangesUnscoped, &Lifts(&["chat.changesets.scoped"])),
-    (Fault::ReviewKept, &Lifts(&["changeset.review.reset-on-edit"])),
+    (Fault::ChatChangesUnscoped, &LiftsRules(&["chat.changesets.scoped"])),
+    (Fault::ReviewKept, &LiftsRules(&["changeset.review.reset-on-edit"])),
     (
         Fault::ClearedToRecompute,
-        &Adds("changeset/statusChanged", |host, uri, action| {
+        &AddsAfterAction("changeset/statusChanged", |host, uri, action| {
             if action["status"] == "recomputing" {
                 host.publish(uri, json!({"type": "changeset/cleared"}));
             }
@@ -20,7 +20,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ErrorBesideReady,
-        &Alters("changeset/statusChanged", |_, _, action| {
+        &AltersAction("changeset/statusChanged", |_, _, action| {
             if action["status"] == "ready" {
                 action["error"] = json!({"errorType": "none", "message": "nothing went wrong"});
             }
@@ -29,26 +29,28 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ChangedFileTwice,
-        &Alters("changeset/contentChanged", |_, _, action| {
+        &AltersAction("changeset/contentChanged", |_, _, action| {
             if let Some(files) = action["files"].as_array_mut() {
                 files.extend(files.last().cloned());
             }
             true
         }),
     ),
-    (Fault::ScopesIgnored, &Lifts(&["changeset.operation.bad-scope"])),
-    (Fault::DisabledRuns, &Lifts(&["changeset.operation.disabled"])),
+    (Fault::ScopesIgnored, &LiftsRules(&["changeset.operation.bad-scope"])),
+    (Fault::DisabledRuns, &LiftsRules(&["changeset.operation.disabled"])),
     (
         Fault::OperationNeverEnds,
-        &Alters("changeset/operationStatusChanged", |_, _, action| action["status"] == "running"),
+        &AltersAction("changeset/operationStatusChanged", |_, _, action| {
+            action["status"] == "running"
+        }),
     ),
-    (Fault::PluginsOutlive, &Lifts(&["disconnect.customizations-removed"])),
-    (Fault::PluginIdsRepeat, &Lifts(&["session.customizations.ids-unique"])),
-    (Fault::UnreadableLoaded, &Lifts(&["session.customizations.load-state"])),
-    (Fault::DecisionsUnsorted, &Lifts(&["session.customizations.enablement-sorted"])),
+    (Fault::PluginsOutlive, &LiftsRules(&["disconnect.customizations-removed"])),
+    (Fault::PluginIdsRepeat, &LiftsRules(&["session.customizations.ids-unique"])),
+    (Fault::UnreadableLoaded, &LiftsRules(&["session.customizations.load-state"])),
+    (Fault::DecisionsUnsorted, &LiftsRules(&["session.customizations.enablement-sorted"])),
     (
         Fault::ToggleTakesContainer,
-        &Follows("session/customizationToggled", |host, uri, action| {
+        &ActsAfterConsequences("session/customizationToggled", |host, uri, action| {
             let meant = entries(host.state(uri)).find(|(_, it)| it["id"] == action["id"]);
             let container = meant.map(|(container, _)| container.clone());
             if let Some(mut container) = container {
@@ -63,10 +65,12 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             }
         }),
     ),
-    (Fault::OffServersRun, &Lifts(&["session.customizations.toggle"])),
-    (Fault::SideChannelBare, &Lifts(&["session.customizations.mcpApp-gated"])),
+    (Fault::OffServersRun, &LiftsRules(&["session.customizations.toggle"])),
+    (Fault::SideChannelBare, &LiftsRules(&["session.customizations.mcpApp-gated"])),
     (
         Fault::ServerNeverReady,
-        &Alters("session/mcpServerStateChanged", |_, _, action| action["state"]["kind"] != "ready"),
+        &AltersAction("session/mcpServerStateChanged", |_, _, action| {
+            action["state"]["kind"] != "ready"
+        }),
     ),
 ];

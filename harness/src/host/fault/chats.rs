@@ -2,7 +2,9 @@
 //!
 //! Knows: the life of a chat. Never knows: which check finds which fault.
 
-use super::generic::{Adds, Alters, Lifts, Opens, Replies};
+use super::generic::{
+    AddsAfterAction, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules,
+};
 use super::{Fault, HostFaultRow};
 use crate::host::Output;
 use crate::wire::channel::ChannelKind;
@@ -11,7 +13,7 @@ use crate::wire::json::json;
 pub(super) const FAULTS: &[HostFaultRow] = &[
     (
         Fault::ChatAddedAfterResponse,
-        &Replies(&["createChat"], |host, request, reply| {
+        &ChangesReplies(&["createChat"], |host, request, reply| {
             let sent = host.outputs.split_off(request.from.min(host.outputs.len()));
             for output in sent {
                 match output {
@@ -24,14 +26,14 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             reply
         }),
     ),
-    (Fault::ChatsUnoffered, &Lifts(&["chat.create.no-capability"])),
+    (Fault::ChatsUnoffered, &LiftsRules(&["chat.create.no-capability"])),
     (
         Fault::ChatsFromAnywhere,
-        &Lifts(&["chat.create.source.unknown-chat", "chat.create.working-directories.subset"]),
+        &LiftsRules(&["chat.create.source.unknown-chat", "chat.create.working-directories.subset"]),
     ),
     (
         Fault::ForksForgotten,
-        &Opens(ChannelKind::Chat, |state| {
+        &ChangesFirstState(ChannelKind::Chat, |state| {
             if state["origin"]["kind"] == "fork" {
                 state["turns"] = json!([]);
             }
@@ -39,7 +41,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::SelectionTrimmed,
-        &Opens(ChannelKind::Chat, |state| {
+        &ChangesFirstState(ChannelKind::Chat, |state| {
             if let Some(text) = state["origin"]["selection"]["text"].as_str() {
                 state["origin"]["selection"]["text"] = json!(text.trim());
             }
@@ -47,7 +49,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::DefaultChatUnknown,
-        &Adds("session/chatAdded", |host, session, action| {
+        &AddsAfterAction("session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chat = action["summary"]["resource"].as_str().unwrap_or("");
                 let chat = format!("{chat}-not");
@@ -60,7 +62,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ReorderIncomplete,
-        &Adds("session/chatAdded", |host, session, action| {
+        &AddsAfterAction("session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chats = [&action["summary"]["resource"]];
                 host.emit(session, json!({"type": "session/chatsReordered", "chats": chats}), None);
@@ -69,13 +71,13 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ChatRemovedSilent,
-        &Alters("session/chatRemoved", |host, _, action| {
+        &AltersAction("session/chatRemoved", |host, _, action| {
             host.chats.contains_key(action["chat"].as_str().unwrap_or(""))
         }),
     ),
     (
         Fault::UpdatesRemovedChat,
-        &Adds("session/chatRemoved", |host, session, action| {
+        &AddsAfterAction("session/chatRemoved", |host, session, action| {
             if !host.chats.contains_key(action["chat"].as_str().unwrap_or("")) {
                 let action = json!({
                     "type": "session/chatUpdated", "chat": action["chat"],

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::parts::{
-    LostEnvelope, TakenMessage, accepted, action_name, channel_of, is_root, is_root_news,
-    number_of, remove,
+    LostEnvelope, LostRequest, accepted, action_name, channel_of, is_root, is_root_news, number_of,
+    remove,
 };
 use super::sequence::DeliveryCount;
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, subject_of};
+use crate::host::chain::{
+    MessageLink, MessagePassage, MessageRewriter, RewriterOutput, subject_of,
+};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
@@ -20,10 +22,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::RootNotifiesEverybody, || Box::new(RootNewsForAll)),
     (Fault::RootNewsToFirst, || Box::new(RootNewsForFirst)),
     (Fault::DeliversAfterUnsubscribe, || {
-        Box::new(TakenMessage(|_, message, _| match message["method"] == "unsubscribe" {
-            true => Passage::Stopped,
-            false => Passage::Onward,
-        }))
+        Box::new(LostRequest(|_, message| message["method"] == "unsubscribe"))
     }),
     (Fault::SubscribeNotLive, || Box::<DeadSubscriptions>::default()),
     (Fault::ReconnectNotLive, || Box::<DeadReconnects>::default()),
@@ -43,7 +42,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
 struct SecondSubscriberSkipped(DeliveryCount);
 
 impl MessageRewriter for SecondSubscriberSkipped {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut RewriterOutput) {
         let number = accepted(&message).map(number_of);
         let skipped = number.is_some_and(|it| self.0.before(it) == 1 && it.is_multiple_of(3));
         if !skipped {
@@ -56,7 +55,12 @@ impl MessageRewriter for SecondSubscriberSkipped {
 struct SessionsMixed;
 
 impl MessageRewriter for SessionsMixed {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let session = |uri: &str| uri.starts_with("ahp-session:");
         if let Some(channel) = accepted(&message).map(channel_of).filter(|uri| session(uri)) {
             let mut hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(channel));
@@ -81,7 +85,12 @@ struct ChatsForSessions {
 }
 
 impl MessageRewriter for ChatsForSessions {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         learn_chats(&message, &mut self.sessions);
         let chat = accepted(&message).map(channel_of);
         if let Some(session) = chat.and_then(|chat| self.sessions.get(chat))
@@ -111,7 +120,12 @@ fn is_first_at_root(link: &MessageLink<'_>) -> bool {
 struct RootNewsForAll;
 
 impl MessageRewriter for RootNewsForAll {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if is_root_news(&message) && is_first_at_root(link) {
             for (conn, other) in &link.seen.connections {
                 let same =
@@ -130,7 +144,12 @@ impl MessageRewriter for RootNewsForAll {
 struct RootNewsForFirst;
 
 impl MessageRewriter for RootNewsForFirst {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if !is_root_news(&message) || is_first_at_root(link) {
             out.send(message);
         }
@@ -154,22 +173,26 @@ fn heard_on(message: &Value) -> Option<&str> {
 struct DeadSubscriptions(HashSet<(ConnId, String)>);
 
 impl MessageRewriter for DeadSubscriptions {
-    fn on_client_message(
+    fn edit_client_message(
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    ) -> Option<Value> {
         if message["method"] == "subscribe"
             && let Some(channel) = subject_of(&message["params"])
             && link.own().is_some_and(|own| !own.hears(channel))
         {
             self.0.insert((link.conn, channel.to_owned()));
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let dead = |uri: &str| self.0.contains(&(link.conn, uri.to_owned()));
         if !heard_on(&message).is_some_and(dead) {
             out.send(message);
@@ -181,21 +204,21 @@ impl MessageRewriter for DeadSubscriptions {
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {
-    fn on_client_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         if message["method"] == "subscribe"
             && let Some(params) = message.get_mut("params")
         {
             remove(params, "delivery");
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let lost = |envelope: &Value| {
             action_name(envelope) == "delta" && number_of(envelope).is_multiple_of(2)
         };
@@ -219,8 +242,7 @@ impl LostChannels {
         let Some(lost) = self.0.get_mut(&link.conn) else {
             return false;
         };
-        let request = link.request.filter(|_| link.answers == Some("subscribe"));
-        if let Some(channel) = request.and_then(|request| subject_of(&request["params"])) {
+        if let Some(channel) = link.subscribed() {
             lost.remove(channel);
         }
         heard_on(message).is_some_and(|channel| lost.contains(channel))
@@ -232,7 +254,12 @@ impl LostChannels {
 struct DeadReconnects(LostChannels);
 
 impl MessageRewriter for DeadReconnects {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if link.answers == Some("reconnect") && message.get("result").is_some() {
             self.0.lose(link);
         }
@@ -247,7 +274,12 @@ impl MessageRewriter for DeadReconnects {
 struct SlowReadersLose(HashMap<ConnId, u64>);
 
 impl MessageRewriter for SlowReadersLose {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if !link.own().is_some_and(|own| own.held) {
             self.0.remove(&link.conn);
             return out.send(message);
@@ -269,8 +301,8 @@ impl MessageRewriter for WatchesKept {
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+        _: &mut RewriterOutput,
+    ) -> MessagePassage {
         let channel = subject_of(&message["params"]).unwrap_or("");
         let place = (link.conn, channel.to_owned());
         match message["method"].as_str() {
@@ -278,17 +310,22 @@ impl MessageRewriter for WatchesKept {
                 if ChannelKind::of_uri(channel) == Some(ChannelKind::ResourceWatch) =>
             {
                 self.0.insert(place);
-                return Passage::Stopped;
+                return MessagePassage::Stopped;
             }
             Some("subscribe") => {
                 self.0.remove(&place);
             }
             _ => {}
         }
-        Passage::Onward
+        MessagePassage::Onward
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let left = |uri: &str| self.0.contains(&(link.conn, uri.to_owned()));
         if !heard_on(&message).is_some_and(left) {
             out.send(message);
@@ -305,7 +342,12 @@ struct StrayActions {
 }
 
 impl MessageRewriter for StrayActions {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         learn_chats(&message, &mut self.sessions);
         let sessions = &self.sessions;
         super::parts::each_envelope(&mut message, &mut |envelope| {

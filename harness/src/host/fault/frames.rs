@@ -2,7 +2,7 @@
 
 use super::parts::{MessageChange, TakenMessage, remove};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::host::engine::MAX_FRAME_BYTES;
 use crate::wire::frame::Frame;
 use crate::wire::json::json;
@@ -52,10 +52,10 @@ pub(super) const FAULTS: &[MessageFault] = &[
         Box::new(TakenMessage(|link, message, out| {
             let response = message.get("method").is_none();
             if !response || message.get("result").or_else(|| message.get("error")).is_none() {
-                return Passage::Onward;
+                return MessagePassage::Onward;
             }
             out.close(link.conn, 1002, "nobody asked");
-            Passage::Stopped
+            MessagePassage::Stopped
         }))
     }),
 ];
@@ -74,27 +74,27 @@ fn is_odd(frame: &Frame) -> bool {
 }
 
 /// Answers as if the `ping` in a frame had been read.
-fn serve_unread(out: &mut Outbox) {
+fn serve_unread(out: &mut RewriterOutput) {
     out.send(json!({"jsonrpc": "2.0", "id": 999_999, "result": null}));
 }
 
-fn close_all(link: &MessageLink<'_>, out: &mut Outbox, why: &'static str) {
+fn close_all(link: &MessageLink<'_>, out: &mut RewriterOutput, why: &'static str) {
     link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
 }
 
 /// Takes frames that fit away from the host.
-struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut Outbox) -> Option<()>);
+struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut RewriterOutput) -> Option<()>);
 
 impl MessageRewriter for TakenFrame {
     fn on_client_frame(
         &mut self,
         link: &MessageLink<'_>,
         frame: &Frame,
-        out: &mut Outbox,
-    ) -> Passage {
+        out: &mut RewriterOutput,
+    ) -> MessagePassage {
         match (self.0)(link, frame, out) {
-            Some(()) => Passage::Stopped,
-            None => Passage::Onward,
+            Some(()) => MessagePassage::Stopped,
+            None => MessagePassage::Onward,
         }
     }
 }
@@ -104,11 +104,16 @@ impl MessageRewriter for TakenFrame {
 struct StalledByLarge(bool);
 
 impl MessageRewriter for StalledByLarge {
-    fn on_client_frame(&mut self, _: &MessageLink<'_>, frame: &Frame, _: &mut Outbox) -> Passage {
+    fn on_client_frame(
+        &mut self,
+        _: &MessageLink<'_>,
+        frame: &Frame,
+        _: &mut RewriterOutput,
+    ) -> MessagePassage {
         self.0 |= frame.len() > LARGE_FRAME;
         match self.0 {
-            true => Passage::Stopped,
-            false => Passage::Onward,
+            true => MessagePassage::Stopped,
+            false => MessagePassage::Onward,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::host::agent::Op;
 use crate::host::connection::{Call, Reply};
-use crate::host::dispatch::{Dispatched, Refusal, Rejected};
+use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
 use crate::host::engine::{Config, RefHost};
 use crate::host::injected::{AgentStep, HostFault, ServedRequest};
 use crate::host::publish::{Origin, action_type};
@@ -13,75 +13,78 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 /// These rules are not in force, by their requirements.
-pub(super) struct Lifts(pub(super) &'static [&'static str]);
+pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
-impl HostFault for Lifts {
+impl HostFault for LiftsRules {
     fn lifts(&self, rule: &str) -> bool {
         self.0.contains(&rule)
     }
 }
 
 /// The host is set up otherwise.
-pub(super) struct SetsUp(pub(super) fn(&mut Config));
+pub(super) struct ChangesSetUp(pub(super) fn(&mut Config));
 
-impl HostFault for SetsUp {
+impl HostFault for ChangesSetUp {
     fn configures(&self, config: &mut Config) {
         (self.0)(config);
     }
 }
 
 /// A dispatch is looked at before the host does; where that returns false the host no longer looks.
-pub(super) struct Receives(pub(super) fn(&mut RefHost, &mut Dispatched) -> bool);
+pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 
-impl HostFault for Receives {
-    fn receives(&self, host: &mut RefHost, dispatched: &mut Dispatched) -> bool {
+impl HostFault for ChangesDispatches {
+    fn receives(&self, host: &mut RefHost, dispatched: &mut DispatchedAction) -> bool {
         (self.0)(host, dispatched)
     }
 }
 
 /// Actions are taken that were refused.
-pub(super) struct Waives(pub(super) fn(&Facts, &Refusal) -> bool);
+pub(super) struct WaivesRefusals(pub(super) fn(&Facts, &Refusal) -> bool);
 
-impl HostFault for Waives {
+impl HostFault for WaivesRefusals {
     fn waives(&self, facts: &Facts, refusal: &Refusal) -> bool {
         (self.0)(facts, refusal)
     }
 }
 
 /// Actions are refused that are allowed.
-pub(super) struct Refuses(pub(super) fn(&Facts) -> Option<&'static str>);
+pub(super) struct RefusesActions(pub(super) fn(&Facts) -> Option<&'static str>);
 
-impl HostFault for Refuses {
+impl HostFault for RefusesActions {
     fn refuses(&self, facts: &Facts) -> Option<&'static str> {
         (self.0)(facts)
     }
 }
 
 /// The host's own actions of these types are neither applied nor sent.
-pub(super) struct Omits(pub(super) &'static [&'static str]);
+pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
-impl HostFault for Omits {
+impl HostFault for OmitsActions {
     fn publishes(&self, _host: &mut RefHost, _uri: &str, action: &mut Value) -> bool {
         !self.0.contains(&action_type(action))
     }
 }
 
 /// The host's own actions of a type are changed, or left out where that returns false.
-pub(super) struct Alters(
+pub(super) struct AltersAction(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &mut Value) -> bool,
 );
 
-impl HostFault for Alters {
+impl HostFault for AltersAction {
     fn publishes(&self, host: &mut RefHost, uri: &str, action: &mut Value) -> bool {
         action_type(action) != self.0 || (self.1)(host, uri, action)
     }
 }
 
 /// Something comes after the host's own actions of a type.
-pub(super) struct Adds(pub(super) &'static str, pub(super) fn(&mut RefHost, &str, &Value));
+pub(super) struct AddsAfterAction(
+    pub(super) &'static str,
+    pub(super) fn(&mut RefHost, &str, &Value),
+);
 
-impl HostFault for Adds {
+impl HostFault for AddsAfterAction {
     fn published(&self, host: &mut RefHost, uri: &str, action: &Value) {
         if action_type(action) == self.0 {
             (self.1)(host, uri, action);
@@ -90,21 +93,24 @@ impl HostFault for Adds {
 }
 
 /// Something comes before an allowed action of a client is applied; where that returns false it is not.
-pub(super) struct Accepts(
+pub(super) struct ActsBeforeApplying(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value, &Origin) -> bool,
 );
 
-impl HostFault for Accepts {
+impl HostFault for ActsBeforeApplying {
     fn accepts(&self, host: &mut RefHost, uri: &str, action: &Value, from: &Origin) -> bool {
         action_type(action) != self.0 || (self.1)(host, uri, action, from)
     }
 }
 
 /// Something comes before the consequences of a client's action of a type.
-pub(super) struct Precedes(pub(super) &'static str, pub(super) fn(&mut RefHost, &str, &Value));
+pub(super) struct ActsBeforeConsequences(
+    pub(super) &'static str,
+    pub(super) fn(&mut RefHost, &str, &Value),
+);
 
-impl HostFault for Precedes {
+impl HostFault for ActsBeforeConsequences {
     fn precedes(&self, host: &mut RefHost, uri: &str, action: &Value) {
         if action_type(action) == self.0 {
             (self.1)(host, uri, action);
@@ -113,9 +119,12 @@ impl HostFault for Precedes {
 }
 
 /// Something comes after the consequences of a client's action of a type.
-pub(super) struct Follows(pub(super) &'static str, pub(super) fn(&mut RefHost, &str, &Value));
+pub(super) struct ActsAfterConsequences(
+    pub(super) &'static str,
+    pub(super) fn(&mut RefHost, &str, &Value),
+);
 
-impl HostFault for Follows {
+impl HostFault for ActsAfterConsequences {
     fn follows(&self, host: &mut RefHost, uri: &str, action: &Value) {
         if action_type(action) == self.0 {
             (self.1)(host, uri, action);
@@ -124,18 +133,20 @@ impl HostFault for Follows {
 }
 
 /// Rejections go otherwise, or nowhere where that returns false.
-pub(super) struct Rejects(pub(super) fn(&mut RefHost, &Rejected, &mut Value) -> bool);
+pub(super) struct ChangesRejections(
+    pub(super) fn(&mut RefHost, &RejectedAction, &mut Value) -> bool,
+);
 
-impl HostFault for Rejects {
-    fn rejects(&self, host: &mut RefHost, rejected: &Rejected, envelope: &mut Value) -> bool {
+impl HostFault for ChangesRejections {
+    fn rejects(&self, host: &mut RefHost, rejected: &RejectedAction, envelope: &mut Value) -> bool {
         (self.0)(host, rejected, envelope)
     }
 }
 
 /// Channels of a kind begin with another state.
-pub(super) struct Opens(pub(super) ChannelKind, pub(super) fn(&mut Value));
+pub(super) struct ChangesFirstState(pub(super) ChannelKind, pub(super) fn(&mut Value));
 
-impl HostFault for Opens {
+impl HostFault for ChangesFirstState {
     fn opens(&self, kind: ChannelKind, state: &mut Value) {
         if kind == self.0 {
             (self.1)(state);
@@ -144,54 +155,54 @@ impl HostFault for Opens {
 }
 
 /// The summaries of sessions say something else.
-pub(super) struct Summarizes(pub(super) fn(&RefHost, &str, &mut Value));
+pub(super) struct ChangesSummaries(pub(super) fn(&RefHost, &str, &mut Value));
 
-impl HostFault for Summarizes {
+impl HostFault for ChangesSummaries {
     fn summarizes(&self, host: &RefHost, uri: &str, summary: &mut Value) {
         (self.0)(host, uri, summary);
     }
 }
 
 /// Notifications of a method are changed, or left out where that returns false.
-pub(super) struct Notifies(
+pub(super) struct ChangesNotifications(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &mut Value) -> bool,
 );
 
-impl HostFault for Notifies {
+impl HostFault for ChangesNotifications {
     fn notifies(&self, host: &mut RefHost, method: &str, params: &mut Value) -> bool {
         method != self.0 || (self.1)(host, params)
     }
 }
 
 /// Ids of a kind are always the same.
-pub(super) struct Names(pub(super) &'static str, pub(super) &'static str);
+pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
-impl HostFault for Names {
+impl HostFault for FixedIds {
     fn names(&self, kind: &str) -> Option<String> {
         (kind == self.0).then(|| self.1.to_owned())
     }
 }
 
 /// Something comes before a request of a method, and may answer it.
-pub(super) struct Serves(
+pub(super) struct AnswersRequests(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
 );
 
-impl HostFault for Serves {
+impl HostFault for AnswersRequests {
     fn serves(&self, host: &mut RefHost, method: &str, call: &Call) -> Option<Reply> {
         if method == self.0 { (self.1)(host, call) } else { None }
     }
 }
 
 /// The reply to requests of these methods is another one; without any, to all requests.
-pub(super) struct Replies(
+pub(super) struct ChangesReplies(
     pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &ServedRequest, Reply) -> Reply,
 );
 
-impl HostFault for Replies {
+impl HostFault for ChangesReplies {
     fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: Reply) -> Reply {
         match self.0.is_empty() || self.0.contains(&request.method) {
             true => (self.1)(host, request, reply),
@@ -201,9 +212,9 @@ impl HostFault for Replies {
 }
 
 /// The agent takes its steps otherwise; not at all where that returns false.
-pub(super) struct Performs(pub(super) fn(&mut RefHost, &AgentStep, &Op) -> bool);
+pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op) -> bool);
 
-impl HostFault for Performs {
+impl HostFault for ChangesAgentSteps {
     fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
         (self.0)(host, step, op)
     }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use super::delivery::LostChannels;
-use super::parts::{RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove};
+use super::parts::{
+    LostRequest, RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove,
+};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::feature::Feature;
@@ -58,12 +60,9 @@ pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::NoSupportedVersions, || Box::new(NoSupportedVersions)),
     (Fault::UnsupportedStaysOpen, || Box::new(TakenMessage(refuse_and_stay))),
     (Fault::PingDeadBeforeInitialize, || {
-        Box::new(TakenMessage(|link, message, _| {
+        Box::new(LostRequest(|link, message| {
             let early = link.own().is_none_or(|own| own.client.is_none());
-            match early && message["method"] == "ping" {
-                true => Passage::Stopped,
-                false => Passage::Onward,
-            }
+            early && message["method"] == "ping"
         }))
     }),
 ];
@@ -81,19 +80,23 @@ fn serves(link: &MessageLink<'_>, offer: &Value) -> bool {
 }
 
 /// Refuses versions that are not supported, and leaves the connection open.
-fn refuse_and_stay(link: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+fn refuse_and_stay(
+    link: &MessageLink<'_>,
+    message: &Value,
+    out: &mut RewriterOutput,
+) -> MessagePassage {
     let offers = message["params"]["protocolVersions"].as_array();
     let served = |offers: &Vec<Value>| offers.iter().any(|offer| serves(link, offer));
     let early = link.own().is_none_or(|own| own.client.is_none());
     if message["method"] != "initialize" || !early || offers.is_none_or(served) {
-        return Passage::Onward;
+        return MessagePassage::Onward;
     }
     let code = ErrorCode::by_name("UnsupportedProtocolVersion").unwrap_or(-32603);
     let mut refusal = error(message, code, "no offered version is supported");
     let versions: Vec<String> = link.seen.served.iter().map(Version::to_string).collect();
     refusal["error"]["data"] = json!({"supportedVersions": versions});
     out.send(refusal);
-    Passage::Stopped
+    MessagePassage::Stopped
 }
 
 /// Every web page may open a connection.
@@ -116,7 +119,12 @@ struct SecondInitializeServed {
 }
 
 impl MessageRewriter for SecondInitializeServed {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.latest = self.latest.max(accepted(&message).map_or(0, number_of));
         if link.answers == Some("initialize") {
             match (message.get("result").cloned(), self.results.get(&link.conn)) {
@@ -143,15 +151,14 @@ impl MessageRewriter for SecondInitializeServed {
 struct UnknownVersionAccepted(HashMap<ConnId, String>);
 
 impl MessageRewriter for UnknownVersionAccepted {
-    fn on_client_message(
+    fn edit_client_message(
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    ) -> Option<Value> {
         self.0.remove(&link.conn);
         if message["method"] != "initialize" {
-            return Passage::Onward;
+            return None;
         }
         let channels = message["params"].get("channel").is_some();
         let fits = |version: &&Version| {
@@ -167,10 +174,15 @@ impl MessageRewriter for UnknownVersionAccepted {
             self.0.insert(link.conn, first.to_owned());
             *offers = vec![json!(spoken.to_string())];
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if link.answers == Some("initialize")
             && let Some(first) = self.0.remove(&link.conn)
             && let Some(result) = message.get_mut("result")
@@ -185,7 +197,12 @@ impl MessageRewriter for UnknownVersionAccepted {
 struct NoSupportedVersions;
 
 impl MessageRewriter for NoSupportedVersions {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if link.answers == Some("initialize")
             && let Some(error) = message.get_mut("error")
         {

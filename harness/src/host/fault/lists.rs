@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::parts::{RequestChange, ResultFault, remove};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[MessageFault] = &[
@@ -39,7 +39,12 @@ fn items_of(result: &mut Value) -> Option<&mut Vec<Value>> {
 struct NewestMissing(Value);
 
 impl MessageRewriter for NewestMissing {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let listed = link.answers == Some("listSessions");
         if let Some(items) = message.get_mut("result").filter(|_| listed).and_then(items_of) {
             let order = |created: &Value| (created.as_u64(), created.as_str().map(str::to_owned));
@@ -60,21 +65,16 @@ impl MessageRewriter for NewestMissing {
 struct UnknownCursorServed(HashSet<String>);
 
 impl MessageRewriter for UnknownCursorServed {
-    fn on_client_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let cursor =
             message["params"]["cursor"].as_str().filter(|_| message["method"] == "listSessions");
         if cursor.is_some_and(|cursor| !self.0.contains(cursor)) {
             remove(&mut message["params"], "cursor");
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut RewriterOutput) {
         let next = message.pointer("/result/nextCursor").and_then(Value::as_str);
         self.0.extend(next.map(str::to_owned));
         out.send(message);

@@ -2,7 +2,7 @@
 
 use super::parts::MessageChange;
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[MessageFault] = &[
@@ -64,7 +64,12 @@ fn forget_attributes(value: &mut Value) {
 struct RecordsForAll;
 
 impl MessageRewriter for RecordsForAll {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if message["method"] == "otlp/exportLogs" {
             let channel = message["params"]["channel"].as_str().unwrap_or("");
             let mut hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(channel));

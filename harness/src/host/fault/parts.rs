@@ -4,7 +4,9 @@
 
 use crate::edge::Edge;
 use crate::host::PROVIDER;
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, each_envelope_list};
+use crate::host::chain::{
+    MessageLink, MessagePassage, MessageRewriter, RewriterOutput, each_envelope_list,
+};
 use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::json::Value;
 
@@ -12,7 +14,12 @@ use crate::wire::json::Value;
 pub(super) struct EnvelopeFault(pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for EnvelopeFault {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_envelope(&mut message, &mut |envelope| (self.0)(link, envelope));
         out.send(message);
     }
@@ -22,7 +29,12 @@ impl MessageRewriter for EnvelopeFault {
 pub(super) struct ActionFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ActionFault {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_envelope(&mut message, &mut |envelope| {
             if action_name(envelope) == self.0 {
                 (self.1)(link, envelope);
@@ -36,7 +48,12 @@ impl MessageRewriter for ActionFault {
 pub(super) struct LostEnvelope(pub(super) fn(&Value) -> bool);
 
 impl MessageRewriter for LostEnvelope {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if accepted(&message).is_some_and(self.0) {
             return;
         }
@@ -49,7 +66,12 @@ impl MessageRewriter for LostEnvelope {
 pub(super) struct SnapshotFault(pub(super) fn(&mut Value));
 
 impl MessageRewriter for SnapshotFault {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_snapshot(&mut message, &mut |snapshot| (self.0)(snapshot));
         out.send(message);
     }
@@ -59,7 +81,12 @@ impl MessageRewriter for SnapshotFault {
 pub(super) struct ResultFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ResultFault {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if link.answers == Some(self.0)
             && let Some(result) = message.get_mut("result")
         {
@@ -73,7 +100,12 @@ impl MessageRewriter for ResultFault {
 pub(super) struct MessageChange(pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for MessageChange {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         (self.0)(link, &mut message);
         out.send(message);
     }
@@ -86,31 +118,46 @@ pub(super) struct RequestChange(
 );
 
 impl MessageRewriter for RequestChange {
-    fn on_client_message(
+    fn edit_client_message(
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    ) -> Option<Value> {
         if message["method"] == self.0
             && let Some(params) = message.get_mut("params")
         {
             (self.1)(link, params);
         }
-        Passage::Onward
+        None
+    }
+}
+
+/// The host never receives those messages of clients.
+pub(super) struct LostRequest(pub(super) fn(&MessageLink<'_>, &Value) -> bool);
+
+impl MessageRewriter for LostRequest {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut RewriterOutput,
+    ) -> MessagePassage {
+        if (self.0)(link, message) { MessagePassage::Stopped } else { MessagePassage::Onward }
     }
 }
 
 /// Takes what a client sends and that fits away from the host; the function may answer it.
-pub(super) struct TakenMessage(pub(super) fn(&MessageLink<'_>, &Value, &mut Outbox) -> Passage);
+pub(super) struct TakenMessage(
+    pub(super) fn(&MessageLink<'_>, &Value, &mut RewriterOutput) -> MessagePassage,
+);
 
 impl MessageRewriter for TakenMessage {
     fn on_client_message(
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        out: &mut Outbox,
-    ) -> Passage {
+        out: &mut RewriterOutput,
+    ) -> MessagePassage {
         (self.0)(link, message, out)
     }
 }

@@ -20,11 +20,11 @@ enum StateEffect {
     /// The action changes nothing.
     Unchanged,
     /// The state that the reducers leave is changed.
-    After(fn(&Reduction<'_>, &mut Value)),
+    After(fn(&ReducedAction<'_>, &mut Value)),
 }
 
 /// What was reduced.
-struct Reduction<'a> {
+struct ReducedAction<'a> {
     action: &'a Value,
     /// The status of the chat or session before it.
     status: u64,
@@ -37,7 +37,7 @@ const fn unchanged(fault: Fault, kinds: &'static [&'static str]) -> StateFault {
 const fn after(
     fault: Fault,
     kinds: &'static [&'static str],
-    change: fn(&Reduction<'_>, &mut Value),
+    change: fn(&ReducedAction<'_>, &mut Value),
 ) -> StateFault {
     StateFault { fault, kinds, effect: StateEffect::After(change) }
 }
@@ -149,7 +149,7 @@ pub(in crate::host) fn reduce(
     apply: impl Fn(&mut Value) -> Outcome,
 ) -> Outcome {
     let mine = |row: &&StateFault| faults.has(row.fault) && row.kinds.contains(&kind);
-    let reduction = Reduction { action, status: status_of(state) };
+    let reduction = ReducedAction { action, status: status_of(state) };
     let mut changes = Vec::new();
     for row in FAULTS.iter().filter(mine) {
         match row.effect {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::parts::{ResultFault, accepted, channel_of, is_root, is_root_news, number_of};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, subject_of};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput, subject_of};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
@@ -90,7 +90,12 @@ fn is_from_future(result: &Value, seen: u64) -> bool {
 struct ReplayAsNotifications;
 
 impl MessageRewriter for ReplayAsNotifications {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let answers = link.answers == Some("reconnect");
         let actions = message.get_mut("result").filter(|_| answers).and_then(actions_of);
         let actions = actions.map(std::mem::take).unwrap_or_default();
@@ -134,7 +139,12 @@ impl EnvelopeLog {
 struct RepeatedBelowSnapshot(EnvelopeLog);
 
 impl MessageRewriter for RepeatedBelowSnapshot {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.0.note(link, &message);
         let subscribed = link.request.filter(|it| it["method"] == "subscribe");
         let channel = subscribed.and_then(|request| subject_of(&request["params"]));
@@ -159,7 +169,12 @@ fn last_seen(link: &MessageLink<'_>) -> Option<u64> {
 struct LeakedEnvelopes(EnvelopeLog);
 
 impl MessageRewriter for LeakedEnvelopes {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.0.note(link, &message);
         if let Some(seen) = last_seen(link)
             && let Some(actions) = message.get_mut("result").and_then(actions_of)
@@ -175,7 +190,12 @@ impl MessageRewriter for LeakedEnvelopes {
 struct PartialReplay(EnvelopeLog);
 
 impl MessageRewriter for PartialReplay {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.0.note(link, &message);
         let hears =
             |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
@@ -197,7 +217,12 @@ impl MessageRewriter for PartialReplay {
 struct LastSeenRepeated(EnvelopeLog);
 
 impl MessageRewriter for LastSeenRepeated {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.0.note(link, &message);
         let hears =
             |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
@@ -216,7 +241,12 @@ impl MessageRewriter for LastSeenRepeated {
 struct RootNewsRepeated(Vec<(Option<Version>, Value)>);
 
 impl MessageRewriter for RootNewsRepeated {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let entry = (version_of(link), message.clone());
         if is_root_news(&message) && self.0.len() < MAX_REMEMBERED && !self.0.contains(&entry) {
             self.0.push(entry);

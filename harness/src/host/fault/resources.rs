@@ -2,21 +2,24 @@
 //!
 //! Knows: the requests for files. Never knows: which check finds which fault.
 
-use super::generic::{Lifts, Serves};
+use super::generic::{AnswersRequests, LiftsRules};
 use super::{Fault, HostFaultRow};
 use crate::host::files::Node;
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::PathsEscape, &Lifts(&["resource.containment.dotdot"])),
-    (Fault::LinksFollowed, &Lifts(&["resource.containment.symlink"])),
-    (Fault::GrantsGrow, &Lifts(&["resource.permission.scope"])),
-    (Fault::ReadGrantsWrite, &Lifts(&["resource.request.read-not-write"])),
-    (Fault::GrantsForAll, &Lifts(&["resource.permission.per-client"])),
-    (Fault::OverwritesAlways, &Lifts(&["resource.write.createOnly", "resource.copy.failIfExists"])),
-    (Fault::FoldersGoWhole, &Lifts(&["resource.delete.nonempty-directory"])),
+    (Fault::PathsEscape, &LiftsRules(&["resource.containment.dotdot"])),
+    (Fault::LinksFollowed, &LiftsRules(&["resource.containment.symlink"])),
+    (Fault::GrantsGrow, &LiftsRules(&["resource.permission.scope"])),
+    (Fault::ReadGrantsWrite, &LiftsRules(&["resource.request.read-not-write"])),
+    (Fault::GrantsForAll, &LiftsRules(&["resource.permission.per-client"])),
+    (
+        Fault::OverwritesAlways,
+        &LiftsRules(&["resource.write.createOnly", "resource.copy.failIfExists"]),
+    ),
+    (Fault::FoldersGoWhole, &LiftsRules(&["resource.delete.nonempty-directory"])),
     (
         Fault::PipesHang,
-        &Serves("resourceRead", |host, call| {
+        &AnswersRequests("resourceRead", |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(Node::Pipe));
             None
@@ -24,7 +27,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::LargeReadsHang,
-        &Serves("resourceRead", |host, call| {
+        &AnswersRequests("resourceRead", |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(Node::Large(_)));
             None

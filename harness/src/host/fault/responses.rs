@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::parts::{MessageChange, TakenMessage, error, remove};
+use super::parts::{LostRequest, MessageChange, TakenMessage, error, remove};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::json::{Value, json};
@@ -66,10 +66,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
         }))
     }),
     (Fault::CompletionsNever, || {
-        Box::new(TakenMessage(|_, message, _| match message["method"] == "completions" {
-            true => Passage::Stopped,
-            false => Passage::Onward,
-        }))
+        Box::new(LostRequest(|_, message| message["method"] == "completions"))
     }),
     (Fault::ExtensionsRefused, || Box::new(TakenMessage(refuse_extensions))),
     (Fault::NotificationAnswered, || Box::new(TakenMessage(answer_notification))),
@@ -77,11 +74,11 @@ pub(super) const FAULTS: &[MessageFault] = &[
     (Fault::MovesAnything, || {
         Box::new(TakenMessage(|_, message, out| {
             if message["method"] != "moveChat" {
-                return Passage::Onward;
+                return MessagePassage::Onward;
             }
             let result = json!({"session": message["params"]["destination"]["session"]});
             out.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
-            Passage::Stopped
+            MessagePassage::Stopped
         }))
     }),
 ];
@@ -104,30 +101,43 @@ fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
     others.any(|other| other.requests > FLOOD && other.requests > own)
 }
 
-fn refuse_extensions(_: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+fn refuse_extensions(
+    _: &MessageLink<'_>,
+    message: &Value,
+    out: &mut RewriterOutput,
+) -> MessagePassage {
     let mut members = message["params"].as_object().into_iter().flatten();
     let request = message.get("id").is_some() && message.get("method").is_some();
     if !(request && members.any(|(name, _)| name.starts_with("x-"))) {
-        return Passage::Onward;
+        return MessagePassage::Onward;
     }
     let code = ErrorCode::by_name("InvalidParams").unwrap_or(-32602);
     out.send(error(message, code, "expected no members of an extension"));
-    Passage::Stopped
+    MessagePassage::Stopped
 }
 
-fn answer_notification(link: &MessageLink<'_>, message: &Value, out: &mut Outbox) -> Passage {
+fn answer_notification(
+    link: &MessageLink<'_>,
+    message: &Value,
+    out: &mut RewriterOutput,
+) -> MessagePassage {
     let known = matches!(message["method"].as_str(), Some("unsubscribe" | "dispatchAction"));
     if known && message.get("id").is_none() && link.own().is_some_and(|own| own.client.is_some()) {
         out.send(json!({"jsonrpc": "2.0", "id": null, "result": null}));
     }
-    Passage::Onward
+    MessagePassage::Onward
 }
 
 /// Responses that fit are not sent.
 struct LostResponse(fn(&MessageLink<'_>, &Value) -> bool);
 
 impl MessageRewriter for LostResponse {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if !(is_response(&message) && (self.0)(link, &message)) {
             out.send(message);
         }
@@ -138,7 +148,12 @@ impl MessageRewriter for LostResponse {
 struct ResponseTwice;
 
 impl MessageRewriter for ResponseTwice {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let requests = requests_of(link);
         if is_response(&message) && requests > 0 && requests.is_multiple_of(5) {
             out.send(message.clone());
@@ -152,7 +167,12 @@ impl MessageRewriter for ResponseTwice {
 struct AnswersMixedUp(HashMap<u64, ConnId>);
 
 impl MessageRewriter for AnswersMixedUp {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let id = message["id"].as_u64().filter(|id| *id > 1_000 && is_response(&message));
         let conn = id.map_or(link.conn, |id| *self.0.entry(id).or_insert(link.conn));
         out.send_to(conn, message);
@@ -164,12 +184,11 @@ impl MessageRewriter for AnswersMixedUp {
 struct IdsMixedUp(Vec<(ConnId, Value)>);
 
 impl MessageRewriter for IdsMixedUp {
-    fn on_client_message(
+    fn edit_client_message(
         &mut self,
         link: &MessageLink<'_>,
         message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    ) -> Option<Value> {
         let asked = (link.conn, message["id"].clone());
         if let Some(place) = self.0.iter().position(|known| *known == asked) {
             self.0.remove(place);
@@ -177,10 +196,15 @@ impl MessageRewriter for IdsMixedUp {
                 *message = json!({"jsonrpc": "2.0", "id": asked.1, "result": {}});
             }
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if let Some(id) = message.get("id").filter(|_| !is_response(&message)) {
             self.0.push((link.conn, id.clone()));
         }

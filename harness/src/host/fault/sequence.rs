@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::parts::{EnvelopeFault, ResultFault, accepted, number_of};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[MessageFault] = &[
@@ -53,7 +53,12 @@ impl DeliveryCount {
 struct DifferentNumbers(DeliveryCount);
 
 impl MessageRewriter for DifferentNumbers {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if let Some(number) = accepted(&message).map(number_of)
             && self.0.before(number) > 0
         {

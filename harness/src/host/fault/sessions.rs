@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use super::generic::{
-    Adds, Alters, Lifts, Notifies, Omits, Opens, Replies, Serves, SetsUp, Summarizes,
+    AddsAfterAction, AltersAction, AnswersRequests, ChangesFirstState, ChangesNotifications,
+    ChangesReplies, ChangesSetUp, ChangesSummaries, LiftsRules, OmitsActions,
 };
 use super::{Fault, HostFaultRow};
 use crate::host::connection::Failure;
@@ -26,13 +27,13 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     // Creation.
     (
         Fault::BadSessionUriAccepted,
-        &Replies(&["createSession"], |_, request, reply| {
+        &ChangesReplies(&["createSession"], |_, request, reply| {
             if is_session(request.call.channel()) { reply } else { Ok(Value::Null) }
         }),
     ),
     (
         Fault::DuplicateSessionAccepted,
-        &Serves("createSession", |host, call| {
+        &AnswersRequests("createSession", |host, call| {
             if host.sessions.contains_key(call.channel()) {
                 host.drop_session(call.channel());
             }
@@ -41,7 +42,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::UnassignedErrorCode,
-        &Replies(&["createSession"], |_, _, reply| {
+        &ChangesReplies(&["createSession"], |_, _, reply| {
             let taken = Failure::named("SessionAlreadyExists", "").code;
             reply.map_err(|failure| match failure.code == taken {
                 true => Failure { code: UNASSIGNED_CODE, ..failure },
@@ -49,40 +50,40 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             })
         }),
     ),
-    (Fault::UnknownProviderAccepted, &Lifts(&["session.create.unknown-provider"])),
-    (Fault::OwnIdsRepeat, &Opens(ChannelKind::Session, customizations::repeat_ids)),
+    (Fault::UnknownProviderAccepted, &LiftsRules(&["session.create.unknown-provider"])),
+    (Fault::OwnIdsRepeat, &ChangesFirstState(ChannelKind::Session, customizations::repeat_ids)),
     (Fault::SessionNeverReady, &SessionNeverReady),
     (
         Fault::SessionReadyTwice,
-        &Adds("session/ready", |host, uri, action| {
+        &AddsAfterAction("session/ready", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
         }),
     ),
-    (Fault::ReadyHeldBack, &SetsUp(|config| config.ready_after = HELD_BACK)),
-    (Fault::ReadyHeldBack, &Lifts(&["chat.turn.ready-gate"])),
-    (Fault::EarlyTurnsLost, &SetsUp(|config| config.ready_after = HELD_BACK)),
+    (Fault::ReadyHeldBack, &ChangesSetUp(|config| config.ready_after = HELD_BACK)),
+    (Fault::ReadyHeldBack, &LiftsRules(&["chat.turn.ready-gate"])),
+    (Fault::EarlyTurnsLost, &ChangesSetUp(|config| config.ready_after = HELD_BACK)),
     (
         Fault::ProgressNeverEnds,
-        &Notifies("root/progress", |_, params| params["progress"] != json!(STAGES)),
+        &ChangesNotifications("root/progress", |_, params| params["progress"] != json!(STAGES)),
     ),
     (
         Fault::ProgressGoesBack,
-        &Adds("session/defaultChatChanged", |host, uri, _| {
+        &AddsAfterAction("session/defaultChatChanged", |host, uri, _| {
             host.report_progress(uri, 1);
             host.report_progress(uri, 0);
         }),
     ),
-    (Fault::SessionAddedNotAnnounced, &Notifies("root/sessionAdded", |_, _| false)),
+    (Fault::SessionAddedNotAnnounced, &ChangesNotifications("root/sessionAdded", |_, _| false)),
     (
         Fault::SessionAddedTwice,
-        &Notifies("root/sessionAdded", |host, params| {
+        &ChangesNotifications("root/sessionAdded", |host, params| {
             host.notify_all("root/sessionAdded", params.clone());
             true
         }),
     ),
     (
         Fault::ActiveSessionsOneMore,
-        &Alters("root/activeSessionsChanged", |_, _, action| {
+        &AltersAction("root/activeSessionsChanged", |_, _, action| {
             action["activeSessions"] = json!(action["activeSessions"].as_u64().unwrap_or(0) + 1);
             true
         }),
@@ -90,11 +91,11 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     // The end.
     (
         Fault::DisposeUnknownSucceeds,
-        &Replies(&["disposeSession"], |_, _, reply| Ok(reply.unwrap_or_default())),
+        &ChangesReplies(&["disposeSession"], |_, _, reply| Ok(reply.unwrap_or_default())),
     ),
     (
         Fault::LeaksSessionAfterDispose,
-        &Serves("disposeSession", |host, call| {
+        &AnswersRequests("disposeSession", |host, call| {
             let uri = call.channel();
             host.sessions.contains_key(uri).then(|| {
                 host.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
@@ -102,10 +103,10 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             })
         }),
     ),
-    (Fault::DisposeKeepsAgent, &Lifts(&["session.dispose.stops-agent"])),
+    (Fault::DisposeKeepsAgent, &LiftsRules(&["session.dispose.stops-agent"])),
     (
         Fault::DisposeTakesAll,
-        &Replies(&["disposeSession"], |host, _, reply| {
+        &ChangesReplies(&["disposeSession"], |host, _, reply| {
             if reply.is_ok() {
                 let others: Vec<String> = host.sessions.keys().cloned().collect();
                 others.iter().for_each(|uri| host.drop_session(uri));
@@ -114,14 +115,14 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             reply
         }),
     ),
-    (Fault::SessionRemovedNotAnnounced, &Notifies("root/sessionRemoved", |_, _| false)),
-    (Fault::AnnotationsOutlive, &Lifts(&["session.dispose.cascade-annotations"])),
-    (Fault::ChangesetsOutlive, &Lifts(&["session.dispose.cascade-changesets"])),
+    (Fault::SessionRemovedNotAnnounced, &ChangesNotifications("root/sessionRemoved", |_, _| false)),
+    (Fault::AnnotationsOutlive, &LiftsRules(&["session.dispose.cascade-annotations"])),
+    (Fault::ChangesetsOutlive, &LiftsRules(&["session.dispose.cascade-changesets"])),
     // What a session shows of its chats.
-    (Fault::SummaryDrift, &Omits(&["session/chatUpdated"])),
+    (Fault::SummaryDrift, &OmitsActions(&["session/chatUpdated"])),
     (
         Fault::MovableUnmirrored,
-        &Alters("session/chatUpdated", |_, _, action| {
+        &AltersAction("session/chatUpdated", |_, _, action| {
             let changes = action["changes"].as_object_mut();
             changes.is_none_or(|changes| {
                 changes.remove("movable");
@@ -129,30 +130,30 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             })
         }),
     ),
-    (Fault::ActivityUnmirrored, &Omits(&["session/activityChanged"])),
+    (Fault::ActivityUnmirrored, &OmitsActions(&["session/activityChanged"])),
     (
         Fault::ChallengeUnseen,
-        &Alters("session/inputNeededSet", |_, _, action| {
+        &AltersAction("session/inputNeededSet", |_, _, action| {
             action["request"]["kind"] != "toolAuthentication"
         }),
     ),
     (
         Fault::ChallengeStays,
-        &Alters("session/inputNeededRemoved", |_, _, action| {
+        &AltersAction("session/inputNeededRemoved", |_, _, action| {
             !action["id"].as_str().is_some_and(|id| id.ends_with("/auth"))
         }),
     ),
-    (Fault::InputNeededMissing, &Omits(&["session/inputNeededSet"])),
+    (Fault::InputNeededMissing, &OmitsActions(&["session/inputNeededSet"])),
     (
         Fault::InputNeededStale,
-        &Alters("session/inputNeededRemoved", |host, _, action| {
+        &AltersAction("session/inputNeededRemoved", |host, _, action| {
             let chat = action["id"].as_str().and_then(|id| id.split('#').next());
             !chat.is_some_and(|chat| host.chats.contains_key(chat))
         }),
     ),
     (
         Fault::InputNeededStripped,
-        &Alters("session/inputNeededSet", |host, session, action| {
+        &AltersAction("session/inputNeededSet", |host, session, action| {
             if let Some(request) = action["request"]["request"].as_object_mut() {
                 request.remove("message");
             }
@@ -160,14 +161,14 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             !known.is_some_and(|entries| entries.contains(&action["request"]))
         }),
     ),
-    (Fault::SessionStatusStuck, &Lifts(&["session.status.default-chat-base"])),
-    (Fault::DirectoriesOutlive, &Lifts(&["chat.workingDirectories.subset"])),
-    (Fault::CountsStuck, &Lifts(&["annotations.summary-counts"])),
+    (Fault::SessionStatusStuck, &LiftsRules(&["session.status.default-chat-base"])),
+    (Fault::DirectoriesOutlive, &LiftsRules(&["chat.workingDirectories.subset"])),
+    (Fault::CountsStuck, &LiftsRules(&["annotations.summary-counts"])),
     // Summaries.
-    (Fault::SummaryChangesSilent, &Lifts(&["root.summaryChanged.emitted"])),
+    (Fault::SummaryChangesSilent, &LiftsRules(&["root.summaryChanged.emitted"])),
     (
         Fault::DatedByFirstChat,
-        &Summarizes(|host, uri, summary| {
+        &ChangesSummaries(|host, uri, summary| {
             let first = &host.state(uri)["chats"][0]["modifiedAt"];
             if first.is_string() {
                 summary["modifiedAt"] = first.clone();
@@ -176,14 +177,17 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::CreatedAnew,
-        &Summarizes(|host, _, summary| {
+        &ChangesSummaries(|host, _, summary| {
             summary["createdAt"] = json!(host.timestamp());
         }),
     ),
-    (Fault::TimesInWords, &Summarizes(|_, _, summary| summary["modifiedAt"] = json!("just now"))),
+    (
+        Fault::TimesInWords,
+        &ChangesSummaries(|_, _, summary| summary["modifiedAt"] = json!("just now")),
+    ),
     (
         Fault::SummaryChatTwice,
-        &Summarizes(|_, _, summary| {
+        &ChangesSummaries(|_, _, summary| {
             if let Some(chats) = summary["chats"].as_array_mut() {
                 chats.extend(chats.last().cloned());
             }
@@ -191,7 +195,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ChangesUncounted,
-        &Summarizes(|_, _, summary| {
+        &ChangesSummaries(|_, _, summary| {
             if let Some(members) = summary.as_object_mut() {
                 members.remove("changes");
             }
@@ -199,7 +203,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::SummaryCarriesIdentity,
-        &Notifies("root/sessionSummaryChanged", |host, params| {
+        &ChangesNotifications("root/sessionSummaryChanged", |host, params| {
             let summary = host.summary_of(params["session"].as_str().unwrap_or(""));
             for name in IDENTITY {
                 params["changes"][*name] = summary[*name].clone();
@@ -209,7 +213,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::RootNewsElsewhere,
-        &Notifies("root/sessionSummaryChanged", |_, params| {
+        &ChangesNotifications("root/sessionSummaryChanged", |_, params| {
             params["channel"] = params["session"].clone();
             true
         }),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::parts::{ActionFault, EnvelopeFault, accepted, remove};
 use super::{Fault, MessageFault};
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::json::{Value, json};
 
@@ -64,7 +64,12 @@ fn is_echo(link: &MessageLink<'_>, message: &Value) -> bool {
 struct RepeatedEcho;
 
 impl MessageRewriter for RepeatedEcho {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if is_echo(link, &message) {
             out.send(message.clone());
         }
@@ -76,7 +81,12 @@ impl MessageRewriter for RepeatedEcho {
 struct LostEcho;
 
 impl MessageRewriter for LostEcho {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if !is_echo(link, &message) {
             out.send(message);
         }
@@ -88,7 +98,12 @@ impl MessageRewriter for LostEcho {
 struct LateEcho(HashMap<ConnId, Value>);
 
 impl MessageRewriter for LateEcho {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if !is_echo(link, &message) {
             out.send(message);
         } else if let Some(held) = self.0.remove(&link.conn) {

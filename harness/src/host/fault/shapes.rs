@@ -4,7 +4,7 @@ use super::parts::{ActionFault, each_envelope, each_snapshot, is_root_news, remo
 use super::{Fault, MessageFault};
 use crate::edge::Edge;
 use crate::host::PROVIDER;
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::feature::Feature;
 use crate::wire::json::{Value, json};
 
@@ -51,7 +51,12 @@ pub(super) const FAULTS: &[MessageFault] = &[
 struct ActivitiesMixed;
 
 impl MessageRewriter for ActivitiesMixed {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let mix = |status: &mut Value| {
             if let Some(number) = status.as_u64() {
                 *status = json!(number | 3);
@@ -76,19 +81,19 @@ impl MessageRewriter for ActivitiesMixed {
 struct MetaDropped;
 
 impl MessageRewriter for MetaDropped {
-    fn on_client_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         if message["method"] == "dispatchAction" {
             message.pointer_mut("/params/action").into_iter().for_each(drop_meta);
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_envelope(&mut message, &mut |envelope| drop_meta(&mut envelope["action"]));
         each_snapshot(&mut message, &mut |snapshot| drop_meta(&mut snapshot["state"]));
         out.send(message);

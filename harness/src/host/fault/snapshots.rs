@@ -7,7 +7,7 @@ use super::parts::{
 };
 use super::{Fault, MessageFault};
 use crate::host::PROVIDER;
-use crate::host::chain::{MessageLink, MessageRewriter, Outbox, Passage, subject_of};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::host::sessions;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -97,9 +97,13 @@ fn is_watch(snapshot: &Value) -> bool {
 struct SubscribeFault(fn(&str, &mut Value));
 
 impl MessageRewriter for SubscribeFault {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
-        let request = link.request.filter(|_| link.answers == Some("subscribe"));
-        if let Some(channel) = request.and_then(|request| subject_of(&request["params"])) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
+        if let Some(channel) = link.subscribed() {
             (self.0)(channel, &mut message);
         }
         out.send(message);
@@ -110,11 +114,15 @@ impl MessageRewriter for SubscribeFault {
 struct FabricatedSessions;
 
 impl MessageRewriter for FabricatedSessions {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
-        let request = link.request.filter(|_| link.answers == Some("subscribe"));
-        let channel = request.and_then(|request| subject_of(&request["params"]));
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let shaken = link.own().is_some_and(|own| own.client.is_some());
-        if let Some(channel) = channel.filter(|_| shaken && message.get("error").is_some())
+        if let Some(channel) =
+            link.subscribed().filter(|_| shaken && message.get("error").is_some())
             && newest_uri(link, channel).starts_with("ahp-session:")
         {
             let state = sessions::empty_state(PROVIDER, false);
@@ -131,7 +139,12 @@ impl MessageRewriter for FabricatedSessions {
 struct FrozenSnapshot(Option<Value>);
 
 impl MessageRewriter for FrozenSnapshot {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_snapshot(&mut message, &mut |snapshot| {
             *snapshot = self.0.get_or_insert_with(|| snapshot.clone()).clone();
         });
@@ -156,7 +169,12 @@ impl KeptUrls {
 }
 
 impl MessageRewriter for KeptUrls {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         each_envelope(&mut message, &mut |envelope| {
             if action_name(envelope) == "stateChanged" {
                 let channel = channel_of(envelope).to_owned();
@@ -188,12 +206,7 @@ impl SilentRequest {
 }
 
 impl MessageRewriter for SilentRequest {
-    fn on_client_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut Outbox,
-    ) -> Passage {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         if message["method"] == "createResourceWatch"
             && let Some(params) = message.get_mut("params")
         {
@@ -201,10 +214,15 @@ impl MessageRewriter for SilentRequest {
                 remove(params, name);
             });
         }
-        Passage::Onward
+        None
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, mut message: Value, out: &mut Outbox) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if let Some(request) = link.request.filter(|_| link.answers == Some("createResourceWatch"))
             && let Some(channel) = message.pointer("/result/channel").and_then(Value::as_str)
         {

@@ -2,18 +2,18 @@
 //!
 //! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
 
-use super::generic::{Lifts, Notifies, Replies, Serves};
+use super::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use super::{Fault, HostFaultRow};
 use crate::host::connection::{Failure, Reply};
 use crate::host::injected::ServedRequest;
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AnyTokenTaken, &Serves("authenticate", |_, _| Some(Ok(json!({}))))),
-    (Fault::AdvertisedUnknown, &Lifts(&["auth.authenticate.accept-advertised"])),
+    (Fault::AnyTokenTaken, &AnswersRequests("authenticate", |_, _| Some(Ok(json!({}))))),
+    (Fault::AdvertisedUnknown, &LiftsRules(&["auth.authenticate.accept-advertised"])),
     (
         Fault::TokenLeaked,
-        &Replies(&["authenticate"], |_, request, reply| {
+        &ChangesReplies(&["authenticate"], |_, request, reply| {
             reply.map_err(|failure| match failure.message.starts_with("nothing here asks") {
                 true => {
                     let token = request.call.text("token");
@@ -23,28 +23,28 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             })
         }),
     ),
-    (Fault::InvalidTokenTaken, &Lifts(&["auth.authenticate.invalid-token"])),
-    (Fault::TokensNotTakenBack, &Lifts(&["auth.authenticate.empty-token"])),
-    (Fault::LifetimeIgnored, &Lifts(&["auth.authenticate.expiresIn"])),
-    (Fault::AgentsUnprotected, &Lifts(&["auth.required.any-command"])),
-    (Fault::OptionalDemanded, &Lifts(&["auth.required.optional-resource"])),
-    (Fault::TokensShared, &Lifts(&["auth.per-connection"])),
+    (Fault::InvalidTokenTaken, &LiftsRules(&["auth.authenticate.invalid-token"])),
+    (Fault::TokensNotTakenBack, &LiftsRules(&["auth.authenticate.empty-token"])),
+    (Fault::LifetimeIgnored, &LiftsRules(&["auth.authenticate.expiresIn"])),
+    (Fault::AgentsUnprotected, &LiftsRules(&["auth.required.any-command"])),
+    (Fault::OptionalDemanded, &LiftsRules(&["auth.required.optional-resource"])),
+    (Fault::TokensShared, &LiftsRules(&["auth.per-connection"])),
     (
         Fault::AuthWithoutResources,
-        &Replies(&[], |_, request, reply| {
+        &ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |failure| Failure { data: Value::Null, ..failure })
         }),
     ),
     (
         Fault::AuthCodeWrong,
-        &Replies(&[], |_, request, reply| {
+        &ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |_| Failure::invalid_request("this agent asks for a token"))
         }),
     ),
-    (Fault::ExpiryToldToAll, &Lifts(&["auth.notification.audience"])),
+    (Fault::ExpiryToldToAll, &LiftsRules(&["auth.notification.audience"])),
     (
         Fault::ExpiryMisshapen,
-        &Notifies("auth/required", |_, params| {
+        &ChangesNotifications("auth/required", |_, params| {
             params["resource"] = json!({"resource_name": "an agent"});
             true
         }),

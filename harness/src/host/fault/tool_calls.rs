@@ -2,7 +2,10 @@
 //!
 //! Knows: the agent's steps of a call. Never knows: which check finds which fault.
 
-use super::generic::{Adds, Alters, Follows, Lifts, Names, Omits, Opens, Performs};
+use super::generic::{
+    ActsAfterConsequences, AddsAfterAction, AltersAction, ChangesAgentSteps, ChangesFirstState,
+    FixedIds, LiftsRules, OmitsActions,
+};
 use super::{Fault, HostFaultRow};
 use crate::agent::script::ToolClass;
 use crate::host::agent::Op;
@@ -14,10 +17,10 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::ToolIdReused, &Names("call", "call")),
+    (Fault::ToolIdReused, &FixedIds("call", "call")),
     (
         Fault::CallsTheAbsent,
-        &Alters("chat/toolCallStart", |_, _, action| {
+        &AltersAction("chat/toolCallStart", |_, _, action| {
             if let Some(client) = action["contributor"]["clientId"].as_str() {
                 action["contributor"]["clientId"] = json!(format!("{client}-before"));
             }
@@ -26,7 +29,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::CompleteSkipsRunning,
-        &Performs(|host, step, op| match op {
+        &ChangesAgentSteps(|host, step, op| match op {
             Op::Ready { step: call, .. } | Op::Execute { step: call, .. } => call.confirm,
             Op::Complete { .. } => !ends_at(host, step, op, "streaming"),
             Op::Challenge { call } => status(host, step.uri, call) != "streaming",
@@ -35,7 +38,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::RunsBeforeApproval,
-        &Performs(|host, step, op| match op {
+        &ChangesAgentSteps(|host, step, op| match op {
             Op::Ready { call, step: tool } if tool.confirm => {
                 host.tell_ready_call(step.uri, step.turn, call, tool);
                 false
@@ -43,10 +46,13 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             _ => !runs_at(host, step, op, "pending-confirmation"),
         }),
     ),
-    (Fault::RunsAfterDenial, &Performs(|host, step, op| !runs_at(host, step, op, "cancelled"))),
+    (
+        Fault::RunsAfterDenial,
+        &ChangesAgentSteps(|host, step, op| !runs_at(host, step, op, "cancelled")),
+    ),
     (
         Fault::AsksTheSameAgain,
-        &Alters("chat/toolCallReady", |host, uri, action| {
+        &AltersAction("chat/toolCallReady", |host, uri, action| {
             let id = action["toolCallId"].as_str().unwrap_or("");
             let known = tool_call(host.state(uri), id);
             if known["status"] == "running" {
@@ -57,7 +63,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::AuthForOwnTools,
-        &Performs(|host, step, op| {
+        &ChangesAgentSteps(|host, step, op| {
             let Op::Execute { call, step: tool } = op else {
                 return true;
             };
@@ -75,10 +81,10 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             true
         }),
     ),
-    (Fault::ResultUsedUnconfirmed, &Lifts(&["chat.tool.result-confirmation"])),
+    (Fault::ResultUsedUnconfirmed, &LiftsRules(&["chat.tool.result-confirmation"])),
     (
         Fault::ToolRunsTwice,
-        &Adds("chat/toolCallComplete", |host, uri, action| {
+        &AddsAfterAction("chat/toolCallComplete", |host, uri, action| {
             let content = &action["result"]["content"];
             if content.is_array() {
                 let shown = json!({
@@ -92,26 +98,26 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::OrphansGoOn,
-        &Lifts(&["disconnect.tool-calls-cancelled", "chat.tool.client.inactive-owner"]),
+        &LiftsRules(&["disconnect.tool-calls-cancelled", "chat.tool.client.inactive-owner"]),
     ),
     (
         Fault::ToolsChangeEndsCalls,
-        &Follows("session/activeClientSet", |host, session, _| {
+        &ActsAfterConsequences("session/activeClientSet", |host, session, _| {
             host.fail_calls(session, |_, _, _| true);
         }),
     ),
-    (Fault::EditedInputLost, &Lifts(&["chat.tool.edited-input-ref"])),
-    (Fault::WorkersWithoutEnd, &Lifts(&["chat.create.runaway-guard"])),
+    (Fault::EditedInputLost, &LiftsRules(&["chat.tool.edited-input-ref"])),
+    (Fault::WorkersWithoutEnd, &LiftsRules(&["chat.create.runaway-guard"])),
     (
         Fault::WorkerMisnamed,
-        &Opens(ChannelKind::Chat, |state| {
+        &ChangesFirstState(ChannelKind::Chat, |state| {
             if state["origin"]["kind"] == "tool" {
                 state["origin"]["toolCallId"] = json!("another");
             }
         }),
     ),
-    (Fault::WorkersGoOn, &Lifts(&["chat.subagent.turn-closed"])),
-    (Fault::BackgroundStays, &Omits(&["chat/backgroundWorkRemoved"])),
+    (Fault::WorkersGoOn, &LiftsRules(&["chat.subagent.turn-closed"])),
+    (Fault::BackgroundStays, &OmitsActions(&["chat/backgroundWorkRemoved"])),
 ];
 
 fn status<'a>(host: &'a RefHost, uri: &str, call: &str) -> &'a str {

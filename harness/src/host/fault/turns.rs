@@ -4,7 +4,10 @@
 
 use std::collections::VecDeque;
 
-use super::generic::{Accepts, Adds, Alters, Follows, Lifts, Omits, Performs};
+use super::generic::{
+    ActsAfterConsequences, ActsBeforeApplying, AddsAfterAction, AltersAction, ChangesAgentSteps,
+    LiftsRules, OmitsActions,
+};
 use super::{Fault, HostFaultRow};
 use crate::agent::script::ScriptStep;
 use crate::host::agent::{Op, Wait};
@@ -14,11 +17,11 @@ use crate::host::publish::action_type;
 use crate::wire::json::{Value, json};
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::UsageDropped, &Omits(&["chat/usage"])),
+    (Fault::UsageDropped, &OmitsActions(&["chat/usage"])),
     (Fault::PartIdReused, &PartIdReused),
     (
         Fault::DeltaBeforePart,
-        &Performs(|host, step, op| {
+        &ChangesAgentSteps(|host, step, op| {
             let Op::Open { .. } = op else {
                 return true;
             };
@@ -38,7 +41,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::AddressLost,
-        &Alters("chat/inputRequested", |_, _, action| {
+        &AltersAction("chat/inputRequested", |_, _, action| {
             if let Some(request) = action["request"].as_object_mut() {
                 request.remove("url");
             }
@@ -47,7 +50,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::CrashUnnoticed,
-        &Performs(|host, step, op| {
+        &ChangesAgentSteps(|host, step, op| {
             let crashes = matches!(op, Op::Step(ScriptStep::Crash));
             if crashes {
                 host.hold_up(step.uri, step.index, Wait::Forever);
@@ -55,19 +58,19 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             !crashes
         }),
     ),
-    (Fault::DurationTooLong, &Alters("chat/turnComplete", lengthen)),
-    (Fault::DurationTooLong, &Alters("chat/turnCancelled", lengthen)),
-    (Fault::DurationTooLong, &Alters("chat/error", lengthen)),
-    (Fault::TurnNeverEnds, &Omits(&["chat/turnComplete"])),
+    (Fault::DurationTooLong, &AltersAction("chat/turnComplete", lengthen)),
+    (Fault::DurationTooLong, &AltersAction("chat/turnCancelled", lengthen)),
+    (Fault::DurationTooLong, &AltersAction("chat/error", lengthen)),
+    (Fault::TurnNeverEnds, &OmitsActions(&["chat/turnComplete"])),
     (
         Fault::TwoTurnEnds,
-        &Adds("chat/turnComplete", |host, uri, action| {
+        &AddsAfterAction("chat/turnComplete", |host, uri, action| {
             host.emit(uri, action.clone(), None);
         }),
     ),
     (
         Fault::ErrorPartInResponse,
-        &Alters("chat/error", |host, uri, action| {
+        &AltersAction("chat/error", |host, uri, action| {
             let early = json!({
                 "type": "chat/responsePart", "turnId": action["turnId"], "part": action["part"],
             });
@@ -77,7 +80,7 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
     ),
     (
         Fault::ErrorCompletesTurn,
-        &Alters("chat/error", |_, _, action| {
+        &AltersAction("chat/error", |_, _, action| {
             *action = json!({
                 "type": "chat/turnComplete", "turnId": action["turnId"],
                 "duration": action["duration"],
@@ -85,31 +88,34 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             true
         }),
     ),
-    (Fault::QueueOvertakesTurn, &Lifts(&["chat.queue.consume-after-turn"])),
-    (Fault::QueueWrongOrder, &Lifts(&["chat.queue.fifo"])),
-    (Fault::QueueNotConsumed, &Lifts(&["chat.queue.idle-autostart"])),
+    (Fault::QueueOvertakesTurn, &LiftsRules(&["chat.queue.consume-after-turn"])),
+    (Fault::QueueWrongOrder, &LiftsRules(&["chat.queue.fifo"])),
+    (Fault::QueueNotConsumed, &LiftsRules(&["chat.queue.idle-autostart"])),
     (
         Fault::QueueDeliversTwice,
-        &Alters("chat/pendingMessageRemoved", |host, uri, action| {
+        &AltersAction("chat/pendingMessageRemoved", |host, uri, action| {
             remember_queued(host, uri, action);
             true
         }),
     ),
     (
         Fault::QueueDeliversRemoved,
-        &Accepts("chat/pendingMessageRemoved", |host, uri, action, _| {
+        &ActsBeforeApplying("chat/pendingMessageRemoved", |host, uri, action, _| {
             remember_queued(host, uri, action);
             true
         }),
     ),
     (
         Fault::QueueLostWithTurn,
-        &Follows("chat/turnCancelled", |host, uri, _| {
+        &ActsAfterConsequences("chat/turnCancelled", |host, uri, _| {
             empty_queue(host, uri);
         }),
     ),
-    (Fault::QueueLostWithTurn, &Adds("chat/error", |host, uri, _| empty_queue(host, uri))),
-    (Fault::SteeringNotConsumed, &Lifts(&["chat.steering.consume"])),
+    (
+        Fault::QueueLostWithTurn,
+        &AddsAfterAction("chat/error", |host, uri, _| empty_queue(host, uri)),
+    ),
+    (Fault::SteeringNotConsumed, &LiftsRules(&["chat.steering.consume"])),
 ];
 
 /// Adds an hour to the duration of a turn.

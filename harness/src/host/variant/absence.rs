@@ -6,7 +6,7 @@ use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
 
 use super::catalogue::{OPTIONAL, VariantMaker, VariantRow};
-use super::{LegalVariant, MessageLink, each_envelope_list};
+use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 
 /// What a host without a feature does not offer and does not send.
 #[derive(Debug)]
@@ -59,8 +59,8 @@ impl AbsentFeature {
     }
 }
 
-impl LegalVariant for &'static AbsentFeature {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for &'static AbsentFeature {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let id = message.get("id")?.clone();
         let method = message["method"].as_str()?;
         let error = match self.methods.iter().any(|name| fits(name, method)) {
@@ -77,7 +77,7 @@ impl LegalVariant for &'static AbsentFeature {
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         if !self.members.is_empty() {
             link.visit_records(&mut message, &mut |name, members| {
@@ -94,7 +94,7 @@ impl LegalVariant for &'static AbsentFeature {
                 list.retain(|envelope| !self.drops(envelope));
             });
         }
-        out.push(message);
+        out.send(message);
     }
 }
 

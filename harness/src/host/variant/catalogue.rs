@@ -6,12 +6,12 @@
 
 use std::sync::LazyLock;
 
+use crate::host::chain::MessageRewriter;
+use crate::host::engine::Config;
 use crate::wire::version::Version;
 
 use super::absence::{self, AbsentFeature};
-use super::{
-    LegalVariant, companions, delivery, names, omission, settings, spelling, traffic, values,
-};
+use super::{companions, delivery, names, omission, settings, spelling, traffic, values};
 
 /// One legal variant.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +35,11 @@ pub struct VariantRow {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum VariantMaker {
     /// By calling this.
-    New(fn() -> Box<dyn LegalVariant>),
+    New(fn() -> Box<dyn MessageRewriter>),
     /// By removing a feature.
     Without(&'static AbsentFeature),
+    /// By another configuration of the host.
+    Setting(fn(&mut Config)),
 }
 
 pub(super) const JSON: &str = "RFC 8259, sections 4, 6 and 7";
@@ -51,9 +53,21 @@ pub(super) const fn row(
     does: &'static str,
     permitted: &'static str,
     source: &'static str,
-    make: fn() -> Box<dyn LegalVariant>,
+    make: fn() -> Box<dyn MessageRewriter>,
 ) -> VariantRow {
     let maker = VariantMaker::New(make);
+    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+}
+
+/// A row that holds for all versions and is a setting of the reference host.
+pub(super) const fn setting(
+    name: &'static str,
+    does: &'static str,
+    permitted: &'static str,
+    source: &'static str,
+    set: fn(&mut Config),
+) -> VariantRow {
+    let maker = VariantMaker::Setting(set);
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
@@ -89,11 +103,19 @@ impl VariantRow {
         VARIANTS.iter().find(|row| row.name == name)
     }
 
-    /// The variant itself, in its initial state.
-    pub fn make(&self) -> Box<dyn LegalVariant> {
+    /// What the variant does to messages, in its initial state; `None` for one that is a setting.
+    pub(super) fn rewriter(&self) -> Option<Box<dyn MessageRewriter>> {
         match self.maker {
-            VariantMaker::New(make) => make(),
-            VariantMaker::Without(feature) => Box::new(feature),
+            VariantMaker::New(make) => Some(make()),
+            VariantMaker::Without(feature) => Some(Box::new(feature)),
+            VariantMaker::Setting(_) => None,
+        }
+    }
+
+    /// Changes the configuration of the reference host, for one that is a setting.
+    pub(super) fn set_up(&self, config: &mut Config) {
+        if let VariantMaker::Setting(set) = self.maker {
+            set(config);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::catalogue::{VariantRow, row, since};
-use super::{LegalVariant, MessageLink};
+use super::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Adds a session of another user to session lists.
 #[derive(Default)]
@@ -24,8 +24,12 @@ struct OtherPeople {
     other: Option<Value>,
 }
 
-impl LegalVariant for OtherPeople {
-    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for OtherPeople {
+    fn edit_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+    ) -> Option<Value> {
         if message["method"].as_str() == Some("listSessions") {
             let limit = message["params"].get("limit").and_then(Value::as_u64);
             let limit =
@@ -43,7 +47,7 @@ impl LegalVariant for OtherPeople {
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         let limit = self.limits.get(&link.conn).copied().unwrap_or_default();
         let result = message.get_mut("result").filter(|_| link.answers == Some("listSessions"));
@@ -61,7 +65,7 @@ impl LegalVariant for OtherPeople {
                 items.insert(place, other);
             }
         }
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -93,8 +97,13 @@ struct BriefSessions {
     count: HashMap<ConnId, u64>,
 }
 
-impl LegalVariant for BriefSessions {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for BriefSessions {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let summary = message["params"].get("summary");
         let added = message["method"].as_str().filter(|name| name.ends_with("sessionAdded"));
         let pair = added.zip(summary).map(|(method, summary)| {
@@ -113,8 +122,8 @@ impl LegalVariant for BriefSessions {
             }
             [added, removed]
         });
-        out.push(message);
-        out.extend(pair.into_iter().flatten());
+        out.send(message);
+        pair.into_iter().flatten().for_each(|message| out.send(message));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 
 use super::catalogue::{RPC, VariantRow, row};
-use super::{LegalVariant, MessageLink, each_envelope_list, walk};
+use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list, walk};
 
 /// Members whose value is a sequence number.
 const NUMBERS: [&str; 2] = ["serverSeq", "fromSeq"];
@@ -43,15 +43,20 @@ fn number_back(message: &mut Value, back: fn(u64) -> u64) {
     }
 }
 
-impl LegalVariant for RenumberedSequence {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for RenumberedSequence {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         number_back(message, self.back);
         None
     }
 
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         renumber(&mut message, self.there);
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -84,19 +89,24 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
     Some([piece(first, seq - 1), piece(second, seq)])
 }
 
-impl LegalVariant for SplitText {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for SplitText {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         number_back(message, |seq| seq / 2);
         None
     }
 
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         renumber(&mut message, |seq| seq * 2);
         if let Some(pieces) = message.get("params").and_then(split) {
             for piece in pieces {
                 let mut one = message.clone();
                 one["params"] = piece;
-                out.push(one);
+                out.send(one);
             }
             return;
         }
@@ -109,7 +119,7 @@ impl LegalVariant for SplitText {
                 })
                 .collect();
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -120,13 +130,13 @@ struct DelayedMessages {
     dice: Dice,
 }
 
-impl LegalVariant for DelayedMessages {
+impl MessageRewriter for DelayedMessages {
     fn delay(&mut self, link: &MessageLink<'_>, _: &Value) -> Duration {
         Duration::from_millis((self.millis)(&mut self.dice, link))
     }
 }
 
-fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn LegalVariant> {
+fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn MessageRewriter> {
     Box::new(DelayedMessages { millis, dice: Dice::seeded(1) })
 }
 
@@ -137,7 +147,7 @@ struct OvertakenResponses {
     delay: Duration,
 }
 
-impl LegalVariant for OvertakenResponses {
+impl MessageRewriter for OvertakenResponses {
     fn overtaken(&self, link: &MessageLink<'_>) -> Option<Duration> {
         let method = link.answers?;
         self.methods.contains(&method).then_some(self.delay)

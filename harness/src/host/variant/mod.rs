@@ -6,7 +6,7 @@
 //!
 //! Knows: the reference host, messages. Never knows: rules, scenarios.
 //!
-//! Start at [`LegalVariant`] and [`VariantHost`].
+//! Start at [`VariantRow`] and [`VariantHost`].
 
 use std::time::Duration;
 
@@ -16,7 +16,9 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::spelling::walk;
 
-use super::chain::{MessageChain, MessageRewriter, Outbox, Passage, each_envelope_list};
+use super::chain::{
+    MessageChain, MessageLink, MessageRewriter, RewriterOutput, each_envelope_list,
+};
 use super::engine::{Config, RefHost};
 use super::{Host, Output, shell};
 
@@ -31,78 +33,7 @@ mod spelling;
 mod traffic;
 mod values;
 
-pub use super::chain::MessageLink;
 pub use catalogue::{VARIANTS, VariantRow};
-
-/// One legal choice of a host.
-pub trait LegalVariant: Send {
-    /// Changes the configuration of the reference host.
-    fn set_up(&self, _config: &mut Config) {}
-    /// Rewrites a message of a client. A returned message is sent to the client as the response, and the host
-    /// does not receive the request.
-    fn on_client_message(
-        &mut self,
-        _link: &MessageLink<'_>,
-        _message: &mut Value,
-    ) -> Option<Value> {
-        None
-    }
-    /// Rewrites a message of the host: pushes the messages that are sent instead, in order.
-    fn on_host_message(&mut self, _link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
-        out.push(message);
-    }
-    /// The serialized text of a message; `None` for the usual one.
-    fn spelled(&self, _message: &Value) -> Option<String> {
-        None
-    }
-    /// The delay of a message to a client. The order of messages on a connection does not change.
-    fn delay(&mut self, _link: &MessageLink<'_>, _message: &Value) -> Duration {
-        Duration::ZERO
-    }
-    /// The delay of a message that later messages of the connection may overtake; `None` for a message that
-    /// keeps its place.
-    fn overtaken(&self, _link: &MessageLink<'_>) -> Option<Duration> {
-        None
-    }
-}
-
-/// A legal variant as a part of the chain.
-struct VariantRewriter(Box<dyn LegalVariant>);
-
-impl MessageRewriter for VariantRewriter {
-    fn on_client_message(
-        &mut self,
-        link: &MessageLink<'_>,
-        message: &mut Value,
-        out: &mut Outbox,
-    ) -> Passage {
-        match self.0.on_client_message(link, message) {
-            Some(answer) => {
-                out.send(answer);
-                Passage::Stopped
-            }
-            None => Passage::Onward,
-        }
-    }
-
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Outbox) {
-        let mut messages = Vec::new();
-        self.0.on_host_message(link, message, &mut messages);
-        messages.into_iter().for_each(|message| out.send(message));
-    }
-
-    fn spelled(&self, message: &Value) -> Option<String> {
-        self.0.spelled(message)
-    }
-
-    fn delay(&mut self, link: &MessageLink<'_>, message: &Value) -> Duration {
-        self.0.delay(link, message)
-    }
-
-    fn overtaken(&self, link: &MessageLink<'_>) -> Option<Duration> {
-        self.0.overtaken(link)
-    }
-}
 
 /// The reference host behind a chain of variants. Injected faults are between the two.
 pub struct VariantHost {
@@ -113,11 +44,9 @@ pub struct VariantHost {
 impl VariantHost {
     /// A reference host with these variants, the first one next to the host.
     pub fn new(rows: &[&VariantRow], mut config: Config) -> VariantHost {
-        let variants: Vec<_> = rows.iter().map(|row| row.make()).collect();
-        variants.iter().for_each(|variant| variant.set_up(&mut config));
-        let boxed = |variant| -> Box<dyn MessageRewriter> { Box::new(VariantRewriter(variant)) };
+        let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
+        rows.iter().for_each(|row| row.set_up(&mut config));
         let inner = RefHost::new(config);
-        let chain = variants.into_iter().map(boxed).collect();
         VariantHost { chain: MessageChain::new(chain, inner.versions.clone()), inner }
     }
 

@@ -8,7 +8,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::catalogue::{OPTIONAL, VariantRow, offering_less, row, since};
-use super::{LegalVariant, MessageLink, walk};
+use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
 /// Gives URIs that the host chooses another form.
 struct RenamedUris {
@@ -51,8 +51,8 @@ fn replace(message: &mut Value, visit: &mut dyn FnMut(&str) -> Option<String>) {
     });
 }
 
-impl LegalVariant for RenamedUris {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for RenamedUris {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let RenamedUris { prefix, chosen, names, .. } = self;
         replace(message, &mut |text| {
             if text.starts_with(*prefix) && !names.there.contains_key(text) {
@@ -63,7 +63,12 @@ impl LegalVariant for RenamedUris {
         None
     }
 
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let RenamedUris { prefix, form, chosen, names } = self;
         replace(&mut message, &mut |text| {
             let rest = text.strip_prefix(*prefix).filter(|rest| !rest.starts_with('/'))?;
@@ -73,7 +78,7 @@ impl LegalVariant for RenamedUris {
             names.insert(text, form(rest));
             names.there.get(text).cloned()
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -83,7 +88,7 @@ impl RenamedUris {
     }
 }
 
-fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn LegalVariant> {
+fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn MessageRewriter> {
     Box::new(RenamedUris::new(prefix, form))
 }
 
@@ -94,8 +99,12 @@ struct StrictChats {
     begin: &'static str,
 }
 
-impl LegalVariant for StrictChats {
-    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for StrictChats {
+    fn edit_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+    ) -> Option<Value> {
         let chat = message["params"]["chat"].as_str().filter(|it| !it.starts_with(self.begin));
         if let Some(chat) = chat.filter(|_| message["method"] == "createChat") {
             let text = format!("expected a chat URI that begins with {}, found {chat}", self.begin);
@@ -104,15 +113,20 @@ impl LegalVariant for StrictChats {
                 json!({"jsonrpc": "2.0", "id": message.get("id")?.clone(), "error": error}),
             );
         }
-        self.renamed.on_client_message(link, message)
+        self.renamed.edit_client_message(link, message)
     }
 
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         self.renamed.on_host_message(link, message, out);
     }
 }
 
-fn strict_chats() -> Box<dyn LegalVariant> {
+fn strict_chats() -> Box<dyn MessageRewriter> {
     const BEGIN: &str = "ahp-chat://host/";
     let renamed = RenamedUris::new("ahp-chat:/", |rest| format!("{BEGIN}{rest}"));
     Box::new(StrictChats { renamed, begin: BEGIN })
@@ -128,8 +142,8 @@ struct RenamedMembers {
     known: HashSet<String>,
 }
 
-impl LegalVariant for RenamedMembers {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for RenamedMembers {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         // A client may know a name from an earlier connection.
         let (begin, end) = self.around;
         replace(message, &mut |text| {
@@ -142,7 +156,7 @@ impl LegalVariant for RenamedMembers {
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         let RenamedMembers { members, around: (begin, end), known } = self;
         link.visit_records(&mut message, &mut |type_name, object| {
@@ -157,14 +171,14 @@ impl LegalVariant for RenamedMembers {
         replace(&mut message, &mut |text| {
             known.contains(text).then(|| format!("{begin}{text}{end}"))
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
 fn members(
     members: &'static [(&'static str, &'static str)],
     around: (&'static str, &'static str),
-) -> Box<dyn LegalVariant> {
+) -> Box<dyn MessageRewriter> {
     Box::new(RenamedMembers { members, around, known: HashSet::new() })
 }
 
@@ -196,8 +210,8 @@ fn locked_resource() -> Value {
     json!({"resource": "https://locked.example/api", "required": true})
 }
 
-impl LegalVariant for AgentList {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for AgentList {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let method = message["method"].as_str()?;
         if !WITH_PROVIDER.contains(&method) {
             return None;
@@ -224,7 +238,7 @@ impl LegalVariant for AgentList {
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         link.visit_records(&mut message, &mut |name, object| {
             if matches!(name, "RootState" | "root/agentsChanged")
@@ -233,11 +247,11 @@ impl LegalVariant for AgentList {
                 (self.change)(agents);
             }
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
-fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn LegalVariant> {
+fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn MessageRewriter> {
     Box::new(AgentList { change, default })
 }
 

@@ -11,13 +11,18 @@ use crate::wire::timestamp;
 use crate::wire::version::Version;
 
 use super::catalogue::{JSON, RPC, UNKNOWN, VariantRow, row, since};
-use super::{LegalVariant, MessageLink};
+use super::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Writes timestamps in another form of ISO 8601.
 struct InstantForm(fn(&str) -> String);
 
-impl LegalVariant for InstantForm {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for InstantForm {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         walk(&mut message, &mut |value| {
             let Value::String(text) = value else { return };
             let instant = text.ends_with('Z') && timestamp::parse(text).is_some();
@@ -25,42 +30,47 @@ impl LegalVariant for InstantForm {
                 *value = Value::from((self.0)(plain));
             }
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
 /// Writes integers with a zero fraction, such as `1.0`.
 struct FractionalNumbers(FractionPlace);
 
-impl LegalVariant for FractionalNumbers {
+impl MessageRewriter for FractionalNumbers {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         // Only ids of responses change: those of requests are chosen by the sender.
         if self.0 == FractionPlace::Rest || link.answers.is_some() {
             add_fractions(&mut message, self.0);
         }
-        out.push(message);
+        out.send(message);
     }
 }
 
 /// Reverses the order of the members of each object.
 struct ReversedMembers;
 
-impl LegalVariant for ReversedMembers {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for ReversedMembers {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         walk(&mut message, &mut reverse_members);
-        out.push(message);
+        out.send(message);
     }
 }
 
 /// Serializes messages in another way.
 struct WrittenText(fn(&Value) -> String);
 
-impl LegalVariant for WrittenText {
+impl MessageRewriter for WrittenText {
     fn spelled(&self, message: &Value) -> Option<String> {
         Some((self.0)(message))
     }
@@ -69,17 +79,17 @@ impl LegalVariant for WrittenText {
 /// Adds a member that no type defines.
 struct ExtensionMembers;
 
-impl LegalVariant for ExtensionMembers {
+impl MessageRewriter for ExtensionMembers {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         link.visit_records(&mut message, &mut |_, members| {
             members.insert("x-vendor-note", json!({"of": "a variant", "level": 1}));
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -98,19 +108,19 @@ const WITH_METADATA: [&str; 8] = [
     "BackgroundSubagentWork",
 ];
 
-impl LegalVariant for AddedMetadata {
+impl MessageRewriter for AddedMetadata {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         link.visit_records(&mut message, &mut |name, members| {
             if WITH_METADATA.contains(&name) && !members.contains_key("_meta") {
                 members.insert("_meta", json!({"vendor.example/origin": ["variant", 1]}));
             }
         });
-        out.push(message);
+        out.send(message);
     }
 }
 

@@ -9,13 +9,13 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::catalogue::{VariantRow, row, since};
-use super::{LegalVariant, MessageLink};
+use super::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Returns fewer entries on a page than the client asked for.
 struct ShortPages;
 
-impl LegalVariant for ShortPages {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for ShortPages {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let asks = message["method"].as_str() == Some("listSessions");
         let params = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| asks);
         // An invalid limit and a limit of zero are passed on, since the host has to check them.
@@ -31,37 +31,52 @@ impl LegalVariant for ShortPages {
 /// Changes the error of each error response.
 struct ErrorWords(fn(&mut Value));
 
-impl LegalVariant for ErrorWords {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for ErrorWords {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         message.get_mut("error").into_iter().for_each(self.0);
-        out.push(message);
+        out.send(message);
     }
 }
 
 /// Changes the `rejectionReason` of each rejection.
 struct RejectionWords(&'static str);
 
-impl LegalVariant for RejectionWords {
-    fn on_host_message(&mut self, _: &MessageLink<'_>, mut message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for RejectionWords {
+    fn on_host_message(
+        &mut self,
+        _: &MessageLink<'_>,
+        mut message: Value,
+        out: &mut RewriterOutput,
+    ) {
         if let Some(reason) = message.get_mut("params").and_then(|it| it.get_mut("rejectionReason"))
         {
             *reason = json!(self.0);
         }
-        out.push(message);
+        out.send(message);
     }
 }
 
 /// Sends an extension notification.
 struct OwnNotifications;
 
-impl LegalVariant for OwnNotifications {
-    fn on_host_message(&mut self, link: &MessageLink<'_>, message: Value, out: &mut Vec<Value>) {
+impl MessageRewriter for OwnNotifications {
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
         let subscribed = message.get("result").filter(|_| link.answers == Some("subscribe"));
         let channel = subscribed.and_then(|result| result.pointer("/snapshot/resource")).cloned();
-        out.push(message);
+        out.send(message);
         if let Some(channel) = channel {
             let params = json!({"channel": channel});
-            out.push(json!({"jsonrpc": "2.0", "method": "x-vendor/tick", "params": params}));
+            out.send(json!({"jsonrpc": "2.0", "method": "x-vendor/tick", "params": params}));
         }
     }
 }
@@ -75,8 +90,12 @@ struct FewSubscriptions {
 /// How many channels a connection may be subscribed to.
 const MOST_SUBSCRIPTIONS: usize = 48;
 
-impl LegalVariant for FewSubscriptions {
-    fn on_client_message(&mut self, link: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for FewSubscriptions {
+    fn edit_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+    ) -> Option<Value> {
         let held = self.channels.entry(link.conn).or_default();
         let channel = message["params"].get("channel")?.clone();
         match message["method"].as_str()? {

@@ -6,20 +6,20 @@ use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
 
 use super::catalogue::{OPTIONAL, UNKNOWN, VariantRow, row, since};
-use super::{LegalVariant, MessageLink, walk};
+use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
 /// Changes objects of the host, by the names of their types.
 struct ChangedRecords(fn(&str, &mut Map));
 
-impl LegalVariant for ChangedRecords {
+impl MessageRewriter for ChangedRecords {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         link.visit_records(&mut message, &mut |name, members| (self.0)(name, members));
-        out.push(message);
+        out.send(message);
     }
 }
 
@@ -88,8 +88,8 @@ fn prefix_texts(message: &mut Value, pairs: [(&str, &str); 2]) {
     });
 }
 
-impl LegalVariant for ShellPrefix {
-    fn on_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+impl MessageRewriter for ShellPrefix {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         prefix_texts(message, [(OTHER_PREFIX, OWN_PREFIX), (OWN_PREFIX, NO_COMMAND)]);
         None
     }
@@ -98,7 +98,7 @@ impl LegalVariant for ShellPrefix {
         &mut self,
         link: &MessageLink<'_>,
         mut message: Value,
-        out: &mut Vec<Value>,
+        out: &mut RewriterOutput,
     ) {
         prefix_texts(&mut message, [(OWN_PREFIX, OTHER_PREFIX), (NO_COMMAND, OWN_PREFIX)]);
         link.visit_records(&mut message, &mut |name, members| {
@@ -108,7 +108,7 @@ impl LegalVariant for ShellPrefix {
                 *prefix = json!(OTHER_PREFIX);
             }
         });
-        out.push(message);
+        out.send(message);
     }
 }
 
