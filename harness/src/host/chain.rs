@@ -2,8 +2,8 @@
 //! outside of them.
 //!
 //! A rewriter sees every message in the words of the negotiated version. It may change, drop, repeat or delay it,
-//! answer a client itself, send something to another connection, or close connections. What it can know of the
-//! traffic without the host stands in [`SeenTraffic`].
+//! answer a client itself, send a message to another connection, or close connections. [`SeenTraffic`] has what is
+//! known of earlier traffic.
 //!
 //! Knows: messages, versions, subscriptions as they pass. Never knows: states, faults, variants, rules.
 //!
@@ -22,7 +22,7 @@ use crate::wire::version::Version;
 
 use super::Output;
 
-/// Requests that are remembered until they are answered.
+/// The limit for the number of open requests that are remembered.
 const MAX_ASKED: usize = 100_000;
 
 /// Whether a message of a client goes on to the host.
@@ -34,11 +34,11 @@ pub(super) enum MessagePassage {
     Stopped,
 }
 
-/// Changes what passes between clients and host.
+/// Changes the messages between clients and the host.
 pub(super) trait MessageRewriter: Send {
     /// Changes the headers of a request to open a connection.
     fn on_admission(&mut self, _headers: &mut Vec<(String, String)>) {}
-    /// Takes a frame of a client, whatever it holds, before it is read.
+    /// Handles a raw frame of a client before it is parsed.
     fn on_client_frame(
         &mut self,
         _link: &MessageLink<'_>,
@@ -56,7 +56,7 @@ pub(super) trait MessageRewriter: Send {
     ) -> Option<Value> {
         None
     }
-    /// Takes a message of a client, where [`MessageRewriter::edit_client_message`] does not do: what goes into `out` is
+    /// Handles a message of a client; the default calls [`MessageRewriter::edit_client_message`]. Messages in `out` are
     /// sent to clients at once.
     fn on_client_message(
         &mut self,
@@ -72,7 +72,7 @@ pub(super) trait MessageRewriter: Send {
             None => MessagePassage::Onward,
         }
     }
-    /// Rewrites a message of the host: `out` takes what is sent instead, in order.
+    /// Rewrites a message of the host: the messages in `out` are sent in its place, in order.
     fn on_host_message(
         &mut self,
         _link: &MessageLink<'_>,
@@ -96,14 +96,14 @@ pub(super) trait MessageRewriter: Send {
     }
 }
 
-/// Something that a rewriter does to a connection.
+/// A message that a rewriter sends, or a connection that it closes.
 #[derive(Debug)]
 enum ConnectionEffect {
     Send(ConnId, Value),
     Close(ConnId, u16, &'static str),
 }
 
-/// What a rewriter sends and closes.
+/// Collects the messages that a rewriter sends and the connections that it closes.
 #[derive(Debug)]
 pub(super) struct RewriterOutput {
     conn: ConnId,
@@ -131,14 +131,14 @@ impl RewriterOutput {
     }
 }
 
-/// Where a message is sent, what it answers, and what passed before it.
+/// The context of a message: its connection, the request that it answers, and earlier traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLink<'a> {
     /// The connection.
     pub conn: ConnId,
     /// The method of the request, if the message is a response.
     pub answers: Option<&'a str>,
-    /// The request as the client sent it, if the message is a response.
+    /// The request that the message answers, as the client sent it; `None` if the message is no response.
     pub request: Option<&'a Value>,
     /// The version that the client and the host speak; before the handshake, the newest one.
     pub protocol: Option<&'static Protocol>,
@@ -178,7 +178,7 @@ pub(super) fn subject_of(params: &Value) -> Option<&str> {
     params.get("channel").or_else(|| params.get("resource")).and_then(Value::as_str)
 }
 
-/// What passed on a connection, as far as rewriters ask for it.
+/// The state of a connection, as seen in its messages.
 #[derive(Debug, Default)]
 pub(super) struct SeenConnection {
     /// The client behind it, after the handshake.
@@ -187,7 +187,7 @@ pub(super) struct SeenConnection {
     pub(super) protocol: Option<&'static Protocol>,
     /// The channels that it is subscribed to, in the words of the connection, in the order of subscribing.
     pub(super) subscriptions: Vec<String>,
-    /// Requests so far.
+    /// The number of requests so far.
     pub(super) requests: u64,
     /// Whether its client does not read.
     pub(super) held: bool,
@@ -202,7 +202,7 @@ impl SeenConnection {
     }
 }
 
-/// What passed between clients and host, as far as rewriters ask for it.
+/// The state of all connections, as seen in their messages.
 #[derive(Debug, Default)]
 pub(super) struct SeenTraffic {
     /// The open connections.
@@ -282,10 +282,10 @@ fn negotiated(result: &Value) -> Option<&'static Protocol> {
     Protocol::played(text.parse::<Version>().ok()?)
 }
 
-/// The rewriters of a host, and what waits between them and the clients.
+/// The rewriters of a host, and the outputs that wait to be sent.
 #[derive(Default)]
 pub(super) struct MessageChain {
-    /// The first one is next to the host.
+    /// In order from the host to the clients.
     rewriters: Vec<Box<dyn MessageRewriter>>,
     /// The requests that have no response yet, by connection and request id.
     asked: HashMap<(ConnId, String), Value>,
@@ -308,7 +308,7 @@ impl fmt::Debug for MessageChain {
 }
 
 impl MessageChain {
-    /// A chain of these, the first one next to the host, which supports these versions.
+    /// A chain of rewriters, in order from the host to the clients; `served`: the versions that the host supports.
     pub(super) fn new(
         rewriters: Vec<Box<dyn MessageRewriter>>,
         served: Vec<Version>,
@@ -317,12 +317,12 @@ impl MessageChain {
         MessageChain { rewriters, seen, ..MessageChain::default() }
     }
 
-    /// Whether every message passes as it is.
+    /// Whether there are no rewriters.
     pub(super) fn is_empty(&self) -> bool {
         self.rewriters.is_empty()
     }
 
-    /// It is `now`.
+    /// Sets the time.
     pub(super) fn pass(&mut self, now: Duration) {
         self.now = self.now.max(now);
     }
@@ -405,7 +405,7 @@ impl MessageChain {
         Some(if message == before { frame.clone() } else { Frame::json(&message) })
     }
 
-    /// Takes what the host wants done.
+    /// Passes an output of the host through the rewriters.
     pub(super) fn outgoing(&mut self, output: Output) {
         match output {
             Output::Send { conn, frame } => {
@@ -442,12 +442,12 @@ impl MessageChain {
         self.waiting.iter().map(|(due, _)| *due).min()
     }
 
-    /// Takes the request that a response answers out of those that wait.
+    /// Removes the request that a response answers from the open requests.
     fn answered(&mut self, conn: ConnId, response: &Value) -> Option<Value> {
         self.asked.remove(&(conn, response.get("id")?.to_text()))
     }
 
-    /// Sends messages through the rewriters, beginning with the one at `from`. `request`: what they answer.
+    /// Passes messages through the rewriters from index `from` on; `request` is the request that they answer.
     fn carry(&mut self, mut effects: Vec<ConnectionEffect>, request: Option<&Value>, from: usize) {
         let Some(ConnectionEffect::Send(first, _)) = effects.first() else {
             return effects.into_iter().for_each(|effect| self.act(effect, Duration::ZERO, None));

@@ -1,9 +1,8 @@
-//! Where injected faults take part in the host: the hooks of [`HostFault`], and the places that call them.
+//! The hooks by which injected faults change the behaviour of the host, and the code that calls them.
 //!
 //! The host names its rules by their requirements and asks at one place, [`RefHost::keeps`], whether one is in force.
-//! What a fault does beyond that hangs on a few general places: a dispatch, the consequences of an action, a rejection,
-//! what the host publishes and notifies of, a request, a step of the agent, a timer. No function of the host names a
-//! fault there.
+//! Other hooks are called at general places: a dispatch, the consequences of an action, a rejection, an action or
+//! notification of the host, a request, a step of the agent, a timer. The host names no fault at these places.
 //!
 //! Knows: where the hooks are. Never knows: which fault does what; that stands in `fault`, by protocol concept.
 //!
@@ -22,87 +21,87 @@ use super::fault::{self, Fault};
 use super::publish::Origin;
 use super::rules::Facts;
 
-/// A fault in what the host does. Every hook leaves things as they are unless the fault has its own.
+/// A fault in the behaviour of the host. By default every hook changes nothing.
 pub(super) trait HostFault: Send + Sync {
-    /// Changes how the host is set up.
+    /// Changes the configuration of the host.
     fn configures(&self, _config: &mut Config) {}
 
-    /// Whether a rule, by its requirement, is not in force.
+    /// Whether a rule is not enforced; `rule` is the id of its requirement.
     fn lifts(&self, _rule: &str) -> bool {
         false
     }
 
-    /// Whether an action is taken although a rule or the reducers refuse it.
+    /// Whether an action is accepted although a rule or the reducers refuse it.
     fn waives(&self, _facts: &Facts, refusal: &Refusal) -> bool {
         self.lifts(&refusal.source)
     }
 
-    /// Refuses an action that the rules allow, for this reason.
+    /// The reason for which an action is refused that the rules allow; `None` to allow it.
     fn refuses(&self, _facts: &Facts) -> Option<&'static str> {
         None
     }
 
-    /// Looks at a dispatch before the host does. Returns whether the host still looks at it.
+    /// Called before the host handles a dispatch. Returns whether the host handles it.
     fn receives(&self, _host: &mut RefHost, _it: &mut DispatchedAction) -> bool {
         true
     }
 
-    /// Acts before an allowed action of a client is applied. Returns whether it still is.
+    /// Called before an allowed action of a client is applied. Returns whether it is applied.
     fn accepts(&self, _host: &mut RefHost, _uri: &str, _action: &Value, _from: &Origin) -> bool {
         true
     }
 
-    /// Acts when a client's action was applied, before its consequences.
+    /// Called after a client's action was applied, before its consequences.
     fn precedes(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
 
-    /// Acts after the consequences of a client's action.
+    /// Called after the consequences of a client's action.
     fn follows(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
 
-    /// Acts when an action is sent back, and changes the envelope. Returns whether it is sent.
+    /// Called when an action is rejected; may change the envelope. Returns whether the envelope is sent.
     fn rejects(&self, _host: &mut RefHost, _it: &RejectedAction, _envelope: &mut Value) -> bool {
         true
     }
 
-    /// Changes an action of the host's own before it is applied. Returns whether it is.
+    /// Called before the host's own action is applied; may change it. Returns whether it is applied.
     fn publishes(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value) -> bool {
         true
     }
 
-    /// Acts after an action of the host's own.
+    /// Called after the host's own action was applied.
     fn published(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
 
-    /// Changes the state that a channel begins with.
+    /// Changes the initial state of a channel.
     fn opens(&self, _kind: ChannelKind, _state: &mut Value) {}
 
     /// Changes the summary of a session.
     fn summarizes(&self, _host: &RefHost, _uri: &str, _summary: &mut Value) {}
 
-    /// Changes a notification that is no action. Returns whether it is sent.
+    /// Called before a notification other than `action` is sent; may change it. Returns whether it is sent.
     fn notifies(&self, _host: &mut RefHost, _method: &str, _params: &mut Value) -> bool {
         true
     }
 
-    /// Makes an id in the host's place.
+    /// An id to use in place of a new one; `None` for a new one.
     fn names(&self, _kind: &str) -> Option<String> {
         None
     }
 
-    /// Acts before a request is served, and may answer it.
+    /// Called before a request is served. A returned reply is sent, and the request is not served.
     fn serves(&self, _host: &mut RefHost, _method: &str, _call: &Call) -> Option<Reply> {
         None
     }
 
-    /// Acts after a request, and changes its reply. What was sent meanwhile begins at `from` in the outputs.
+    /// Called after a request was served; returns the reply to send.
     fn served(&self, _host: &mut RefHost, _request: &ServedRequest, reply: Reply) -> Reply {
         reply
     }
 
-    /// Acts before a step of the agent. Returns whether the agent still takes it.
+    /// Called before a step of the agent. Returns whether the step is performed.
     fn performs(&self, _host: &mut RefHost, _step: &AgentStep, _op: &Op) -> bool {
         true
     }
 
-    /// Acts before the host does what is due.
+    /// Called before the host handles its timers.
     fn ticks(&self, _host: &mut RefHost) {}
 }
 
@@ -110,11 +109,11 @@ pub(super) trait HostFault: Send + Sync {
 pub(super) struct ServedRequest<'a> {
     pub(super) method: &'a str,
     pub(super) call: &'a Call<'a>,
-    /// How many outputs waited when it came.
+    /// The number of outputs in the queue when the request arrived; later outputs were caused by it.
     pub(super) from: usize,
 }
 
-/// Where a step of the agent belongs.
+/// The chat, track and turn of a step of the agent.
 pub(super) struct AgentStep<'a> {
     /// The chat.
     pub(super) uri: &'a str,
@@ -123,12 +122,12 @@ pub(super) struct AgentStep<'a> {
     pub(super) turn: &'a str,
 }
 
-/// The faults that take part in a host.
+/// The active faults that have hooks.
 #[derive(Clone, Default)]
 pub(super) struct InjectedFaults(Vec<&'static dyn HostFault>);
 
 impl InjectedFaults {
-    /// Those of these faults that take part in what a host does.
+    /// Those of these faults that have hooks.
     pub(super) fn of(faults: &[Fault]) -> InjectedFaults {
         InjectedFaults(fault::in_host(faults).collect())
     }
@@ -158,17 +157,17 @@ impl IntoIterator for InjectedFaults {
 }
 
 impl RefHost {
-    /// Whether a rule is in force: a requirement, by its name, or a bound of the host's own.
+    /// Whether a rule is enforced: `rule` is the id of a requirement, or the name of a limit of the host.
     pub(super) fn keeps(&self, rule: &str) -> bool {
         !self.injected.0.iter().any(|fault| fault.lifts(rule))
     }
 
-    /// Whether an action is taken all the same.
+    /// Whether an action is accepted in spite of a refusal.
     pub(super) fn waives(&self, facts: &Facts, refusal: &Refusal) -> bool {
         self.injected.0.iter().any(|fault| fault.waives(facts, refusal))
     }
 
-    /// Why an action is refused that the rules allow.
+    /// The reason for which a fault refuses an action that the rules allow.
     pub(super) fn refuses(&self, facts: &Facts) -> Option<&'static str> {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }
@@ -190,12 +189,12 @@ impl RefHost {
         }
     }
 
-    /// Whether a notification is sent, which faults may change.
+    /// Lets faults change a notification; returns whether it is sent.
     pub(super) fn sends_notice(&mut self, method: &str, params: &mut Value) -> bool {
         self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
     }
 
-    /// The faults, apart from the host that they change.
+    /// A copy of the list of faults, so that their hooks can borrow the host mutably.
     pub(super) fn injected(&self) -> InjectedFaults {
         self.injected.clone()
     }

@@ -1,4 +1,4 @@
-//! Faults in judging the actions of clients: what is taken and refused, and how it is sent back.
+//! Faults in accepting and rejecting the actions of clients.
 //!
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
@@ -329,14 +329,14 @@ fn is_known_request(facts: &Facts) -> bool {
     parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
 }
 
-/// Whether an action is refused since clients may not send it; or by the reducers, and clients may not.
+/// Whether an action is refused that only hosts may send.
 fn is_host_only(facts: &Facts, refusal: &Refusal) -> bool {
     let own = facts.host.protocol.action(action_type(facts.action)).map(|row| row.dispatch);
     let reduced = refusal.outcome.is_some();
     refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(Dispatch::Client)
 }
 
-/// Everything is taken, and nothing is done.
+/// Every action is echoed as accepted, and none is applied.
 struct EchoesWithoutApplying;
 
 impl HostFault for EchoesWithoutApplying {

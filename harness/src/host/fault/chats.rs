@@ -1,4 +1,4 @@
-//! Faults in chats: where they come from, and how a session's catalogue tells of them.
+//! Faults in creating chats and in the catalogue of a session.
 //!
 //! Knows: the life of a chat. Never knows: which check finds which fault.
 

@@ -1,4 +1,4 @@
-//! Faults in who gets what: fan-out, subscriptions, channels.
+//! Faults in delivery: fan-out, subscriptions, channels.
 
 use std::collections::{HashMap, HashSet};
 
@@ -116,7 +116,7 @@ fn is_first_at_root(link: &MessageLink<'_>) -> bool {
     first.is_none_or(|(conn, _)| *conn == link.conn)
 }
 
-/// News of the root channel reaches connections that are not subscribed to it.
+/// Notifications of the root channel are sent to connections that are not subscribed to it, too.
 struct RootNewsForAll;
 
 impl MessageRewriter for RootNewsForAll {
@@ -140,7 +140,7 @@ impl MessageRewriter for RootNewsForAll {
     }
 }
 
-/// Of the subscribers of the root channel only the first gets its news.
+/// Notifications of the root channel are sent to its first subscriber only.
 struct RootNewsForFirst;
 
 impl MessageRewriter for RootNewsForFirst {
@@ -168,7 +168,7 @@ fn heard_on(message: &Value) -> Option<&str> {
     }
 }
 
-/// What is subscribed to with `subscribe` is answered, and then nothing comes of it.
+/// `subscribe` is answered, and nothing is delivered on the channel afterwards.
 #[derive(Default)]
 struct DeadSubscriptions(HashSet<(ConnId, String)>);
 
@@ -231,13 +231,13 @@ impl MessageRewriter for DeltaLost {
 pub(super) struct LostChannels(HashMap<ConnId, HashSet<String>>);
 
 impl LostChannels {
-    /// Loses what a connection is subscribed to.
+    /// Stops delivery on all subscriptions of a connection.
     pub(super) fn lose(&mut self, link: &MessageLink<'_>) {
         let subscriptions = link.own().map(|own| own.subscriptions.clone()).unwrap_or_default();
         self.0.insert(link.conn, subscriptions.into_iter().collect());
     }
 
-    /// Whether a message of the host is on a channel that is lost.
+    /// Whether a message of the host is on a channel without delivery.
     pub(super) fn takes(&mut self, link: &MessageLink<'_>, message: &Value) -> bool {
         let Some(lost) = self.0.get_mut(&link.conn) else {
             return false;
@@ -249,7 +249,7 @@ impl LostChannels {
     }
 }
 
-/// What a `reconnect` names is answered, and then nothing comes of it before the next `subscribe`.
+/// `reconnect` is answered, and nothing is delivered on its channels before the next `subscribe`.
 #[derive(Default)]
 struct DeadReconnects(LostChannels);
 
@@ -269,7 +269,7 @@ impl MessageRewriter for DeadReconnects {
     }
 }
 
-/// Of what waits for a client that does not read, every third frame is dropped.
+/// Every third frame to a client that does not read is dropped.
 #[derive(Default)]
 struct SlowReadersLose(HashMap<ConnId, u64>);
 
@@ -292,7 +292,7 @@ impl MessageRewriter for SlowReadersLose {
     }
 }
 
-/// A watch stays when nobody is subscribed to it any more.
+/// A resource watch continues after its last subscriber has unsubscribed.
 #[derive(Default)]
 struct WatchesKept(HashSet<(ConnId, String)>);
 
@@ -333,8 +333,8 @@ impl MessageRewriter for WatchesKept {
     }
 }
 
-/// `chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are the
-/// session's.
+/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in versions
+/// whose turns belong to sessions.
 #[derive(Default)]
 struct StrayActions {
     /// The session of each chat that a message has told of.

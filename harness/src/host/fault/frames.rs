@@ -1,4 +1,4 @@
-//! Faults in what the host makes of frames: batches, unreadable text, size.
+//! Faults in handling frames: batches, text that is not JSON, size limits.
 
 use super::parts::{MessageChange, TakenMessage, remove};
 use super::{Fault, MessageFault};
@@ -60,7 +60,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     }),
 ];
 
-/// A frame after which nothing is read any more.
+/// The size of a frame after which the host stops reading.
 const LARGE_FRAME: usize = 2 << 20;
 
 /// Whether the host reads what is in a frame.
@@ -82,7 +82,7 @@ fn close_all(link: &MessageLink<'_>, out: &mut RewriterOutput, why: &'static str
     link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
 }
 
-/// Takes frames that fit away from the host.
+/// Drops frames for which the function returns `Some`.
 struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut RewriterOutput) -> Option<()>);
 
 impl MessageRewriter for TakenFrame {

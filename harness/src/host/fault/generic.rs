@@ -1,4 +1,4 @@
-//! The ways in which most faults of the host go wrong, each to be filled in by a row.
+//! Implementations of [`HostFault`] by one function or value each, for the rows of the fault tables.
 //!
 //! Knows: the hooks. Never knows: what a row fills in.
 
@@ -12,7 +12,7 @@ use crate::host::rules::Facts;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
-/// These rules are not in force, by their requirements.
+/// The rules with these requirement ids are not enforced.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
 impl HostFault for LiftsRules {
@@ -21,7 +21,7 @@ impl HostFault for LiftsRules {
     }
 }
 
-/// The host is set up otherwise.
+/// Changes the configuration of the host.
 pub(super) struct ChangesSetUp(pub(super) fn(&mut Config));
 
 impl HostFault for ChangesSetUp {
@@ -30,7 +30,7 @@ impl HostFault for ChangesSetUp {
     }
 }
 
-/// A dispatch is looked at before the host does; where that returns false the host no longer looks.
+/// Called before the host handles a dispatch; `false` drops the dispatch.
 pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 
 impl HostFault for ChangesDispatches {
@@ -39,7 +39,7 @@ impl HostFault for ChangesDispatches {
     }
 }
 
-/// Actions are taken that were refused.
+/// Accepts refused actions for which the function returns `true`.
 pub(super) struct WaivesRefusals(pub(super) fn(&Facts, &Refusal) -> bool);
 
 impl HostFault for WaivesRefusals {
@@ -48,7 +48,7 @@ impl HostFault for WaivesRefusals {
     }
 }
 
-/// Actions are refused that are allowed.
+/// Refuses allowed actions for which the function returns a reason.
 pub(super) struct RefusesActions(pub(super) fn(&Facts) -> Option<&'static str>);
 
 impl HostFault for RefusesActions {
@@ -66,7 +66,7 @@ impl HostFault for OmitsActions {
     }
 }
 
-/// The host's own actions of a type are changed, or left out where that returns false.
+/// Changes the host's own actions of a type; `false` drops the action.
 pub(super) struct AltersAction(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &mut Value) -> bool,
@@ -78,7 +78,7 @@ impl HostFault for AltersAction {
     }
 }
 
-/// Something comes after the host's own actions of a type.
+/// Called after the host's own actions of a type.
 pub(super) struct AddsAfterAction(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value),
@@ -92,7 +92,7 @@ impl HostFault for AddsAfterAction {
     }
 }
 
-/// Something comes before an allowed action of a client is applied; where that returns false it is not.
+/// Called before an allowed action of a client is applied; `false` leaves it unapplied.
 pub(super) struct ActsBeforeApplying(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value, &Origin) -> bool,
@@ -104,7 +104,7 @@ impl HostFault for ActsBeforeApplying {
     }
 }
 
-/// Something comes before the consequences of a client's action of a type.
+/// Called before the consequences of a client's action of a type.
 pub(super) struct ActsBeforeConsequences(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value),
@@ -118,7 +118,7 @@ impl HostFault for ActsBeforeConsequences {
     }
 }
 
-/// Something comes after the consequences of a client's action of a type.
+/// Called after the consequences of a client's action of a type.
 pub(super) struct ActsAfterConsequences(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value),
@@ -132,7 +132,7 @@ impl HostFault for ActsAfterConsequences {
     }
 }
 
-/// Rejections go otherwise, or nowhere where that returns false.
+/// Changes rejections; `false` drops the rejection.
 pub(super) struct ChangesRejections(
     pub(super) fn(&mut RefHost, &RejectedAction, &mut Value) -> bool,
 );
@@ -143,7 +143,7 @@ impl HostFault for ChangesRejections {
     }
 }
 
-/// Channels of a kind begin with another state.
+/// Changes the initial state of channels of a kind.
 pub(super) struct ChangesFirstState(pub(super) ChannelKind, pub(super) fn(&mut Value));
 
 impl HostFault for ChangesFirstState {
@@ -154,7 +154,7 @@ impl HostFault for ChangesFirstState {
     }
 }
 
-/// The summaries of sessions say something else.
+/// Changes the summaries of sessions.
 pub(super) struct ChangesSummaries(pub(super) fn(&RefHost, &str, &mut Value));
 
 impl HostFault for ChangesSummaries {
@@ -163,7 +163,7 @@ impl HostFault for ChangesSummaries {
     }
 }
 
-/// Notifications of a method are changed, or left out where that returns false.
+/// Changes notifications of a method; `false` drops the notification.
 pub(super) struct ChangesNotifications(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &mut Value) -> bool,
@@ -175,7 +175,7 @@ impl HostFault for ChangesNotifications {
     }
 }
 
-/// Ids of a kind are always the same.
+/// Every id of a kind is this one.
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
 impl HostFault for FixedIds {
@@ -184,7 +184,7 @@ impl HostFault for FixedIds {
     }
 }
 
-/// Something comes before a request of a method, and may answer it.
+/// Called before requests of a method; a returned reply is sent in place of the host's.
 pub(super) struct AnswersRequests(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
@@ -196,7 +196,7 @@ impl HostFault for AnswersRequests {
     }
 }
 
-/// The reply to requests of these methods is another one; without any, to all requests.
+/// Changes the replies to requests of these methods; of all methods if the list is empty.
 pub(super) struct ChangesReplies(
     pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &ServedRequest, Reply) -> Reply,
@@ -211,7 +211,7 @@ impl HostFault for ChangesReplies {
     }
 }
 
-/// The agent takes its steps otherwise; not at all where that returns false.
+/// Called before each step of the agent; `false` skips the step.
 pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op) -> bool);
 
 impl HostFault for ChangesAgentSteps {

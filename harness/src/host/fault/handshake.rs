@@ -99,7 +99,7 @@ fn refuse_and_stay(
     MessagePassage::Stopped
 }
 
-/// Every web page may open a connection.
+/// The `Origin` header is ignored.
 struct OriginIgnored;
 
 impl MessageRewriter for OriginIgnored {
@@ -108,8 +108,7 @@ impl MessageRewriter for OriginIgnored {
     }
 }
 
-/// A second `initialize` of a connection is answered as the first one was, and what the connection was subscribed to is
-/// lost.
+/// A second `initialize` of a connection is answered as the first one was, and its subscriptions end.
 #[derive(Default)]
 struct SecondInitializeServed {
     results: HashMap<ConnId, Value>,
@@ -193,7 +192,7 @@ impl MessageRewriter for UnknownVersionAccepted {
     }
 }
 
-/// The error for versions that are not supported does not say which ones are.
+/// The error for unsupported versions does not list the supported ones.
 struct NoSupportedVersions;
 
 impl MessageRewriter for NoSupportedVersions {

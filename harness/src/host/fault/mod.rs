@@ -1,9 +1,9 @@
 //! The injected faults of the reference host: one row each, small, named, switched at run time.
 //!
-//! The rows stand in `catalogue`. A fault that shows in messages alone is a [`MessageRewriter`] before the host. One that
-//! takes part in what the host does is a [`HostFault`], which the host calls at a few general places. `reduction` has those
-//! that change what an action makes of a state. All of them stand in modules by protocol concept, each with the table of
-//! its faults. The few that are left are one `if self.has(Fault::X)` in the host, where the rule that it breaks is kept.
+//! `catalogue` lists them. A fault that changes messages only is a [`MessageRewriter`]; one that changes the behaviour of
+//! the host is a [`HostFault`], whose hooks the host calls. `reduction` has the faults that change how an action is
+//! reduced. The modules are by protocol concept, each with a table of its faults. The remaining faults are a check
+//! `self.has(Fault::X)` in the host.
 //! What a fault must trip is not said here: that is the business of the kill matrix.
 //!
 //! Knows: messages, what passed on connections. Never knows: which check finds which fault.
@@ -45,7 +45,7 @@ use super::injected::HostFault;
 /// A fault, and what it does in the host.
 type HostFaultRow = (Fault, &'static dyn HostFault);
 
-/// The faults that take part in what the host does, by protocol concept.
+/// The faults with hooks in the host, by protocol concept.
 const IN_HOST: &[&[HostFaultRow]] = &[
     actions::FAULTS,
     turns::FAULTS,
@@ -59,7 +59,7 @@ const IN_HOST: &[&[HostFaultRow]] = &[
     changesets::FAULTS,
 ];
 
-/// What these faults do in the host, where it is said as hooks.
+/// The implementations of those of these faults that have hooks in the host.
 pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
     let rows = IN_HOST.iter().copied().flatten();
     rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, does)| *does)

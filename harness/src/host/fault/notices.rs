@@ -60,7 +60,7 @@ fn forget_attributes(value: &mut Value) {
     }
 }
 
-/// Log records come to everybody, subscribed or not.
+/// Log records are sent to every connection, subscribed or not.
 struct RecordsForAll;
 
 impl MessageRewriter for RecordsForAll {

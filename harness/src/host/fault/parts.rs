@@ -1,4 +1,4 @@
-//! What faults in messages have in common: rewriters made of one function, and where messages keep what they change.
+//! Rewriters made of one function each, and access to the parts of messages that they change.
 //!
 //! Knows: the shape of messages. Never knows: which fault is which.
 
@@ -44,7 +44,7 @@ impl MessageRewriter for ActionFault {
     }
 }
 
-/// Leaves out each envelope that fits: in notifications and in replays.
+/// Drops each envelope for which the function returns `true`: in notifications and in replays.
 pub(super) struct LostEnvelope(pub(super) fn(&Value) -> bool);
 
 impl MessageRewriter for LostEnvelope {
@@ -96,7 +96,7 @@ impl MessageRewriter for ResultFault {
     }
 }
 
-/// Changes whatever the host sends.
+/// Changes every message of the host.
 pub(super) struct MessageChange(pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for MessageChange {
@@ -132,7 +132,7 @@ impl MessageRewriter for RequestChange {
     }
 }
 
-/// The host never receives those messages of clients.
+/// Drops messages of clients for which the function returns `true`.
 pub(super) struct LostRequest(pub(super) fn(&MessageLink<'_>, &Value) -> bool);
 
 impl MessageRewriter for LostRequest {
@@ -146,7 +146,7 @@ impl MessageRewriter for LostRequest {
     }
 }
 
-/// Takes what a client sends and that fits away from the host; the function may answer it.
+/// Handles messages of clients; the function decides whether the host receives them, and may send messages.
 pub(super) struct TakenMessage(
     pub(super) fn(&MessageLink<'_>, &Value, &mut RewriterOutput) -> MessagePassage,
 );

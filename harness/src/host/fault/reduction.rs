@@ -1,4 +1,4 @@
-//! Faults in what the host keeps: it sends an action, and its state says something else afterwards.
+//! Faults in reducing: the state after an action is not what the action says.
 //!
 //! Knows: actions and the state that each is reduced into. Never knows: connections, other states.
 //!
@@ -8,14 +8,14 @@ use super::{Fault, FaultSet};
 use crate::model::Outcome;
 use crate::wire::json::{Value, json};
 
-/// A fault in what becomes of actions of these types, in the newest words.
+/// A fault in reducing actions of these types (names of the newest version).
 struct StateFault {
     fault: Fault,
     kinds: &'static [&'static str],
     effect: StateEffect,
 }
 
-/// What a fault makes of a state.
+/// How a fault changes a state.
 enum StateEffect {
     /// The action changes nothing.
     Unchanged,
@@ -23,7 +23,7 @@ enum StateEffect {
     After(fn(&ReducedAction<'_>, &mut Value)),
 }
 
-/// What was reduced.
+/// An action that was reduced.
 struct ReducedAction<'a> {
     action: &'a Value,
     /// The status of the chat or session before it.
@@ -196,7 +196,7 @@ fn set_status(state: &mut Value, status: u64) {
     }
 }
 
-/// Brings the cancelled calls of the latest turn back to life.
+/// Sets the cancelled calls of the latest turn to `running`.
 fn keep_running(state: &mut Value) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut);
     let parts = turns.and_then(|turns| turns.last_mut()?.get_mut("responseParts")?.as_array_mut());

@@ -1,4 +1,4 @@
-//! Faults in what a `reconnect` gives, and in what follows a snapshot.
+//! Faults in the results of `reconnect`, and in the actions after a snapshot.
 
 use std::collections::VecDeque;
 
@@ -72,7 +72,7 @@ fn version_of(link: &MessageLink<'_>) -> Option<Version> {
     link.protocol.map(|protocol| protocol.version())
 }
 
-/// Who reconnects from a number that was never reached is told that it has missed nothing.
+/// A `reconnect` from a number that was never reached gets an empty replay.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
     if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});
@@ -236,7 +236,7 @@ impl MessageRewriter for LastSeenRepeated {
     }
 }
 
-/// Who reconnects and is subscribed to the root channel gets all of its news once more.
+/// After a `reconnect` that names the root channel, all notifications of that channel are sent again.
 #[derive(Default)]
 struct RootNewsRepeated(Vec<(Option<Version>, Value)>);
 

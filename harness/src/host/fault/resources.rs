@@ -1,4 +1,4 @@
-//! Faults in resources: what a client may reach, and what is overwritten.
+//! Faults in resources: access checks and overwriting.
 //!
 //! Knows: the requests for files. Never knows: which check finds which fault.
 

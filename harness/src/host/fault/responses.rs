@@ -94,7 +94,7 @@ fn requests_of(link: &MessageLink<'_>) -> u64 {
     link.own().map_or(0, |own| own.requests)
 }
 
-/// While one connection asks for hundreds of things no other one is answered.
+/// While one connection sends hundreds of requests, requests of the others are not answered.
 fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
     let own = requests_of(link);
     let mut others = link.seen.connections.values();
@@ -128,7 +128,7 @@ fn answer_notification(
     MessagePassage::Onward
 }
 
-/// Responses that fit are not sent.
+/// Drops responses for which the function returns `true`.
 struct LostResponse(fn(&MessageLink<'_>, &Value) -> bool);
 
 impl MessageRewriter for LostResponse {
@@ -179,7 +179,7 @@ impl MessageRewriter for AnswersMixedUp {
     }
 }
 
-/// A request of a client with the id of one of the host's own is taken for its response.
+/// A client's request whose id equals that of an open request of the host is treated as the response to it.
 #[derive(Default)]
 struct IdsMixedUp(Vec<(ConnId, Value)>);
 

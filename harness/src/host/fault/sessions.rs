@@ -1,4 +1,4 @@
-//! Faults in sessions: created, announced, summed up, disposed of, and what they show of their chats.
+//! Faults in sessions: creation, announcement, summary, disposal, and the roll-up of their chats.
 //!
 //! Knows: the life of a session. Never knows: which check finds which fault.
 

@@ -1,4 +1,4 @@
-//! Faults in what actions hold.
+//! Faults in the members of actions.
 
 use super::parts::{ActionFault, each_envelope, each_snapshot, is_root_news, remove};
 use super::{Fault, MessageFault};
@@ -47,7 +47,7 @@ pub(super) const FAULTS: &[MessageFault] = &[
     }),
 ];
 
-/// A status says several activities at a time: of chats, and in old versions of sessions.
+/// A status has several activities at once: of chats, and in old versions of sessions.
 struct ActivitiesMixed;
 
 impl MessageRewriter for ActivitiesMixed {
@@ -77,7 +77,7 @@ impl MessageRewriter for ActivitiesMixed {
     }
 }
 
-/// Nothing that is said keeps its `_meta`.
+/// `_meta` is removed from every message.
 struct MetaDropped;
 
 impl MessageRewriter for MetaDropped {

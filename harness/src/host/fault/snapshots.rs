@@ -1,4 +1,4 @@
-//! Faults in snapshots, and in what `subscribe` answers.
+//! Faults in snapshots and in the results of `subscribe`.
 
 use std::collections::HashMap;
 
