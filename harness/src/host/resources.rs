@@ -19,7 +19,9 @@ use crate::wire::json::{Value, json};
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
 use super::fault::Fault;
-use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, ODD, Wanted, etag, parent, within};
+use super::files::{
+    AREA, ASKED, Change, KEPT, Mode, Node, ODD, SHOWN, Wanted, etag, parent, within,
+};
 
 /// What a URI of a file begins with.
 const SCHEME: &str = "file://";
@@ -92,7 +94,8 @@ impl RefHost {
     /// The path that a URI names, where every client may look.
     pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
         let path = self.place_of(uri)?;
-        let inside = |path: &str| [AREA, KEPT, ODD].iter().any(|folder| within(path, folder));
+        let inside =
+            |path: &str| [AREA, KEPT, SHOWN, ODD].iter().any(|folder| within(path, folder));
         let escapes = self.has(Fault::PathsEscape) && uri.contains("..");
         if !inside(&path) && !escapes {
             return Err(denied());
@@ -183,6 +186,9 @@ impl RefHost {
         // What is no text comes in base64, whatever was asked for.
         let mut result = match text.filter(|_| call.text("encoding") != "base64") {
             Some(text) => json!({"data": text, "encoding": "utf-8"}),
+            None if text.is_none() && self.has(Fault::BytesReadAsText) => {
+                json!({"data": String::from_utf8_lossy(&file.bytes), "encoding": "utf-8"})
+            }
             None => json!({"data": BASE64.encode(&file.bytes), "encoding": "base64"}),
         };
         if let Some(kind) = content_type(&path) {

@@ -233,10 +233,8 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<String> {
     if scenario.aggressive && !abilities.aggressive {
         return Some("may harm the host (hint: `--aggressive` plays it)".to_owned());
     }
-    if !scenario.host.is_empty() && !abilities.embedded {
-        let settings: Vec<_> =
-            scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        return Some(format!("needs a host with {}", settings.join(", ")));
+    if let Some(reason) = scenario.embedded_only.as_ref().filter(|_| !abilities.embedded) {
+        return Some(format!("only the embedded host plays it: {reason}"));
     }
     let missing = not_offered(scenario, &abilities.detected, abilities.agent);
     // How that was found out is said once, at the beginning of the report.
