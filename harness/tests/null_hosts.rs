@@ -130,7 +130,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "state.given",
             "state.unique-ids",
             "errors.no-internals",
-            "fanout.subscribed-only",
             "handshake/client-id-is-needed",
             "handshake/empty-offer-is-refused",
             "handshake/highest-offered-version-wins",
@@ -249,6 +248,8 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "terminal.one-command",
             "turns.error-parts",
             "turns/a-turn-before-the-session-is-ready-is-not-lost",
+            "metadata/what-is-offered-is-the-hosts-own",
+            "reconnect/a-gap-too-old-is-answered-with-snapshots",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
@@ -265,7 +266,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "chats/completions-come-promptly",
             // What is asked for and answered, told by news alone, or true of a first snapshot.
             "sessions/the-list-shows-what-its-chats-do",
-            "sessions/a-session-is-as-it-was-asked-for",
             "chats/workers-end-with-their-turn",
             "chats/workers-of-workers-come-to-an-end",
             "turns/a-turn-before-the-session-is-ready-is-not-lost",
@@ -318,7 +318,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "sessions.announced-once",
             "sessions.list-agrees",
             "sessions.listed-once",
-            "sessions/a-creation-is-announced-once",
             "sessions/a-disposed-session-falls-silent",
             "sessions/a-session-is-listed-until-disposed",
             "sessions/a-session-lives-at-the-uri-asked-for",
@@ -374,6 +373,9 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "terminal.listed",
             "tools/forged-completion-is-no-result",
             "turns/a-chat-without-turns-may-be-attached",
+            "metadata/what-is-offered-is-the-hosts-own",
+            "reconnect/a-gap-too-old-is-answered-with-snapshots",
+            "terminals/a-late-reader-holds-up-nobody",
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[

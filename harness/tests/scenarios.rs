@@ -24,7 +24,7 @@ use ahp_harness::transcript::Event;
 use ahp_harness::verdict::{FailOn, Status, Weight};
 use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::version::Version;
+use ahp_harness::wire::version::{PUBLISHED, Version};
 
 /// What of its version's tables a scenario shows.
 struct Showing {
@@ -119,9 +119,11 @@ fn passes_on_the_reference_host_at_every_version() {
 #[test]
 fn a_host_of_many_versions_is_the_same_to_everybody() {
     let suite = Suite::carried();
-    let versions = vec![Version::V1_0, Version::V0_8, Version::V0_2, Version::V0_1, Version::V1];
+    let versions =
+        ["1.0.0", "0.9.0", "0.8.0", "0.2.0", "0.1.0", "1"].map(|text| text.parse().unwrap());
+    let anybodys = |it: &&Entry| it.scenario.host.is_empty() && it.scenario.embedded_only.is_none();
     for version in [Version::V1_0, Version::V0_2] {
-        for entry in playable(&suite, version).iter().filter(|it| it.scenario.host.is_empty()) {
+        for entry in playable(&suite, version).iter().filter(anybodys) {
             let epoch = Duration::from_millis(Config::default().epoch_ms);
             let setup = Setup {
                 facts: sim::facts(&entry.scenario, version),
@@ -129,7 +131,7 @@ fn a_host_of_many_versions_is_the_same_to_everybody() {
             };
             let play = Play::new(setup, false, Box::new(Counting::default()));
             let config = sim::settings(&entry.scenario, 1, epoch);
-            let config = Config { versions: versions.clone(), ..config };
+            let config = Config { versions: versions.to_vec(), ..config };
             let verdict = sim::play(play, &mut RefHost::new(config));
             let id = &entry.scenario.id;
             assert_eq!(verdict.status, Status::Pass, "{version} {id}: {}", verdict.reason);
@@ -180,6 +182,30 @@ fn the_schema_for_editors_is_the_tables() {
     }
     let kept = std::fs::read_to_string(&path).unwrap();
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
+}
+
+/// What no other host can be asked is the exception, and nothing that weighs depends on it.
+#[test]
+fn few_scenarios_are_for_the_embedded_host_alone() {
+    let suite = Suite::carried();
+    let is_own = |entry: &&Entry| entry.scenario.embedded_only.is_some();
+    let (own, others): (Vec<&Entry>, Vec<&Entry>) = suite.entries.iter().partition(is_own);
+    assert!((1..=10).contains(&own.len()), "{} scenarios", own.len());
+    for entry in own {
+        let scenario = &entry.scenario;
+        let reason = scenario.embedded_only.as_deref().unwrap_or_default();
+        assert!(reason.split_whitespace().count() > 5, "{}: {reason}", scenario.id);
+        let versions = PUBLISHED.iter().filter(|it| scenario.spec.includes(**it));
+        for version in versions {
+            let weighs = |id: &&String| scenario.weight(*version, id) >= Weight::Essential;
+            for id in scenario.proves.iter().filter(weighs) {
+                let elsewhere = others.iter().any(|other| {
+                    other.scenario.proves.contains(id) && other.scenario.spec.includes(*version)
+                });
+                assert!(elsewhere, "{} alone claims `{id}` at {version}", scenario.id);
+            }
+        }
+    }
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod diff;
 pub mod exit;
 mod explain;
 mod files;
+mod first_look;
+mod folders;
 mod fuse;
 mod fuzz;
 mod interrupt;

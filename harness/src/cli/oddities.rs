@@ -45,15 +45,20 @@ impl Oddities {
 
     /// The URI of the folder that clients may reach.
     pub(super) fn folder(&self) -> String {
-        let path = fs::canonicalize(&self.inside).unwrap_or_else(|_| self.inside.clone());
-        let escaped = |byte: u8| match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        };
-        let path = path.as_os_str().as_encoded_bytes();
-        format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
+        uri_of(&self.inside)
     }
+}
+
+/// The URI of something on the disk of this machine.
+pub(super) fn uri_of(path: &Path) -> String {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let escaped = |byte: u8| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let path = path.as_os_str().as_encoded_bytes();
+    format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
 }
 
 impl Drop for Oddities {

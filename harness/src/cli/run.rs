@@ -14,18 +14,14 @@ use crate::report::baseline::Baseline;
 use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
-use crate::run::detect::{self, Detected, Found, LookOptions};
+use crate::run::detect::{self, Found, LookOptions};
 use crate::run::mint::{Minter, iso8601};
 use crate::run::plan::{Abilities, Selection, Shard, plan};
-use crate::run::play::{Counting, Play};
 use crate::run::probe::{ProbeError, probe};
-use crate::run::probes::PROBES;
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
-use crate::run::words;
 use crate::scenario::bind::Mint as _;
-use crate::scenario::capability::SCRIPTS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
@@ -34,7 +30,6 @@ use super::aim::{Aim, Target};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
-use super::interrupt::interrupts;
 use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
@@ -50,7 +45,7 @@ pub struct Run {
     paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    aim: Aim,
+    pub(super) aim: Aim,
     /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
     #[arg(
         long,
@@ -110,7 +105,7 @@ pub struct Run {
     fail_fast: bool,
     /// Say what would be played and sent, and send nothing
     #[arg(long, help_heading = "Playing")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     #[command(flatten)]
     threshold: Threshold,
@@ -134,7 +129,7 @@ pub struct Run {
     pub(super) quiet: bool,
     /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
     #[arg(skip)]
-    looks_for_scripts: bool,
+    pub(super) looks_for_scripts: bool,
 }
 
 /// The versions to offer, of these, where nobody has said which: those that some scenario holds for, or else the newest of
@@ -271,7 +266,7 @@ impl Run {
     }
 
     /// Who plays the agent.
-    fn agent(&self, target: &Target) -> Mode {
+    pub(super) fn agent(&self, target: &Target) -> Mode {
         target.profile().map_or(self.aim.agent(), |profile| profile.stimulus)
     }
 
@@ -314,6 +309,9 @@ impl Run {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         header.detected.extend(self.probed(target, &header).await?);
+        // The folders go when the run is over.
+        let (folders, _disk) = self.folders(target, &header, &found, context.seed).await?;
+        header.detected.extend(folders);
         let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
         if !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
@@ -365,41 +363,6 @@ impl Run {
                 Ok(found)
             }
         }
-    }
-
-    /// What a host outside offers without declaring it, where nobody has said so.
-    ///
-    /// # Errors
-    /// A scenario of the harness's own for this does not load.
-    async fn probed(&self, target: &Target, header: &Header) -> Result<Vec<Detected>, Stop> {
-        let Target::Remote(..) = target else { return Ok(Vec::new()) };
-        if self.dry_run || header.detected.is_empty() {
-            return Ok(Vec::new());
-        }
-        let version = header.version.parse().unwrap_or(Version::V1_0);
-        let mut detected = Vec::new();
-        for probe in PROBES {
-            let of_scripts = probe.capability == SCRIPTS;
-            if of_scripts && !(self.looks_for_scripts && self.agent(target) == Mode::Host) {
-                continue;
-            }
-            let entry = &probe.entry().map_err(Stop::fault)?;
-            let scenario = &entry.scenario;
-            if !scenario.spec.includes(version) || words::lacks(scenario, version).is_some() {
-                continue;
-            }
-            let name = scenario.id.clone();
-            let play = Play::new(
-                self.setup(entry, name.clone(), header, &Side::default()),
-                header.shared,
-                Box::new(Counting::default()),
-            );
-            let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
-            if let Some(place) = place {
-                detected.push(probe.detected(&place.play(play, interrupts()).await));
-            }
-        }
-        Ok(detected)
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {

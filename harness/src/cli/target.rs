@@ -107,6 +107,17 @@ impl Remote {
         }
     }
 
+    /// Whether it may share the disk of this machine.
+    pub(super) fn is_local(&self) -> bool {
+        let authority = self.url.split("://").nth(1).unwrap_or_default();
+        let authority = authority.split(['/', '?']).next().unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        let local = |name: &str| {
+            host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        ["localhost", "127.0.0.1", "[::1]"].into_iter().any(local)
+    }
+
     /// Starts a host and waits until it listens.
     ///
     /// # Errors

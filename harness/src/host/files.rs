@@ -21,10 +21,26 @@ pub(super) const AREA: &str = "/harness";
 pub(super) const KEPT: &str = "/before";
 /// The folder of files that a client may reach when it was granted them.
 pub(super) const ASKED: &str = "/asked";
+/// The folder of files that clients may read.
+pub(super) const SHOWN: &str = "/shown";
+/// The same as a URI.
+pub const SHOWN_URI: &str = "file:///shown";
+/// What stands in it: a text, and bytes that are none.
+const SHOWN_FILES: [(&str, &[u8]); 3] = [
+    ("/shown/text.txt", "grüße".as_bytes()),
+    ("/shown/bytes", &[0xff, 0x00, 0xfe]),
+    ("/shown/folder/text.txt", b"text"),
+];
 /// The folder of what is odd about a disk, which clients may reach.
 pub(super) const ODD: &str = "/odd";
 /// The same as a URI.
 pub const ODD_URI: &str = "file:///odd";
+/// The folder that clients may reach, as a URI.
+pub const AREA_URI: &str = "file:///harness";
+/// The folder of files that a client has to ask for, as a URI.
+pub const ASKED_URI: &str = "file:///asked";
+/// The folder that nobody may reach, as a URI.
+pub const OUTSIDE_URI: &str = "file:///outside";
 /// Links in it, and where they lead.
 const LINKS: [(&str, &str); 2] =
     [("/odd/link", "/outside"), ("/odd/link.txt", "/outside/canary.txt")];
@@ -148,6 +164,11 @@ impl Files {
         for name in ["one", "two"] {
             let file = File { bytes: Vec::new(), etag: 0, at: String::new() };
             nodes.insert(format!("{ASKED}/{name}"), Node::File(file));
+        }
+        for (path, bytes) in SHOWN_FILES {
+            let file = File { bytes: bytes.into(), etag: 0, at: String::new() };
+            nodes.insert(parent(path).to_owned(), Node::Folder);
+            nodes.insert(path.to_owned(), Node::File(file));
         }
         nodes.insert(ODD.to_owned(), Node::Folder);
         let inside = File { bytes: "inside".into(), etag: 0, at: String::new() };

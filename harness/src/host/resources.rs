@@ -18,7 +18,9 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
-use super::files::{AREA, ASKED, Change, KEPT, Mode, Node, ODD, Wanted, etag, parent, within};
+use super::files::{
+    AREA, ASKED, Change, KEPT, Mode, Node, ODD, SHOWN, Wanted, etag, parent, within,
+};
 
 /// What a URI of a file begins with.
 const SCHEME: &str = "file://";
@@ -91,7 +93,8 @@ impl RefHost {
     /// The path that a URI names, where every client may look.
     pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
         let path = self.place_of(uri)?;
-        let inside = |path: &str| [AREA, KEPT, ODD].iter().any(|folder| within(path, folder));
+        let inside =
+            |path: &str| [AREA, KEPT, SHOWN, ODD].iter().any(|folder| within(path, folder));
         let escapes = !self.keeps("resource.containment.dotdot") && uri.contains("..");
         if !inside(&path) && !escapes {
             return Err(denied());

@@ -7,6 +7,7 @@ use crate::wire::json::{Value, json};
 use crate::edge::Edge;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::message::{Kind, Message};
+use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
 use super::mirror::Mirror;
@@ -140,6 +141,14 @@ impl ClientEngine {
     pub fn request(&mut self, method: &str, mut params: Value) -> (u64, Message) {
         if let Some(params) = params.as_object_mut().filter(|_| self.standard == Standard::Ahp) {
             params.entry("channel").or_insert_with(|| json!(ROOT));
+        }
+        // Who offers one version alone asks in its words.
+        if method == "initialize"
+            && let Some([only]) = params["protocolVersions"].as_array().map(Vec::as_slice)
+            && let Some(version) = only.as_str().and_then(|text| text.parse().ok())
+            && Protocol::of(version).is_some()
+        {
+            self.edge = self.edge.of(version);
         }
         let id = self.next_id;
         self.next_id += 1;

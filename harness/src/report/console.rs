@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::run::detect::Detected;
+use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
 use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
@@ -98,6 +99,10 @@ impl Console {
             header.target,
             header.seed
         );
+        let folders = header.detected.iter().filter(|it| it.capability == WORKSPACE && it.offered);
+        for folder in folders.filter(|_| header.shared) {
+            let _ = writeln!(text, "files: {}", folder.how);
+        }
         let (with_hint, without_hint) = lacking(header);
         for (words, names) in [
             ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),

@@ -189,13 +189,14 @@ impl Case {
         }
     }
 
-    /// Whether a step needs a name that an earlier step did not find. A step that only looks is left
-    /// out; one that acts ends the scenario.
+    /// Whether a step needs a name that an earlier step did not find. A step that only looks is left out, and one on
+    /// which the next do not depend; another one that acts ends the scenario.
     pub(super) fn lacks_a_name(&mut self, index: usize, step: &Step) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
             if let Occurrence::Used(name) = occurrence
                 && self.log.missing.contains(name)
+                && self.bindings.get(name).is_none()
             {
                 lacking.get_or_insert(name.to_owned());
             }
@@ -203,7 +204,7 @@ impl Case {
         let Some(name) = lacking else { return false };
         let why = format!("`${{{name}}}` is not known: the step that finds it failed");
         self.leave_out_names(step);
-        if LOOKS.contains(&step.verb) {
+        if LOOKS.contains(&step.verb) || step.flag("independent") {
             self.log.left_out.push((index, why));
         } else {
             self.failure.get_or_insert(self.failure_of(Some(index), FailureKind::Trouble, why));

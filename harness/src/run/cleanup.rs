@@ -4,7 +4,7 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use crate::scenario::bind::Template;
+use crate::scenario::bind::{OWN_PATH, Template};
 use crate::scenario::source::Span;
 use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
@@ -18,6 +18,17 @@ const CREATORS: &[(&str, &str, &str)] = &[
     ("createTerminal", "channel", "disposeTerminal"),
     ("createSession", "channel", "disposeSession"),
 ];
+
+/// Requests that make a file or a folder, each with the member that names it.
+const MAKERS: &[(&str, &str)] = &[
+    ("resourceMkdir", "uri"),
+    ("resourceWrite", "uri"),
+    ("resourceCopy", "destination"),
+    ("resourceMove", "destination"),
+];
+
+/// The request that takes a file or a folder away.
+const DELETE: &str = "resourceDelete";
 
 /// An automation is made by an action, and taken away by one. The sessions of its runs stay, and say
 /// whose they are.
@@ -45,6 +56,11 @@ impl Created {
             if method == *create {
                 self.add(dispose, name);
             }
+        }
+        let own = |uri: &&str| uri.rsplit('/').next().is_some_and(|it| it.starts_with(OWN_PATH));
+        let maker = MAKERS.iter().find(|(maker, _)| *maker == method);
+        if let Some(uri) = maker.and_then(|(_, member)| params[*member].as_str()).filter(own) {
+            self.add(DELETE, uri);
         }
         let (create, remove) = AUTOMATION;
         let action = &params["action"];
@@ -118,8 +134,8 @@ impl Created {
 
     /// Channels that show what was created.
     pub fn channels(&self) -> impl Iterator<Item = &str> {
-        self.left()
-            .map(|(how, name)| if *how == AUTOMATION.1 { AUTOMATIONS } else { name.as_str() })
+        let channels = self.left().filter(|(how, _)| *how != DELETE);
+        channels.map(|(how, name)| if *how == AUTOMATION.1 { AUTOMATIONS } else { name.as_str() })
     }
 
     /// What cleaning up has not seen to yet; now it has.
@@ -191,7 +207,11 @@ impl Case {
                 acts.push(request(peer, "listSessions", json!({"channel": ROOT}), Want::Anything));
                 continue;
             }
-            acts.push(request(peer, method, json!({"channel": channel}), Want::Anything));
+            let params = match method == DELETE {
+                true => json!({"channel": ROOT, "uri": channel, "recursive": true}),
+                false => json!({"channel": channel}),
+            };
+            acts.push(request(peer, method, params, Want::Anything));
         }
         acts.into_iter()
             .map(|act| Task { step: None, within: None, act, prepares: false })
@@ -229,6 +249,10 @@ mod tests {
             &[("disposeSession", "s"), ("disposeTerminal", "t")],
         );
         check(&[create, terminal("of somebody else")], &[("disposeSession", "s")]);
+        let folder = |uri: &str| ("resourceMkdir", json!({"channel": ROOT, "uri": uri}));
+        let own = "file:///w/ahp-harness-1";
+        let made = [folder(own), folder("file:///w/ahp-harness-1/a"), folder("file:///w")];
+        check(&made, &[("resourceDelete", own)]);
         let action = json!({"type": "automation/createRequested", "resource": "a"});
         let made = ("dispatchAction", json!({"channel": AUTOMATIONS, "action": action}));
         let ran = |automation: &str| {

@@ -100,6 +100,23 @@ pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
     Detected { facts: facts.collect(), ..Detected::new(name, members.is_some(), how) }
 }
 
+/// A folder that scenarios can use as `${<name>.folder}`, and where it is.
+pub fn folder(name: &str, uri: &str, how: impl Into<String>) -> Detected {
+    with_facts(name, &[("folder", uri)], how)
+}
+
+/// A file that nobody may read, which scenarios can use as `${deniedFile.uri}` and `${deniedFile.path}`.
+pub fn denied_file(uri: &str, how: impl Into<String>) -> Detected {
+    let path = uri.strip_prefix("file://").unwrap_or(uri);
+    with_facts("deniedFile", &[("uri", uri), ("path", path)], how)
+}
+
+/// A thing that is there, and what scenarios can use of it.
+fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<String>) -> Detected {
+    let fact = |(member, value): &(&str, &str)| (format!("{name}.{member}"), (*value).to_owned());
+    Detected { facts: facts.iter().map(fact).collect(), ..Detected::new(name, true, how) }
+}
+
 /// What every agent of the reference host can be told, in versions too in which no answer has a place for saying so.
 pub fn play_all(detected: &mut Detected) {
     let row = capability::named(&detected.capability).map(|row| row.shown);
@@ -125,6 +142,8 @@ pub struct Found {
     /// The provider that sessions have to name, so that they are created with the agent whose capabilities were
     /// looked at. `None` if the host has one agent, or the caller named a provider.
     pub chosen: Option<String>,
+    /// The folder that it names as `defaultDirectory`.
+    pub default_directory: Option<String>,
     /// What it offers and what it does not; `None` where it did not shake hands.
     pub detected: Option<Vec<Detected>>,
 }
@@ -288,6 +307,7 @@ impl Detection {
         };
         self.handshake = Handshake::Done;
         self.found.name = name(&result["serverInfo"]);
+        self.found.default_directory = result["defaultDirectory"].as_str().map(str::to_owned);
         self.found.version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
         let agents = agents(result);
         self.found.providers = agents.iter().filter_map(provider_of).collect();
@@ -376,7 +396,7 @@ impl Detection {
             Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
             Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
             Shown::Thing(..) | Shown::Extra(_) | Shown::Given(..) => true,
-            Shown::Token | Shown::Probe(_) => true,
+            Shown::Token | Shown::Probe(_) | Shown::Tried(..) => true,
         };
         for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
@@ -389,7 +409,7 @@ impl Detection {
                     detected.push(of_thing(row, members, find(result, resources)));
                 }
                 // The run knows it, and not the host.
-                Shown::Token | Shown::Given(..) => {}
+                Shown::Token | Shown::Given(..) | Shown::Tried(..) => {}
                 Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
                 Shown::Extra(name) => {
                     let listed = result["_meta"][EXTRAS].as_array();

@@ -26,6 +26,7 @@ pub mod detect;
 pub mod driver;
 pub mod expand;
 pub mod failure;
+pub mod folders;
 pub mod kills;
 pub mod mailbox;
 mod mangle;

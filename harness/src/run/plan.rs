@@ -266,11 +266,8 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
     if scenario.aggressive && !abilities.aggressive {
         return SkipReason::out_of_reach("may harm the host (hint: `--aggressive` plays it)");
     }
-    if !scenario.host.is_empty() && !abilities.embedded {
-        let settings: Vec<_> =
-            scenario.host.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let why = format!("can be set up on the embedded host only ({})", settings.join(", "));
-        return SkipReason::out_of_reach(why);
+    if let Some(reason) = scenario.embedded_only.as_ref().filter(|_| !abilities.embedded) {
+        return SkipReason::out_of_reach(format!("only the embedded host plays it: {reason}"));
     }
     let restarts = restarts(scenario);
     if restarts && !abilities.restarts {

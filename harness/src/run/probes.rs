@@ -55,13 +55,13 @@ steps:
         file: "detect/annotations.yaml",
         text: r#"
 scenario: detect/annotations
-title: The state of a new session names a channel of annotations
+title: A new session has a channel of annotations
 clients: [A]
 
 steps:
   - open: { by: A }
-  - barrier: A
-  - snapshot: { of: "${session}", state: { annotations: { resource: { $type: string } } }, proves: annotations.channel }
+  - include: ../scenarios/ahp/fragments/the-annotations.yaml
+  - subscribe: { by: A, channel: "${notes}", result: { snapshot: { resource: "${notes}" } }, proves: annotations.channel }
 "#,
         hint: "",
     },

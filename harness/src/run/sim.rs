@@ -13,6 +13,7 @@ use crate::host::door;
 use crate::host::engine::{Config, RefHost};
 use crate::host::files;
 use crate::host::{Host, Output as HostOutput};
+use crate::scenario::capability::WORKSPACE;
 use crate::scenario::parse::Scenario;
 use crate::transcript::{Below, ConnId, Handshake, Seen};
 use crate::wire::frame::Frame;
@@ -37,6 +38,9 @@ const MAX_FLOOD: u64 = 8 << 20;
 
 /// Where agents work that only say what they would do.
 const NOWHERE: &str = "/";
+
+/// Where the folders of the reference host are.
+const IN_MEMORY: &str = "the reference host keeps it in memory";
 
 /// Where the reference agent works, in memory.
 const WORK: &str = "/work";
@@ -107,6 +111,11 @@ pub fn given() -> Vec<Detected> {
         detect::given("otherCredentials", Some(&[])),
         detect::given("guardedSetting", Some(&[key, value])),
         detect::given("files", Some(&[files::ODD_URI])),
+        detect::folder(WORKSPACE, files::AREA_URI, IN_MEMORY),
+        detect::folder("readableFolder", files::SHOWN_URI, IN_MEMORY),
+        detect::folder("grantedFolder", files::ASKED_URI, IN_MEMORY),
+        detect::denied_file(&format!("{}/canary.txt", files::OUTSIDE_URI), IN_MEMORY),
+        detect::folder("deniedFolder", files::OUTSIDE_URI, IN_MEMORY),
     ])
 }
 

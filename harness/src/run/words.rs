@@ -40,8 +40,29 @@ pub fn lacks(scenario: &Scenario, version: Version) -> Option<String> {
         return None;
     }
     let newest = Protocol::of(Version::V1_0)?;
-    let mut taken = scenario.steps.iter().filter(|step| step.holds_in(version));
+    let elsewhere = of_other_versions(scenario);
+    let is_elsewhere = |step: &&Step| {
+        let mut clients =
+            ["by", "at"].into_iter().flat_map(|member| step.clients(member)).peekable();
+        clients.peek().is_some() && clients.all(|client| elsewhere.contains(&client))
+    };
+    let mut taken =
+        scenario.steps.iter().filter(|step| step.holds_in(version) && !is_elsewhere(step));
     taken.find_map(|step| of_step(step, &edge, newest))
+}
+
+/// The clients that offer one version of their own, and speak the words of that one.
+pub fn of_other_versions(scenario: &Scenario) -> Vec<&String> {
+    let offers_one = |step: &&Step| {
+        let offered = step.template("versions").and_then(Template::without_holes);
+        let [only] = offered.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) else {
+            return false;
+        };
+        let version: Option<Version> = only.as_str().and_then(|text| text.parse().ok());
+        version.is_some_and(|version| Protocol::known().contains(&version))
+    };
+    let offering = scenario.steps.iter().filter(offers_one);
+    offering.flat_map(|step| step.clients("by")).collect()
 }
 
 fn of_step(step: &Step, edge: &Edge, newest: &Protocol) -> Option<String> {

@@ -37,6 +37,10 @@ enum Shape {
 pub const SESSION: &str = "session";
 /// What the first chat of that session is bound to.
 pub const CHAT: &str = "chat";
+/// What the folder is bound to in which scenarios make folders of their own.
+pub const FOLDER: &str = "workspace.folder";
+/// How the name of a file or folder begins that a scenario makes there: it is taken away at the end.
+pub const OWN_PATH: &str = "ahp-harness-";
 /// The longest text that a hole makes.
 const MAX_LONG: usize = 4 << 20;
 
@@ -53,6 +57,9 @@ pub enum Piece {
     /// the host named the chat `chat` of the session `session`; bound to the name. The second name is that of the
     /// session that the chat is for.
     NewChat(String, String),
+    /// `${new path name}`: the URI of something that does not exist, where clients may make a file or a folder;
+    /// bound to the name.
+    NewPath(String),
     /// `${long N}`: a text of so many characters.
     Long(usize),
     /// `${now}`: the driver's clock as an ISO 8601 text.
@@ -286,6 +293,7 @@ impl Piece {
             Piece::New(name) => format!("${{new {name}}}"),
             Piece::NewChat(name, session) if session == SESSION => format!("${{new chat {name}}}"),
             Piece::NewChat(name, session) => format!("${{new chat {name} in {session}}}"),
+            Piece::NewPath(name) => format!("${{new path {name}}}"),
             Piece::Long(size) => format!("${{long {size}}}"),
             Piece::Now => "${now}".to_owned(),
             Piece::Expand(name, values) => {
@@ -333,6 +341,7 @@ fn hole(name: &str) -> Piece {
     }
     let words: Vec<&str> = name.split_whitespace().collect();
     match words[..] {
+        ["new", "path", name] => return Piece::NewPath(name.to_owned()),
         ["new", "chat", name] => return Piece::NewChat(name.to_owned(), SESSION.to_owned()),
         ["new", "chat", name, "in", session] => {
             return Piece::NewChat(name.to_owned(), session.to_owned());
@@ -411,6 +420,12 @@ fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> V
             bindings.set(name, value.clone());
             value
         }
+        Piece::NewPath(name) => {
+            let workspace = bindings.get(FOLDER).and_then(Value::as_str).unwrap_or_default();
+            let value = Value::from(format!("{workspace}/{OWN_PATH}{}", mint.fresh()));
+            bindings.set(name, value.clone());
+            value
+        }
         Piece::NewChat(name, session) => {
             let text = |name: &str| bindings.get(name).and_then(Value::as_str);
             let session = text(session).unwrap_or_default();
@@ -473,6 +488,18 @@ mod tests {
         assert_eq!(fill(&opened, "'${new chat more}'"), "ahp-chat://id-1/a1");
         assert_eq!(fill(&opened, "'${new chat more in other}'"), "ahp-chat://id-1/b2");
         assert_eq!(fill(&opened[..1], "'${new chat more}'"), "ahp-chat:/id-1");
+    }
+
+    #[test]
+    fn names_a_folder_where_clients_may_write() {
+        let (node, _) = read(&Source::new("t", "'${new path mine}/a'"), 0);
+        let template = Template::of(&node.unwrap());
+        assert_eq!(template.spelled(), json!("${new path mine}/a"));
+        let mut bindings = Bindings::default();
+        bindings.set(FOLDER, json!("file:///w"));
+        let filled = template.fill(&mut bindings, &mut Counter(0));
+        assert_eq!(filled, "file:///w/ahp-harness-id-1/a");
+        assert_eq!(bindings.get("mine"), Some(&json!("file:///w/ahp-harness-id-1")));
     }
 
     #[test]

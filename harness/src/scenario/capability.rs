@@ -43,6 +43,9 @@ pub enum Shown {
     Thing(&'static [&'static str], fn(&Value, &[String]) -> Option<Value>),
     /// Nobody declares it: a small conversation shows it, by what this says. See `run::probes`.
     Probe(&'static str),
+    /// Nobody declares it: the harness tries it before a run, with members that a scenario can use. What it tries is
+    /// said here. See `run::folders`.
+    Tried(&'static [&'static str], &'static str),
     /// Nobody declares it: the run was given it, by an option that is named, with members that a scenario can use.
     Given(&'static [&'static str], &'static str),
     /// Nobody declares it: the run was given a token for the resource of the protected agent.
@@ -51,6 +54,9 @@ pub enum Shown {
 
 /// The capability of a run that has a token, which is bound to `${token}`.
 pub const TOKEN: &str = "token";
+
+/// The capability of a host in whose files a client may write, which `${new path name}` needs.
+pub const WORKSPACE: &str = "workspace";
 
 /// The agent that a token is for.
 pub const PROTECTED: &str = "protectedAgent";
@@ -91,6 +97,7 @@ impl fmt::Display for Shown {
                 "the answer to `initialize`, or the root's state, has it; bound are {}",
                 members.join(", ")
             ),
+            Shown::Tried(members, what) => write!(f, "{what}; bound are {}", members.join(", ")),
             Shown::Given([], option) => write!(f, "the run is given it by {option}"),
             Shown::Given(members, option) => {
                 write!(f, "the run is given it by {option}; bound are {}", members.join(", "))
@@ -250,7 +257,9 @@ pub const CAPABILITIES: &[Capability] = &[
     },
     Capability {
         name: "annotations",
-        shown: Shown::Probe("the state of a new session names a channel of annotations"),
+        shown: Shown::Probe(
+            "a new session has a channel of annotations, the one that its state names or `<session>/annotations`",
+        ),
     },
     Capability {
         name: "customizations",
@@ -314,6 +323,43 @@ pub const CAPABILITIES: &[Capability] = &[
         shown: Shown::Given(
             &["folder"],
             "`--files INSIDE OUTSIDE`, where on the host's disk odd files can be put",
+        ),
+    },
+    Capability {
+        name: WORKSPACE,
+        shown: Shown::Tried(
+            &["folder"],
+            "clients may make folders and files in a folder that the harness made on this machine, or in the host's \
+             `defaultDirectory`",
+        ),
+    },
+    Capability {
+        name: "readableFolder",
+        shown: Shown::Tried(
+            &["folder"],
+            "the host reads a file that the harness wrote on this machine",
+        ),
+    },
+    Capability {
+        name: "grantedFolder",
+        shown: Shown::Tried(
+            &["folder"],
+            "a file on this machine cannot be read until the client has sent `resourceRequest` for it",
+        ),
+    },
+    Capability {
+        name: "deniedFile",
+        shown: Shown::Tried(
+            &["uri", "path"],
+            "a `resourceRequest` to read a file outside of the workspace is denied: one that the harness made on this \
+             machine, or `file:///etc/passwd`",
+        ),
+    },
+    Capability {
+        name: "deniedFolder",
+        shown: Shown::Tried(
+            &["folder"],
+            "a `resourceRequest` for a file is denied that the harness made on this machine",
         ),
     },
     Capability {
@@ -406,7 +452,7 @@ fn guarded(
 /// The names that a scenario can use which needs a capability.
 pub fn bound(name: &str) -> Vec<String> {
     match named(name).map(|row| row.shown) {
-        Some(Shown::Thing(members, _) | Shown::Given(members, _)) => {
+        Some(Shown::Thing(members, _) | Shown::Tried(members, _) | Shown::Given(members, _)) => {
             members.iter().map(|member| format!("{name}.{member}")).collect()
         }
         Some(Shown::Token) => vec![TOKEN.to_owned()],

@@ -26,7 +26,12 @@ pub const SCENARIO: &[Field] = &[
     field(
         "host",
         Form::Settings,
-        "settings of the host it needs, such as `{ replayCapacity: 4 }`; other hosts skip it",
+        "settings of the embedded host that make it show more, such as `{ replayCapacity: 4 }`; another host plays it as it is",
+    ),
+    field(
+        "embeddedOnly",
+        Form::Text,
+        "why no other host can play it, in words for the author of a host: the text stands in the reason why it is skipped",
     ),
     field(
         "needs",
@@ -49,7 +54,7 @@ pub const FRAGMENT: &[Field] = &[
     needed("steps", Form::Steps, "what happens"),
 ];
 
-/// The settings that `host` may ask for.
+/// The settings of the embedded host that `host` may choose.
 pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];
 
 /// Members that there were once, each with what took its place.

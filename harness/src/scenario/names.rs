@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::bind::{CHAT, Piece, SESSION};
+use super::bind::{CHAT, FOLDER, Piece, SESSION};
 use super::capability;
 use super::parse::{Given, Scenario, Step, WORK};
 use super::pattern::Name;
@@ -38,10 +38,14 @@ pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
     let mut hole = |span: Span, piece: &Piece, pattern: bool| match piece {
         Piece::Use(name) | Piece::Expand(name, _) => visit(span, Occurrence::Used(name)),
         // A pattern is held against what came: there is nothing to mint an id for.
-        Piece::New(name) | Piece::NewChat(name, _) if pattern => {
+        Piece::New(name) | Piece::NewChat(name, _) | Piece::NewPath(name) if pattern => {
             visit(span, Occurrence::MadeInPattern(name));
         }
         Piece::New(name) => visit(span, Occurrence::Made(name)),
+        Piece::NewPath(name) => {
+            visit(span, Occurrence::Used(FOLDER));
+            visit(span, Occurrence::Made(name));
+        }
         Piece::NewChat(name, session) => {
             // The session that a step opens need not be there: the form that the protocol shows needs none.
             if session != SESSION {

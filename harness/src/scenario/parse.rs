@@ -43,8 +43,10 @@ pub struct Scenario {
     pub approves: Option<String>,
     /// Its clients.
     pub clients: Vec<String>,
-    /// The settings it needs of the host.
+    /// The settings that the embedded host gets; another host plays the scenario with its own.
     pub host: Vec<(String, u64)>,
+    /// Why no other host can play it, for the author of a host.
+    pub embedded_only: Option<String>,
     /// What the host has to declare.
     pub needs: Vec<String>,
     /// Whether it may harm the host.
@@ -158,6 +160,7 @@ impl Parser<'_> {
             approves: self.approves(root.get("approves")),
             clients: self.clients.clone(),
             host: self.settings(root.get("host")),
+            embedded_only: root.get("embeddedOnly").and_then(Node::as_str).map(str::to_owned),
             needs: self.needs(root.get("needs")),
             aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
             alone: root.get("alone").is_some_and(|node| node.to_value() == true),

@@ -14,6 +14,7 @@ use super::node::{Content, Node};
 use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
 
 mod matcher;
+mod setting;
 
 use matcher::PatternMatcher;
 
@@ -59,6 +60,23 @@ enum Kind {
     Type(String),
     /// An integer of which these bits are set, and none of the others named.
     Bits(u64, u64),
+    /// An array in which these match some items, one after the other.
+    InOrder(Vec<Pattern>),
+    /// A configuration that has a property like this.
+    Setting(Setting),
+}
+
+/// A property of a configuration that is looked for.
+#[derive(Clone, Debug)]
+struct Setting {
+    /// How the names begin that it is bound to.
+    name: String,
+    /// What its schema has to look like.
+    schema: Pattern,
+    /// What its value has to look like.
+    now: Option<Pattern>,
+    /// The property that it must not be.
+    except: Option<Template>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -80,6 +98,7 @@ enum Operand {
     Number(Ordering),
     Type,
     Bits,
+    Setting,
 }
 
 /// One operator of the language.
@@ -108,6 +127,17 @@ pub const OPERATORS: &[Operator] = &[
     operator("$atMost", Operand::Number(Ordering::AtMost), "this number or a smaller one"),
     operator("$length", Operand::Pattern, "an array, text or object with this many items"),
     operator("$type", Operand::Type, "a value of this JSON type"),
+    operator(
+        "$inOrder",
+        Operand::Patterns,
+        "an array with an item for each listed pattern, in this order, whatever stands between them",
+    ),
+    operator(
+        "$setting",
+        Operand::Setting,
+        "a configuration that has a property whose schema is like `schema`, whose value is like `now`, and which is not `except`; `as: x` binds \
+         `x.key`, `x.now` (its value), `x.other` (one that the schema allows) and `x.wrong` (one that it does not)",
+    ),
     operator("$bits", Operand::Bits, "an integer with the bits of `set` and none of `clear`"),
 ];
 
@@ -215,6 +245,7 @@ impl Pattern {
                     "$in" => Kind::In(items),
                     "$contains" => Kind::Contains(items),
                     "$startsWith" => Kind::StartsWith(items),
+                    "$inOrder" => Kind::InOrder(items),
                     _ => Kind::All(items),
                 }
             }
@@ -235,6 +266,22 @@ impl Pattern {
                     "one of `null`, `boolean`, `number`, `integer`, `string`, `array`, `object`",
                 ),
             },
+            Operand::Setting => {
+                let members = value.as_map().unwrap_or_default();
+                let known = |name: &str| ["as", "schema", "now", "except"].contains(&name);
+                let name = value.get("as").and_then(Node::as_str).unwrap_or_default();
+                if name.is_empty() || !members.iter().all(|member| known(&member.key)) {
+                    return wrong("`{ as: x, schema: { sessionMutable: true } }`");
+                }
+                let name = name.to_owned();
+                let except = value.get("except").map(Template::of);
+                let schema = match value.get("schema") {
+                    Some(node) => Pattern::of(node, errors),
+                    None => Pattern::anything(value.span),
+                };
+                let now = value.get("now").map(|node| Pattern::of(node, errors));
+                Kind::Setting(Setting { name, schema, now, except })
+            }
             Operand::Bits => {
                 let bits = |key| value.get(key).map_or(Some(0), |node| node.to_value().as_u64());
                 match (bits("set"), bits("clear")) {
@@ -310,12 +357,21 @@ impl Pattern {
             | Kind::In(items)
             | Kind::Contains(items)
             | Kind::StartsWith(items)
+            | Kind::InOrder(items)
             | Kind::All(items) => items.iter().for_each(|item| item.names(visit)),
             Kind::Map(members) => members.iter().for_each(|(key, item)| {
                 key_holes(key).iter().for_each(|piece| visit(span, Name::Hole(piece)));
                 item.names(visit);
             }),
             Kind::Not(inner) | Kind::Length(inner) => inner.names(visit),
+            Kind::Setting(setting) => {
+                if let Some(except) = &setting.except {
+                    except.holes(&mut |at, piece| visit(at, Name::Hole(piece)));
+                }
+                setting.schema.names(visit);
+                setting.now.iter().for_each(|now| now.names(visit));
+                setting.bound().iter().for_each(|name| visit(span, Name::Bound(name)));
+            }
             _ => {}
         }
     }
@@ -332,6 +388,13 @@ impl Pattern {
         exact: bool,
     ) -> Result<Bindings, Box<Mismatch>> {
         PatternMatcher::new(bindings, exact).bound(self, value)
+    }
+}
+
+impl Setting {
+    /// The names that it binds: the key, and those of [`setting::values`].
+    fn bound(&self) -> [String; 4] {
+        ["key", "now", "other", "wrong"].map(|member| format!("{}.{member}", self.name))
     }
 }
 
@@ -399,6 +462,10 @@ impl Pattern {
             Kind::Length(inner) => format!("length {}", inner.spelled()),
             Kind::Type(name) => format!("type {name}"),
             Kind::Bits(set, clear) => format!("bits {set} set, {clear} clear"),
+            Kind::InOrder(items) => format!("in this order {}", all(items)),
+            Kind::Setting(setting) => {
+                format!("a configuration with a property like {}", setting.schema.spelled())
+            }
         }
     }
 }
@@ -455,6 +522,9 @@ mod tests {
         check("{$contains: [{a: 3}]}", json!([{"a": 1}]), Some(("", "an item like { a: 3 }")));
         check("{$startsWith: [1]}", json!([1, 2]), None);
         check("{$startsWith: ab}", json!("abc"), None);
+        check("{$inOrder: [1, 3]}", json!([1, 2, 3]), None);
+        check("{$inOrder: [3, 1]}", json!([1, 2, 3]), Some(("", "in this order 3, 1")));
+        check("{$inOrder: [1, 1]}", json!([1, 2]), Some(("", "in this order 1, 1")));
         check("{$not: 1}", json!(1), Some(("", "anything but 1")));
         check("{a: {$above: '${n}'}}", json!({"a": 5}), Some(("a", "above `5`")));
         check("{a: {$atLeast: 5}}", json!({"a": 5}), None);
@@ -477,6 +547,37 @@ mod tests {
     }
 
     #[test]
+    fn finds_a_property_of_a_configuration() {
+        let config = json!({"schema": {"properties": {
+            "a": {"type": "boolean"},
+            "b": {"type": "string", "enum": ["x", "y"], "sessionMutable": true},
+            "c": {"type": "boolean", "sessionMutable": true},
+        }}, "values": {"b": "y"}});
+        let (pattern, errors) = pattern(
+            "{$all: [{$setting: {as: one, schema: {sessionMutable: true}}}, \
+             {$setting: {as: two, schema: {sessionMutable: true}, except: '${one.key}'}}]}",
+        );
+        assert_eq!(errors, []);
+        let bound = pattern.matches(Some(&config), &Bindings::default(), false).unwrap();
+        let values = ["one.key", "one.now", "one.other", "two.key", "two.now", "two.other"];
+        let values = values.map(|name| bound.get(name).cloned().unwrap_or_default());
+        assert_eq!(
+            values,
+            [json!("b"), json!("y"), json!("x"), json!("c"), Value::Null, json!(true)]
+        );
+        let miss = pattern.matches(Some(&json!({"values": {}})), &Bindings::default(), false);
+        let expected = "a configuration with a property like { sessionMutable: true }";
+        assert_eq!(miss.unwrap_err().expected, expected);
+        let mut names = Vec::new();
+        pattern.names(&mut |_, name| {
+            if let Name::Bound(name) = name {
+                names.push(name.to_owned());
+            }
+        });
+        assert_eq!(names.len(), 8);
+    }
+
+    #[test]
     fn exact_refuses_other_members() {
         let (pattern, _) = pattern("{a: 1}");
         let value = json!({"a": 1, "b": 2});
@@ -491,6 +592,7 @@ mod tests {
         assert!(message("{a: {$matches: '('}}").contains("no regular expression"));
         assert!(message("{a: {$in: 1}}").contains("a list of patterns after `$in`"));
         assert!(message("{a: {$type: text}}").contains("expected one of `null`"));
+        assert!(message("{a: {$setting: {schema: 1}}}").contains("as: x"));
         assert!(message("{a: $bind}").contains("a name after `$bind`"));
     }
 }

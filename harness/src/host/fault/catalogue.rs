@@ -490,6 +490,8 @@ faults! {
         "Files are written, copied and moved over what was not to be replaced.";
     FoldersGoWhole = "folders-go-whole",
         "A folder that is not empty is deleted with all that is in it, unasked.";
+    BytesReadAsText = "bytes-read-as-text",
+        "Bytes that are no text are read as a text all the same.";
     EmptyBatches = "empty-batches",
         "A watch hears of changes that it did not ask for, in an empty batch.";
     WatchLeaks = "watch-leaks",

@@ -5,6 +5,7 @@
 use super::generic::{AnswersRequests, LiftsRules};
 use super::{Fault, HostFaultRow};
 use crate::host::files::Node;
+use crate::wire::json::json;
 
 pub(super) const FAULTS: &[HostFaultRow] = &[
     (Fault::PathsEscape, &LiftsRules(&["resource.containment.dotdot"])),
@@ -17,6 +18,16 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
         &LiftsRules(&["resource.write.createOnly", "resource.copy.failIfExists"]),
     ),
     (Fault::FoldersGoWhole, &LiftsRules(&["resource.delete.nonempty-directory"])),
+    (
+        Fault::BytesReadAsText,
+        &AnswersRequests("resourceRead", |host, call| {
+            let path = host.path(call, "uri").ok()?;
+            let bytes = &host.files.file(&path).ok()?.bytes;
+            str::from_utf8(bytes)
+                .is_err()
+                .then(|| Ok(json!({"data": String::from_utf8_lossy(bytes), "encoding": "utf-8"})))
+        }),
+    ),
     (
         Fault::PipesHang,
         &AnswersRequests("resourceRead", |host, call| {

@@ -58,6 +58,7 @@ pub(super) const ROWS: &[Row] = &[
             "fanout.subscribed-only",
             "subscriptions/root-news-go-to-root-subscribers",
             "subscriptions/subscribing-twice-delivers-once",
+            "subscriptions/unsubscribing-ends-the-delivery",
             "fanout.notifications-subscribed",
             "watches/released-with-the-last-to-listen",
             "sessions/who-leaves-is-no-longer-active",
@@ -188,13 +189,9 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "dispatch.payload-kept",
             "state.snapshot-agrees",
-            "handshake/initial-subscriptions-have-snapshots",
             "metadata/a-draft-is-stored-and-cleared",
             "order/drafts-converge",
             "order/host-and-clients-agree-at-the-end",
-            "reconnect/what-was-missed-is-replayed",
-            "subscriptions/unsubscribing-ends-the-delivery",
-            "reconnect/every-channel-comes-back",
         ],
     ),
     row(
@@ -214,7 +211,7 @@ pub(super) const ROWS: &[Row] = &[
             "tools/owner-cannot-skip-the-confirmation",
             "tools/*",
             "turns/*",
-            "terminals/commands-come-in-pairs",
+            "terminals/typed-shown-and-ended",
             "order/start-meets-start",
             "queue/turn-names-a-message-that-is-queued",
             "customizations/only-the-host-lists-them",
@@ -417,7 +414,6 @@ pub(super) const ROWS: &[Row] = &[
             "tools/failure-does-not-end-the-turn",
             "tools/result-waits-for-its-approval",
             "tools/*",
-            "changesets/*",
         ],
     ),
     row(

@@ -90,7 +90,14 @@ pub(super) const ROWS: &[Row] = &[
             "security/one-client-cannot-take-all-subscriptions",
         ],
     ),
-    row(Fault::SlowReadersLose, &["fanout.complete", "transport/a-slow-reader-loses-nothing"]),
+    row(
+        Fault::SlowReadersLose,
+        &[
+            "fanout.complete",
+            "transport/a-slow-reader-loses-nothing",
+            "terminals/a-late-reader-holds-up-nobody",
+        ],
+    ),
     row(
         Fault::AsksTheOtherClient,
         &["resources.right-client", "resources/each-client-is-asked-for-its-own"],

@@ -61,6 +61,7 @@ pub(super) const ROWS: &[Row] = &[
             "jsonrpc.answered-once",
             "chats/completions-come-promptly",
             "metadata/what-may-be-said-is-offered",
+            "metadata/what-is-offered-is-the-hosts-own",
         ],
     ),
     row(Fault::CanvasUrlStays, &["canvases/its-address-goes-with-what-shows-it"]),

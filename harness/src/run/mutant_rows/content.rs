@@ -18,12 +18,19 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(Fault::AnnotationsOutlive, &["annotations/they-go-with-their-session"]),
     row(Fault::RangeDropped, &["state.snapshot-agrees", "annotations/everybody-may-write-them"]),
-    row(Fault::PathsEscape, &["resources/nothing-outside-is-reached"]),
+    row(
+        Fault::PathsEscape,
+        &["resources/nothing-outside-is-reached", "resources/nothing-outside-is-changed"],
+    ),
     row(
         Fault::OverwritesAlways,
         &["resources/what-was-not-to-be-replaced-stays", "resources/written-at-once"],
     ),
     row(Fault::FoldersGoWhole, &["resources/files-come-and-go"]),
+    row(
+        Fault::BytesReadAsText,
+        &["resources/what-stands-on-the-disk-is-read", "resources/files-come-and-go"],
+    ),
     row(Fault::EmptyBatches, &["watch.batch", "watches/filters-hold"]),
     row(
         Fault::WatchLeaks,

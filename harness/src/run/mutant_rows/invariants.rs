@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "terminal.whole-characters",
             "terminals/commands-come-in-pairs",
-            "terminals/what-is-typed-arrives-in-order",
+            "terminals/typed-shown-and-ended",
         ],
     ),
     row(

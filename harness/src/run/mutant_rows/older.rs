@@ -21,22 +21,20 @@ pub const ROWS: &[(Fault, &[&str])] = &[
             "early/what-it-does-is-told",
             "early/differences-are-listed",
             "early/changed-files-come-one-by-one",
+            "early/what-an-operation-says-and-does",
             "terminals/a-terminal-tells-where-it-is",
         ],
     ),
     (
         Fault::RejectsLegal,
-        &[
-            "early/a-model-is-the-sessions",
-            "early/an-agent-is-the-sessions",
-            "early/a-session-is-made-with-a-model",
-        ],
+        &["early/a-model-is-the-sessions", "early/a-session-is-made-with-a-model"],
     ),
     (Fault::ClientStaysActive, &["early/one-client-is-active"]),
     (
         Fault::EchoesWithoutApplying,
         &[
             "early/the-active-clients-tools-change",
+            "early/an-agent-is-the-sessions",
             "customizations/every-kind-is-shown",
             "metadata/session-configuration-is-checked",
             "metadata/what-it-is-doing-is-in-the-list",
@@ -57,6 +55,12 @@ pub const ROWS: &[(Fault, &[&str])] = &[
     (Fault::RootListsSilent, &["early/agents-are-told-anew"]),
     (Fault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),
     (Fault::PluginsOutlive, &["early/a-clients-plugin-is-told"]),
-    (Fault::WrongErrorCode, &["early/files-are-read-and-written"]),
+    (
+        Fault::WrongErrorCode,
+        &["early/files-are-read-and-written", "early/what-may-be-asked-for-is-said"],
+    ),
     (Fault::SessionNeverReady, &["sessions/a-creation-can-fail"]),
+    (Fault::IdsMixedUp, &["early/the-active-client-is-asked"]),
+    (Fault::BytesReadAsText, &["early/files-are-read-and-written"]),
+    (Fault::FoldersGoWhole, &["early/a-folder-with-files-is-not-deleted"]),
 ];

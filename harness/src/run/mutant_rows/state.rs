@@ -173,6 +173,7 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect.never-partial",
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
             "reconnect/turn-too-long-for-a-replay",
+            "reconnect/a-long-history-has-an-end",
         ],
     ),
     row(
@@ -246,7 +247,6 @@ pub(super) const ROWS: &[Row] = &[
             "sessions/*",
             "subscriptions/root-news-go-to-root-subscribers",
             "chats/a-chat-gets-a-session-of-its-own",
-            "sessions/a-creation-is-announced-once",
         ],
     ),
     row(Fault::SessionAddedTwice, &["sessions.announced-once"]),

@@ -11,7 +11,8 @@ use crate::scenario::bind::{Bindings, Mint, Scope, Template, fill_key};
 use crate::wire::json::Value;
 use crate::wire::timestamp;
 
-use super::{Kind, Mismatch, Ordering, Pattern, brief};
+use super::setting;
+use super::{Kind, Mismatch, Ordering, Pattern, Setting, brief};
 
 /// One attempt to match.
 pub(super) struct PatternMatcher<'a> {
@@ -161,6 +162,16 @@ impl<'a> PatternMatcher<'a> {
             }
             Kind::Type(name) if value.is_some_and(|value| has_type(value, name)) => Ok(()),
             Kind::Type(name) => self.fail(pattern, format!("a value of type {name}"), value),
+            Kind::InOrder(items) => {
+                let mut found = value.and_then(Value::as_array).into_iter().flatten();
+                let ordered =
+                    items.iter().all(|item| found.any(|value| self.attempt(item, Some(value))));
+                if ordered {
+                    return Ok(());
+                }
+                self.fail(pattern, pattern.spelled(), value)
+            }
+            Kind::Setting(wanted) => self.setting(pattern, wanted, value),
             Kind::Bits(set, clear) => match value.and_then(Value::as_u64) {
                 Some(bits) if bits & set == *set && bits & clear == 0 => Ok(()),
                 _ => {
@@ -271,6 +282,32 @@ impl<'a> PatternMatcher<'a> {
             },
             _ => self.fail(pattern, format!("an array of at least {}", items.len()), value),
         }
+    }
+
+    fn setting(
+        &mut self,
+        pattern: &Pattern,
+        wanted: &'a Setting,
+        value: Option<&Value>,
+    ) -> Outcome {
+        let except = wanted.except.as_ref().map(|except| self.filled(except));
+        let properties = value.map(setting::properties).unwrap_or_default();
+        for (key, schema, values) in properties {
+            let key = Value::from(key);
+            let value = value.and_then(|config| config["values"].get(key.as_str()?));
+            let has_value = wanted.now.as_ref().is_none_or(|now| self.attempt(now, value));
+            if except.as_ref() != Some(&key)
+                && has_value
+                && self.attempt(&wanted.schema, Some(schema))
+            {
+                let found = [&key, &values["now"], &values["other"], &values["wrong"]];
+                for (name, value) in wanted.bound().iter().zip(found) {
+                    self.scope.set(name, value.clone());
+                }
+                return Ok(());
+            }
+        }
+        self.fail(pattern, pattern.spelled(), value)
     }
 
     fn compare(

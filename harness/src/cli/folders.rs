@@ -1,0 +1,203 @@
+//! Folders for scenarios about files, on the disk that a host outside may share with the harness.
+//!
+//! They stand in a folder of their own among the temporary files of this machine, and go with the run.
+//!
+//! Knows: the disk, which folder shows what. Never knows: how a host is asked.
+//!
+//! Start at [`look`].
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::run::detect::{self, Detected};
+use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe, SYSTEM_FILE};
+
+use super::exit::Stop;
+use super::oddities::uri_of;
+
+/// The folders of a run; they go with this.
+pub(super) struct SharedDisk {
+    base: PathBuf,
+}
+
+impl SharedDisk {
+    /// Makes the folders: the workspace, and those of files that may have to be asked for. They lie side by side, as
+    /// those of the reference host do, so that `..` leads from one to the other.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn make(tag: u64) -> io::Result<SharedDisk> {
+        let base = std::env::temp_dir().join(format!("ahp-harness-{tag:016x}"));
+        fs::create_dir(&base)?;
+        let disk = SharedDisk { base };
+        for (folder, file, text) in [
+            ("harness", CANARY, CANARY_TEXT.as_bytes()),
+            ("shown", CANARY, CANARY_TEXT.as_bytes()),
+            ("shown", "text.txt", "grüße".as_bytes()),
+            ("shown", "bytes", &[0xff, 0x00, 0xfe]),
+            ("shown/folder", "text.txt", b"text"),
+            ("asked", FILE, b""),
+            ("asked", "two", b""),
+            ("outside", CANARY, CANARY_TEXT.as_bytes()),
+        ] {
+            let folder = disk.base.join(folder);
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join(file), text)?;
+        }
+        Ok(disk)
+    }
+
+    fn uri(&self, folder: &str) -> String {
+        uri_of(&self.base.join(folder))
+    }
+}
+
+impl Drop for SharedDisk {
+    fn drop(&mut self) {
+        // Whatever is left of them is the system's business.
+        let _ = fs::remove_dir_all(&self.base);
+    }
+}
+
+/// What is known of the host that may be asked for files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileHost<'a> {
+    /// Whether it answers requests for files at all.
+    pub(super) resources: bool,
+    /// Whether it may share the disk of this machine.
+    pub(super) is_local: bool,
+    /// The folder that the user says clients may write.
+    pub(super) inside: Option<&'a Path>,
+    /// Its `defaultDirectory`.
+    pub(super) default_directory: Option<&'a str>,
+}
+
+/// What clients of a host may do with files; the folders of the harness, where the host uses them. `shows` says whether a
+/// probe passes with a folder.
+///
+/// # Errors
+/// The folders cannot be made; a probe cannot be played.
+pub(super) async fn look(
+    host: FileHost<'_>,
+    tag: u64,
+    shows: impl AsyncFn(FolderProbe, &str) -> Result<bool, Stop>,
+) -> Result<(Vec<Detected>, Option<SharedDisk>), Stop> {
+    let mut found = Vec::new();
+    let mut shared = None;
+    if host.resources && host.is_local {
+        let disk = SharedDisk::make(tag);
+        let disk = disk.map_err(|error| Stop::fault(format!("no folder for files: {error}")))?;
+        let uri = disk.uri("shown");
+        if shows(FolderProbe::Shared, &uri).await? {
+            let how =
+                format!("the host reads {uri}: the harness made it on the disk that both share");
+            found.push(detect::folder("readableFolder", &uri, how));
+            shared = Some(disk);
+        }
+    }
+    let candidates = [
+        (
+            shared.as_ref().map(|disk| disk.uri("harness")),
+            "the harness made it on the disk that the host shares",
+        ),
+        (host.inside.map(uri_of), "`--files` names it"),
+        (host.default_directory.map(str::to_owned), "the host's `defaultDirectory`"),
+    ];
+    for (uri, how) in candidates {
+        let Some(uri) = uri.filter(|_| host.resources) else { continue };
+        if shows(FolderProbe::Workspace, &uri).await? {
+            let uri = uri.trim_end_matches('/');
+            found.push(detect::folder(
+                "workspace",
+                uri,
+                format!("clients may write in {uri}: {how}"),
+            ));
+            break;
+        }
+    }
+    if let Some(disk) = &shared {
+        let uri = disk.uri("asked");
+        if shows(FolderProbe::Granted, &uri).await? {
+            let how = format!("what stands in {uri} has to be asked for, and is granted then");
+            found.push(detect::folder("grantedFolder", &uri, how));
+        }
+        let folder = disk.uri("outside");
+        let file = disk.uri("outside/canary.txt");
+        if shows(FolderProbe::Denied, &file).await? {
+            let how = format!("the host does not open {file}");
+            found.push(detect::denied_file(&file, how.as_str()));
+            found.push(detect::folder("deniedFolder", &folder, how));
+        }
+    } else if host.resources && shows(FolderProbe::Denied, SYSTEM_FILE).await? {
+        let how = format!("the host does not open {SYSTEM_FILE}");
+        found.push(detect::denied_file(SYSTEM_FILE, how));
+    }
+    let why = match (host.resources, &shared) {
+        (false, _) => "the host does not answer `resourceRead`",
+        (true, Some(_)) => {
+            "tried in a folder that the harness made on the disk that the host shares"
+        }
+        (true, None) => "the host does not read what the harness writes on this machine",
+    };
+    for capability in ["workspace", "readableFolder", "grantedFolder", "deniedFile", "deniedFolder"]
+    {
+        if found.iter().all(|it| it.capability != capability) {
+            found.push(Detected::new(capability, false, why));
+        }
+    }
+    Ok((found, shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found of a host that passes these probes in folders whose URI ends like this.
+    async fn found(is_local: bool, passes: &[(FolderProbe, &str)], tag: u64) -> Vec<String> {
+        let host = FileHost {
+            resources: true,
+            is_local,
+            inside: None,
+            default_directory: Some("file:///given/"),
+        };
+        let shows = async |probe: FolderProbe, uri: &str| {
+            Ok(passes.iter().any(|(passing, end)| *passing == probe && uri.ends_with(end)))
+        };
+        let (found, _disk) = look(host, tag, shows).await.ok().unwrap();
+        let folder = |it: Detected| format!("{} {}", it.capability, it.offered);
+        found.into_iter().map(folder).collect()
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_used_where_the_host_knows_it() {
+        use FolderProbe::{Denied, Granted, Shared, Workspace};
+        let own = [(Shared, "/shown"), (Workspace, "/harness")];
+        let all = [&own[..], &[(Granted, "/asked"), (Denied, "/outside/canary.txt")]].concat();
+        let check = |mut found: Vec<String>, expected: [bool; 5]| {
+            let names =
+                ["deniedFile", "deniedFolder", "grantedFolder", "readableFolder", "workspace"];
+            let expected = names.iter().zip(expected).map(|(name, is)| format!("{name} {is}"));
+            found.sort();
+            assert!(found.iter().cloned().eq(expected), "{found:?}");
+        };
+        let tag = u64::from(std::process::id()) << 8;
+        check(found(true, &all, tag).await, [true, true, true, true, true]);
+        check(found(true, &own, tag + 1).await, [false, false, false, true, true]);
+        let elsewhere = [(Workspace, "/given/"), (Denied, SYSTEM_FILE)];
+        check(found(true, &elsewhere, tag + 2).await, [true, false, false, false, true]);
+        check(found(false, &all, tag + 3).await, [false, false, false, false, false]);
+    }
+
+    #[test]
+    fn folders_come_and_go() {
+        let tag = (u64::from(std::process::id()) << 8) + 99;
+        let disk = SharedDisk::make(tag).unwrap();
+        assert!(SharedDisk::make(tag).is_err());
+        let base = disk.base.clone();
+        assert_eq!(fs::read_to_string(base.join("harness").join(CANARY)).unwrap(), CANARY_TEXT);
+        assert!(disk.uri("asked").starts_with("file:///"));
+        drop(disk);
+        assert!(!base.exists());
+    }
+}

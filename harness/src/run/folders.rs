@@ -1,0 +1,158 @@
+//! The part of the first look that is about files: where clients of a host outside may write, what they have to ask for,
+//! and what they are denied.
+//!
+//! Nobody declares these things. Where host and harness share a disk, the harness makes folders and sees whether the host
+//! knows what stands in them; where they do not, there is the host's `defaultDirectory`. Each row is a small scenario,
+//! played before the others; a folder is used where it passes. No row judges the host.
+//!
+//! Knows: scenarios. Never knows: disks, sockets, who made a folder.
+//!
+//! Start at [`FolderProbe`].
+
+use crate::scenario::capability::WORKSPACE;
+
+use super::detect;
+use super::suite::{Carried, Entry, Suite};
+
+/// What stands in [`CANARY`]: whoever reads it shares the disk.
+pub const CANARY_TEXT: &str = "of ahp-harness";
+/// A file in the folder that the host is to read.
+pub const CANARY: &str = "canary.txt";
+/// A file in the folder of files that have to be asked for.
+pub const FILE: &str = "one";
+/// A file that most machines have, and that a host has no reason to open to clients.
+pub const SYSTEM_FILE: &str = "file:///etc/passwd";
+
+/// A scenario that shows what clients may do in a folder, which is bound to `${workspace.folder}` and the like.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FolderProbe {
+    /// The host reads what the harness wrote.
+    Shared,
+    /// Clients may make folders and files.
+    Workspace,
+    /// A file can be read once it was asked for, and not before.
+    Granted,
+    /// A file cannot even be asked for.
+    Denied,
+}
+
+impl FolderProbe {
+    /// What is known about the host where it passes.
+    pub fn capability(self) -> &'static str {
+        match self {
+            FolderProbe::Shared => "readableFolder",
+            FolderProbe::Workspace => WORKSPACE,
+            FolderProbe::Granted => "grantedFolder",
+            FolderProbe::Denied => "deniedFile",
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            FolderProbe::Shared => {
+                r#"
+scenario: detect/folder
+title: The host reads what the harness wrote
+needs: [readableFolder]
+clients: [A]
+
+steps:
+  - connect: A
+  - initialize: A
+  - request: { by: A, method: resourceRequest, params: { uri: "${readableFolder.folder}", read: true, write: true }, result: {}, error: { code: { $type: integer } }, spec: ">=0.1.0" }
+  - request: { by: A, method: resourceRead, params: { uri: "${readableFolder.folder}/canary.txt" }, result: { data: of ahp-harness }, proves: resource.read.text }
+"#
+            }
+            FolderProbe::Workspace => {
+                r#"
+scenario: detect/folder
+title: Clients may make folders and files
+needs: [workspace]
+clients: [A]
+
+steps:
+  - connect: A
+  - initialize: A
+  - request: { by: A, method: resourceRequest, params: { uri: "${workspace.folder}", read: true, write: true }, result: {}, error: { code: { $type: integer } }, spec: ">=0.1.0" }
+  - request: { by: A, method: resourceMkdir, params: { uri: "${new path folder}" }, result: {}, spec: ">=0.2.0" }
+  - request: { by: A, method: resourceWrite, params: { uri: "${new path file}", data: a, encoding: utf-8 }, result: {} }
+  - request: { by: A, method: resourceRead, params: { uri: "${file}" }, result: { data: a }, proves: resource.read.text }
+"#
+            }
+            FolderProbe::Granted => {
+                r#"
+scenario: detect/folder
+title: A file can be read once it was asked for, and not before
+needs: [grantedFolder]
+spec: ">=0.1.0"
+clients: [A]
+
+steps:
+  - connect: A
+  - initialize: A
+  - request: { by: A, method: resourceRead, params: { uri: "${grantedFolder.folder}/one" }, error: { code: { $type: integer } } }
+  - request: { by: A, method: resourceRequest, params: { uri: "${grantedFolder.folder}/one", read: true }, result: {} }
+  - request: { by: A, method: resourceRead, params: { uri: "${grantedFolder.folder}/one" }, result: { data: $present }, proves: resource.request.granted-then-use }
+"#
+            }
+            FolderProbe::Denied => {
+                r#"
+scenario: detect/folder
+title: A file cannot even be asked for
+needs: [deniedFile]
+spec: ">=0.1.0"
+clients: [A]
+
+steps:
+  - connect: A
+  - initialize: A
+  - request: { by: A, method: resourceRequest, params: { uri: "${deniedFile.uri}", read: true }, error: { code: { $type: integer } } }
+  - request: { by: A, method: resourceRead, params: { uri: "${deniedFile.uri}" }, error: { code: { $type: integer } }, proves: resource.permission.scope }
+"#
+            }
+        }
+    }
+
+    /// The scenario, ready to be played.
+    ///
+    /// # Errors
+    /// Every mistake in it: none of the target's.
+    pub fn entry(self) -> Result<Entry, String> {
+        let file = "detect/folder.yaml".to_owned();
+        let mut suite = Suite::of([(file, self.text().to_owned())], &Carried);
+        let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
+        let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
+        let why = || format!("a scenario of the first look does not load: {}", mistakes.join("; "));
+        suite.entries.pop().ok_or_else(why)
+    }
+
+    /// The scenario's facts: where the folder is, or the file that nobody may read.
+    pub fn facts(self, uri: &str) -> Vec<(String, String)> {
+        let tried = match self {
+            FolderProbe::Denied => detect::denied_file(uri, ""),
+            _ => detect::folder(self.capability(), uri, ""),
+        };
+        tried.facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_probe_loads() {
+        let all = [
+            FolderProbe::Shared,
+            FolderProbe::Workspace,
+            FolderProbe::Granted,
+            FolderProbe::Denied,
+        ];
+        for probe in all {
+            let entry = probe.entry().unwrap();
+            assert_eq!(entry.scenario.needs, [probe.capability()]);
+        }
+        assert!(FolderProbe::Shared.text().contains(CANARY_TEXT));
+        assert!(FolderProbe::Shared.text().contains(CANARY));
+    }
+}

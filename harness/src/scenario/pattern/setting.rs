@@ -1,0 +1,82 @@
+//! A property of a configuration that a scenario can change: chosen from the schema that a state shows.
+//!
+//! Which properties a host has is its own affair, so a scenario says what kind of property it wants, and takes the first
+//! that fits. Values come from the schema too: another one that it allows, and one that it does not.
+//!
+//! Knows: the schemas of configurations. Never knows: who changes a value.
+//!
+//! Start at [`values`].
+
+use crate::wire::json::{Value, json};
+
+/// A text that a property without a list of values is set to.
+const TEXT: &str = "ahp-harness";
+
+/// What a scenario can do with a property: its value now, another that its schema allows, and one that it does not; none
+/// where the schema does not say enough to make up a value.
+pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
+    let now = now.or(property.get("default")).unwrap_or(&Value::Null);
+    let listed = property["enum"].as_array();
+    let other = match (listed, property["type"].as_str()?) {
+        (Some(listed), _) => listed.iter().find(|value| *value != now)?.clone(),
+        (None, "boolean") => json!(*now != true),
+        (None, "string") if property["enumDynamic"] != true => json!(TEXT),
+        (None, _) => return None,
+    };
+    let wrong = match property["type"].as_str()? {
+        "string" if listed.is_some() => json!("ahp-harness-no-such-value"),
+        "string" => json!(7),
+        _ => json!({"ahp-harness": "no such value"}),
+    };
+    (other != *now).then(|| json!({"now": now, "other": other, "wrong": wrong}))
+}
+
+/// The properties of a configuration that have such values, each with its schema; those with a list of values first,
+/// since a host may hold a free text to more than its schema says.
+pub(super) fn properties(config: &Value) -> Vec<(String, &Value, Value)> {
+    let schemas = config["schema"]["properties"].as_object();
+    let with_values = schemas.into_iter().flatten().filter_map(|(key, property)| {
+        let values = values(property, config["values"].get(key.as_str()))?;
+        Some((key.to_string(), property, values))
+    });
+    let mut properties: Vec<_> = with_values.collect();
+    properties.sort_by_key(|(_, property, _)| !property["enum"].is_array());
+    properties
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn makes_up_values_that_the_schema_allows_and_one_that_it_does_not() {
+        let check = |property: Value, now: Option<Value>, expected: Option<(Value, Value)>| {
+            let found = values(&property, now.as_ref());
+            let found = found.map(|found| (found["other"].clone(), found["wrong"].clone()));
+            assert_eq!(found, expected, "{property}");
+        };
+        let wrong = json!({"ahp-harness": "no such value"});
+        let listed = json!({"type": "string", "enum": ["a", "b"]});
+        let none = json!("ahp-harness-no-such-value");
+        check(listed.clone(), Some(json!("a")), Some((json!("b"), none.clone())));
+        check(listed, None, Some((json!("a"), none)));
+        check(json!({"type": "string", "enum": ["a"]}), Some(json!("a")), None);
+        let flag = json!({"type": "boolean", "default": true});
+        check(flag, None, Some((json!(false), wrong)));
+        check(json!({"type": "string"}), None, Some((json!(TEXT), json!(7))));
+        check(json!({"type": "string", "enumDynamic": true}), None, None);
+        check(json!({"type": "object"}), None, None);
+        check(json!({}), None, None);
+    }
+
+    #[test]
+    fn lists_come_before_free_texts() {
+        let config = json!({"schema": {"properties": {
+            "text": {"type": "string"},
+            "object": {"type": "object"},
+            "list": {"type": "string", "enum": ["a", "b"]},
+        }}, "values": {"list": "b"}});
+        let found: Vec<_> = properties(&config).into_iter().map(|(key, ..)| key).collect();
+        assert_eq!(found, ["list", "text"]);
+    }
+}
