@@ -1,4 +1,4 @@
-//! `ahp-harness mutants`: proves that the suite can fail.
+//! `ahp-harness mutants`: shows that every check and every scenario can fail.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -35,52 +35,52 @@ const SHOWN: usize = 12;
 /// Broken rules that a summary shows.
 const SHOWN_BROKEN: usize = 40;
 
-/// Plays the suite against the reference host, or agent, with one planted fault at a time: the kill matrix.
+/// Plays the suite against the reference host, or the reference agent, with one injected fault at a time: the kill matrix.
 ///
-/// Each fault has a row that says beforehand which checks and scenarios must trip on it. A fault
-/// that its row misses, a check or a scenario that no fault can break, and faults that trip much
-/// besides their row, each make the command fail.
+/// Each fault has a row that names the checks and scenarios that must fail with it. The command fails if one of them
+/// passes, if no fault makes a check or a scenario fail, and if more than a few faults break rules that their row does
+/// not name.
 #[derive(Args, Debug)]
 pub struct Mutants {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
     #[command(flatten)]
     on_wire: WireOptions,
-    /// Play this fault only (repeatable); `ahp-harness list faults` names them
+    /// Inject only this fault (repeatable); `ahp-harness list faults` names all
     #[arg(long)]
     fault: Vec<String>,
     /// Speak this protocol version; the newest unless given
     #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
-    /// Play the reference agent, and the scenarios about agents
+    /// Inject faults into the reference agent, and play the scenarios about agents
     #[arg(long, conflicts_with = "fuzz")]
     acp: bool,
-    /// Play with each fault only until everything in its row has tripped; what trips besides is not judged
+    /// Stop playing a fault when everything in its row has failed; other failures are not judged
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
     quick: bool,
-    /// Print every row with everything that tripped
+    /// Print each fault with everything that failed
     #[arg(long)]
     full: bool,
-    /// Print rows as source, from what tripped: to begin with, not to end with
+    /// Print a draft of the rows as source code, made from what failed
     #[arg(long, conflicts_with = "full")]
     write: bool,
-    /// Have the fuzzer find the faults instead: how soon it does, and how small the case becomes
+    /// Let the fuzzer find the faults instead, and show how many steps it takes and how small the reproducer becomes
     #[arg(long, conflicts_with_all = ["full", "write", "paths"])]
     fuzz: bool,
-    /// With `--fuzz`: steps of each seed
+    /// With `--fuzz`: the number of steps of each seed
     #[arg(long, default_value_t = 40_000, requires = "fuzz")]
     steps: u64,
-    /// With `--fuzz`: how long a seed may look for a fault, on one core
+    /// With `--fuzz`: the time limit of each seed and fault, on one core
     #[arg(long, default_value = "60s", value_parser = options::duration, requires = "fuzz")]
     time: Duration,
-    /// With `--fuzz`: how many seeds
+    /// With `--fuzz`: the number of seeds for each fault
     #[arg(long, default_value_t = 3, requires = "fuzz")]
     seeds: u64,
-    /// With `--fuzz`: keep what was found as it was drawn
+    /// With `--fuzz`: do not shrink the reproducers
     #[arg(long, requires = "fuzz")]
     no_shrink: bool,
-    /// Write the table to this file, as Markdown; with `--fuzz` what is there so far stands beside it (`.jsonl`), so
-    /// that a run that was cut off goes on
+    /// Write the table to this file, as Markdown; `--fuzz` keeps its progress in a `.jsonl` file beside it and continues an
+    /// interrupted run
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -104,7 +104,7 @@ impl Mutants {
             let faults: Vec<acp::Fault> = self.faults()?;
             let began = Instant::now();
             let matrix = agents::play_all(&suite, &faults, depth, on_all_cores);
-            return self.told(context, &suite, &matrix, began);
+            return self.matrix_outcome(context, &suite, &matrix, began);
         }
         let faults: Vec<Fault> = self.faults()?;
         if self.fuzz {
@@ -112,11 +112,11 @@ impl Mutants {
         }
         let began = Instant::now();
         let matrix = mutants::play_all(&suite, version, &faults, depth, on_all_cores);
-        self.told(context, &suite, &matrix, began)
+        self.matrix_outcome(context, &suite, &matrix, began)
     }
 
     /// Shows a matrix, and judges it.
-    fn told<F: Planted>(
+    fn matrix_outcome<F: Planted>(
         &self,
         context: &Context,
         suite: &Suite,
@@ -213,7 +213,7 @@ fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, 
     let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
     if lines.next() != Some(head) {
         return Err(Stop::usage(format!(
-            "`{}` was begun with other settings (hint: another `--out`, or take it away)",
+            "`{}` was begun with other settings (hint: choose another `--out`, or delete the file)",
             path.display()
         )));
     }

@@ -1,9 +1,10 @@
 //! The order in which the scenarios of a run are played, and what happens when the host ends meanwhile.
 //!
-//! What was being played when a host ended says nothing about the requirements. Those scenarios are played again, one at
-//! a time, on a host that was started again. One that ends the host then, too, is played once more on a fresh host, and is
-//! blamed if the host ends again: a host that ends by itself now and then must not be charged to whatever is played just
-//! then. Where none ends it alone, they are played together again, and then in pairs.
+//! The result of a scenario that was being played when the host ended does not count. The host is restarted, and these
+//! scenarios are played again, one at a time. A scenario during which the host ends again is played a third time, on a
+//! fresh host, and is blamed only if the host ends once more: a host that ends by itself now and then must not be charged
+//! to the scenario that happens to be playing. If no scenario ends the host alone, they are played together again, and then
+//! in pairs.
 //!
 //! Knows: the target, the reports. Never knows: rules.
 //!
@@ -35,23 +36,25 @@ use super::reports::Reports;
 use super::run::Run;
 use super::target::{Remote, embedded, plays_alone};
 
-/// After so many outages the rest is not played: a host that ends again and again would be restarted for hours.
+/// After this many outages the rest is not played: a host that ends again and again would be restarted for hours.
 const MAX_OUTAGES: u32 = 20;
 
-/// How much longer than a scenario a host is watched that nobody uses, and the most.
+/// The control for a host that ends by itself: an unused host is watched for as long as the scenario took plus `GRACE`, but
+/// at most for `MAX_IDLE`.
 const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
 
-/// How long apart the ends of connections may be noticed that a host ended at once.
+/// Connections that a host closes at once may be noticed as closed within this time.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// A scenario that ended so long ago may still be what ends a host, and the most that are remembered.
+/// A scenario that ended at most this long ago is still suspected when the host ends; the number of scenarios remembered for
+/// this.
 const RECENT: Duration = Duration::from_secs(2);
 const MAX_RECENT: usize = 16;
 
-/// A scenario that waits to be played.
+/// A scenario in the queue.
 #[derive(Clone)]
 struct QueuedCase {
-    /// Its id, with the round from the second on.
+    /// The id of the scenario; from the second round on, with `#` and the number of the round.
     name: String,
     planned: Planned,
 }
@@ -75,11 +78,11 @@ impl PlayedCase {
     }
 }
 
-/// What came of a scenario that was played alone.
+/// The result of playing a scenario alone.
 enum LoneTrial {
-    /// The host did not end, or ends by itself.
+    /// The host did not end, or it ends without the scenario, too.
     Outlived(Box<PlayedCase>),
-    /// The host ended, twice. The report says so.
+    /// The host ended twice, and the report blames the scenario.
     Ended(Box<CaseReport>),
 }
 
@@ -96,12 +99,12 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     number: u32,
     fuse: Fuse,
     sentinel: Option<SentinelConnection>,
-    /// When the connection that is held was found cut while nothing else showed it.
+    /// When the sentinel was found closed while the scenarios' connections were not.
     cut_at: Option<Instant>,
     outages: u32,
-    /// What was played last, and when it ended.
+    /// The scenarios that ended last, and when.
     recent: Vec<(Instant, QueuedCase)>,
-    /// Why nothing more is played, once the host is gone for good.
+    /// Why no further scenario is played, once the host could not be brought back.
     gone: Option<String>,
 }
 
@@ -132,21 +135,21 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             recent: Vec::new(),
             gone: None,
         };
-        rounds.post();
+        rounds.open_sentinel();
         rounds
     }
 
-    /// Plays everything. Returns whether the user cut it short.
+    /// Plays all scenarios. Returns whether the user interrupted the run.
     pub(super) async fn play(mut self, planned: &[Planned], repeat: u16) -> bool {
         let _orphans = self.target.profile().map(|_| Orphans::adopt());
         let mut queue = self.queue(planned, repeat);
         let jobs = self.target.jobs(self.run.jobs);
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
         let mut alone = false;
-        self.stands().await;
+        self.sentinel_ready().await;
         loop {
             while playing.len() < jobs {
-                // A restart, for one, would end the connections of everybody else.
+                // A restart, for example, would close the connections of the other scenarios.
                 let next = queue.front().is_some_and(|it| plays_alone(self.target, &it.planned));
                 if !playing.is_empty() && (alone || next) {
                     break;
@@ -177,7 +180,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         *self.interrupted.borrow()
     }
 
-    /// Looks whether the host has outlived the last scenarios.
+    /// Looks whether the host still answers after the last scenarios.
     async fn last_look(&mut self) {
         if self.remote().is_none() || self.gone.is_some() || self.recent.is_empty() {
             return;
@@ -189,7 +192,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     }
 
     fn queue(&self, planned: &[Planned], repeat: u16) -> VecDeque<QueuedCase> {
-        // Where the time may be over before everything was played, that is to be the least loss.
+        // With a time budget, the scenarios that test most come first.
         let ordered = match self.budget {
             Some(_) => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
             None => planned.iter().collect(),
@@ -207,7 +210,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         queue
     }
 
-    /// Begins a scenario, or says why it is not played. Returns whether the run can go on.
+    /// Begins a scenario, or reports why it is not played. Returns whether the run can go on.
     async fn begin(&mut self, queued: QueuedCase, playing: &mut JoinSet<PlayedCase>) -> bool {
         let case = self.number;
         self.number += 1;
@@ -292,51 +295,51 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Holds a connection from now on, to a host that answers handshakes.
-    fn post(&mut self) {
+    /// Opens the sentinel connection, if the host answers handshakes.
+    fn open_sentinel(&mut self) {
         let remote = self.remote().filter(|_| !self.header.versions.is_empty());
         self.sentinel = remote
-            .map(|remote| SentinelConnection::post(remote.endpoint.clone(), &self.header.offers));
+            .map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.header.offers));
     }
 
-    /// Waits until the connection that is held stands: before that it shows nothing.
-    async fn stands(&self) {
+    /// Waits until the sentinel has shaken hands: its end shows nothing before that.
+    async fn sentinel_ready(&self) {
         if let Some(sentinel) = &self.sentinel {
-            sentinel.stands(self.limit()).await;
+            sentinel.ready(self.limit()).await;
         }
     }
 
-    /// What has become of the host, where the end of a scenario shows that something has.
+    /// Whether the host had an outage, looked at only if a scenario failed or a connection was closed; describes the outage.
     async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
         let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
         let restarts = plan::restarts(&played.entry().scenario);
         if cut && restarts {
-            self.post();
-            self.stands().await;
+            self.open_sentinel();
+            self.sentinel_ready().await;
         }
         let well = !played.cut && (!cut || restarts) && played.report.failures().next().is_none();
         if well { None } else { self.host_trouble(played.cut && !restarts).await }
     }
 
-    /// What has become of the host, if anything. `dropped` says that it may have ended every connection: a scenario's was
-    /// cut, or none was left.
+    /// Describes the outage of the host, if there is one. `dropped`: the host may have closed all connections, since it closed
+    /// the scenario's or none was open.
     async fn host_trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote()?;
-        // A host that never shook hands has not become worse.
+        // A host that never completed a handshake cannot be seen to end.
         let shook = self.fuse.ever() || !self.header.versions.is_empty();
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
         }
         let trouble = remote.trouble(&self.header.offers, self.limit()).await;
         if trouble.is_none() && dropped {
-            // Connections that end together are not heard of at the same moment.
+            // Connections that were closed together are not noticed at the same moment.
             tokio::time::sleep(TOGETHER).await;
         }
         let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
         let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
         let what = match trouble {
             Some(what) => Some(format!("the host {what}")),
-            // Whoever restarts a host at once leaves no other trace.
+            // A host that is restarted at once leaves no other trace.
             None if (cut || lately) && dropped => {
                 Some("the host ended every connection and answers again".to_owned())
             }
@@ -344,13 +347,13 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         };
         if what.is_none() && cut {
             self.cut_at = Some(Instant::now());
-            self.post();
-            self.stands().await;
+            self.open_sentinel();
+            self.sentinel_ready().await;
         }
         what
     }
 
-    /// Waits for everything that is being played.
+    /// Waits for all scenarios that are being played.
     async fn drained(
         &mut self,
         first: PlayedCase,
@@ -370,7 +373,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         struck
     }
 
-    /// The host is gone while these were played: brings it back and finds out which of them ends it.
+    /// The host ended while these were played: brings it back and finds out which of them ends it.
     async fn after_outage(&mut self, what: String, struck: Vec<PlayedCase>) {
         if !self.recovered(&what).await {
             let reason = self.gone.clone().unwrap_or_default();
@@ -397,7 +400,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 None => {}
             }
         }
-        // What had ended by then may have been too much for the host all the same.
+        // A scenario that had ended by then may be the cause, too.
         for next in recent.iter().rev() {
             if blamed || self.gone.is_some() {
                 break;
@@ -439,7 +442,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Plays a scenario alone, and if the host ends once more on a fresh host.
+    /// Plays a scenario alone; if the host ends, once more on a fresh host.
     async fn trial(&mut self, next: &QueuedCase) -> Option<LoneTrial> {
         let (played, outage) = self.alone(next.clone()).await?;
         let Some(what) = outage else { return Some(LoneTrial::Outlived(Box::new(played))) };
@@ -455,7 +458,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         Some(LoneTrial::Ended(Box::new(played.report.charged(outage))))
     }
 
-    /// Reports that nothing is known of a scenario that was played.
+    /// Reports a scenario whose result does not count.
     fn unjudged(&mut self, played: &PlayedCase, reason: &str) {
         let case = played.report.case;
         self.void(case, reason);
@@ -468,7 +471,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.void(&VoidCase { case, reason: reason.to_owned() });
     }
 
-    /// Counts an outage and brings the host back. Where that cannot be done nothing more is played.
+    /// Counts an outage and brings the host back. If that fails, no further scenario is played.
     async fn recovered(&mut self, what: &str) -> bool {
         (self.sentinel, self.cut_at) = (None, None);
         self.outages += 1;
@@ -480,7 +483,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         let Some(remote) = self.remote() else { return false };
         match remote.recover(&self.header.offers, self.limit()).await {
             Ok(()) => {
-                self.post();
+                self.open_sentinel();
                 true
             }
             Err(why) => {
@@ -490,7 +493,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Whether a fresh host ends, too, when nobody uses it for as long as a scenario took. Then nothing more is played.
+    /// Whether an unused fresh host ends, too, within the time that the scenario took. Then no further scenario is played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         tokio::time::sleep(idle).await;
@@ -502,28 +505,28 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             );
             self.gone.get_or_insert(reason);
         }
-        // One that only closes connections which nobody uses has not ended.
+        // A host that only closes idle connections has not ended.
         trouble.is_some() || self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
     }
 
-    /// Restarts a host that can be restarted, so that nothing before matters.
+    /// Restarts the host if possible, so that earlier scenarios have no influence.
     async fn fresh(&mut self) {
         let Some(remote) = self.remote().filter(|remote| remote.restarts()) else { return };
         (self.sentinel, self.cut_at) = (None, None);
         match remote.again().await {
-            Ok(()) => self.post(),
+            Ok(()) => self.open_sentinel(),
             Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
         }
     }
 
-    /// Plays one scenario with nothing else going on. Returns what became of the host besides.
+    /// Plays one scenario while no other is playing. Also returns the outage of the host, if there was one.
     async fn alone(&mut self, queued: QueuedCase) -> Option<(PlayedCase, Option<String>)> {
-        self.stands().await;
+        self.sentinel_ready().await;
         let mut playing = JoinSet::new();
         self.begin(queued, &mut playing).await;
         match playing.join_next().await? {
             Ok(played) => {
-                // A host may take a moment to end.
+                // The host may need a moment until it has ended.
                 tokio::time::sleep(GRACE).await;
                 let restarts = plan::restarts(&played.entry().scenario);
                 let outage = self.host_trouble(!restarts).await;
@@ -536,8 +539,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Plays scenarios at once that end the host together, and finds a pair of them that does. Returns what became of the
-    /// host, and the names.
+    /// Plays scenarios together to find out whether they end the host, then in pairs. Returns the outage and the names of the
+    /// scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
         let all = self.at_once(queued).await?;
         self.recovered(&all).await;
@@ -559,7 +562,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         Some((all, queued.iter().map(|it| it.name.clone()).collect()))
     }
 
-    /// Plays scenarios at once whose results do not count. Returns what became of the host.
+    /// Plays scenarios together without counting their results. Returns the outage of the host, if there was one.
     async fn at_once(&mut self, queued: &[QueuedCase]) -> Option<String> {
         let mut playing = JoinSet::new();
         for next in queued {
@@ -584,7 +587,7 @@ fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
     names.join(", ")
 }
 
-/// Why a scenario has no verdict once the time of the run is over.
+/// Why a scenario that was not finished within the time budget has no verdict.
 fn over(budget: Option<Duration>) -> String {
     format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
 }

@@ -31,22 +31,22 @@ use super::aim::Target;
 use super::exit::Stop;
 use super::strangers;
 
-/// How long a command may take until it listens.
+/// The time that a started command has until it listens.
 const STARTING: Duration = Duration::from_secs(30);
-/// How long a process group may take to end before it is killed.
+/// The time that a process group has to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
-/// How long a host may take to answer a handshake before it counts as hung, in limits of a wait; how often it is tried; and
-/// how long a host that nobody here can restart may take to come back.
+/// A host counts as hung if it does not answer a handshake within `ANSWERING` wait limits, in `TRIES` attempts. A host that
+/// the harness cannot restart has `RETURNING` wait limits to come back.
 const ANSWERING: u32 = 2;
 const TRIES: u32 = 2;
 const RETURNING: u32 = 8;
-/// Between two tries whether somebody listens.
+/// The pause between two attempts to connect.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How long a wait may take, for a host and for an agent, which may have to start.
+/// The wait limits for hosts and for agents; an agent may have to be started first.
 const LIMITS: [(Standard, Duration); 2] =
     [(Standard::Ahp, Duration::from_secs(2)), (Standard::Acp, Duration::from_secs(10))];
-/// How long a run against an agent may take: one that answers nothing would take hours.
+/// The time budget of a run against an agent: without it, an agent that answers nothing would take hours.
 const BUDGET: Duration = Duration::from_secs(570);
 /// How many scenarios are played at once.
 const JOBS: u16 = 4;
@@ -60,14 +60,14 @@ impl Target {
         }
     }
 
-    /// How long a wait may take: as asked for, as the profile says, or as usual.
+    /// The wait limit: the one asked for, else the profile's, else the default.
     pub(super) fn limit(&self, asked: Option<Duration>, standard: Standard) -> Duration {
         let own = self.profile().and_then(|profile| profile.timeout);
         let usual = LIMITS.iter().find(|(known, _)| *known == standard);
         asked.or(own).or(usual.map(|(_, limit)| *limit)).unwrap_or_default()
     }
 
-    /// How long the whole run may take: as asked for, else as usual.
+    /// The time budget of the run: the one asked for, else the default.
     pub(super) fn budget(&self, asked: Option<Duration>) -> Option<Duration> {
         asked.or(self.profile().map(|_| BUDGET))
     }
@@ -78,7 +78,7 @@ impl Target {
         usize::from(asked.or(own).unwrap_or(JOBS))
     }
 
-    /// Whether it is our own.
+    /// Whether the target is the embedded reference host.
     pub(super) fn is_embedded(&self) -> bool {
         matches!(self, Target::Embedded | Target::Loopback)
     }
@@ -86,7 +86,7 @@ impl Target {
 
 /// A host outside this process.
 pub struct Remote {
-    /// Where it listens.
+    /// The address of the host.
     pub endpoint: Endpoint,
     url: String,
     process: Mutex<Option<Process>>,
@@ -95,7 +95,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// A host that listens already.
+    /// A host that is already running.
     pub fn at(endpoint: websocket::Endpoint, restart: Option<String>) -> Remote {
         let url = endpoint.url.clone();
         Remote {
@@ -107,7 +107,7 @@ impl Remote {
         }
     }
 
-    /// Whether it may share the disk of this machine.
+    /// Whether the host may share the disk of this machine.
     pub(super) fn is_local(&self) -> bool {
         let authority = self.url.split("://").nth(1).unwrap_or_default();
         let authority = authority.split(['/', '?']).next().unwrap_or_default();
@@ -150,14 +150,14 @@ impl Remote {
         shown(&self.url)
     }
 
-    /// Ends what we started.
+    /// Ends the processes that the harness started.
     pub async fn stop(&self) {
         if let Some(process) = self.process.lock().await.take() {
             ended(process).await;
         }
     }
 
-    /// What is wrong with the host, in words that follow "the host"; `None` where it answers.
+    /// Why the host counts as ended or hung, as a predicate of "the host"; `None` if it answers.
     pub(super) async fn trouble(&self, offers: &[String], limit: Duration) -> Option<String> {
         let mut said = String::new();
         for _ in 0..TRIES {
@@ -165,7 +165,7 @@ impl Remote {
                 Ok(()) => return None,
                 Err(reason) => said = reason,
             }
-            // A shell that has started the host may have ended long ago: it says nothing about one that answers.
+            // The shell that started the host may have ended long ago, which says nothing about a host that answers.
             if let Some(process) = self.process.lock().await.as_mut()
                 && let Ok(Some(status)) = process.child().try_wait()
             {
@@ -175,7 +175,7 @@ impl Remote {
         Some(format!("answers nobody ({said})"))
     }
 
-    /// Brings back a host that does not answer: restarts it where that is possible, else waits for it.
+    /// Brings back a host that does not answer: restarts it if possible, else waits for it.
     ///
     /// # Errors
     /// It did not come back, and why.
@@ -194,7 +194,7 @@ impl Remote {
         timeout(returning, returned).await.map_err(late)
     }
 
-    /// Restarts it and comes back when it listens again.
+    /// Restarts the host and returns when it listens again.
     pub(super) async fn again(&self) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
             let status = restarting(command).await;
@@ -218,12 +218,12 @@ impl Remote {
     }
 }
 
-/// Asks it to end, and kills what is left of it.
+/// Asks a process group to end, and kills the processes that are left.
 async fn ended(mut process: Process) {
     process.ask_to_end();
     let gone = async {
         let _ = process.child().wait().await;
-        // A shell that has started the host ends at once, the host when it has ended what it has started.
+        // The shell that started the host ends at once; the host ends only after its own child processes.
         while !process.left().is_empty() {
             sleep(POLL).await;
         }
@@ -233,7 +233,7 @@ async fn ended(mut process: Process) {
     let _ = process.child().kill().await;
 }
 
-/// A URL that can be shown.
+/// A URL without its secrets.
 pub fn shown(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let bare = &url[..end];
@@ -259,7 +259,8 @@ fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
-/// Runs the user's command that restarts a host. What it leaves running is the host, so that it is no [`Process`].
+/// Runs the user's command that restarts a host. The process that it leaves running is the host itself, so the harness does
+/// not end it: the command is no [`Process`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
     lead_group(line.stdin(Stdio::null()).stdout(Stdio::null())).kill_on_drop(true);
@@ -296,7 +297,7 @@ async fn launch(command: &str, url: Option<String>) -> Result<(Process, String),
             },
             (None, None) => return Err("its output cannot be read".to_owned()),
         };
-        // Nobody reads the rest, and a full pipe would stop the host.
+        // The rest of the output has to be read, since a full pipe would block the host.
         if let Some(mut lines) = lines {
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         }
@@ -331,7 +332,7 @@ fn url_in(line: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// Waits until somebody takes connections there.
+/// Waits until connections are accepted there.
 async fn listens(url: &str) -> Result<(), String> {
     let bare = shown(url);
     let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);

@@ -1,5 +1,5 @@
-//! `ahp-harness mutants --wire`: how many faults of a host or an agent, planted into captures, the always-on checks miss, and whom
-//! they accuse that is only told in another way.
+//! `ahp-harness mutants --wire`: injects faults of a host or an agent into captures and counts which of them the always-on
+//! checks miss; with `--legal`, rewrites captures legally and shows what the checks accuse wrongly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,35 +24,35 @@ use super::mutants::{on_all_cores, written};
 /// What belongs to `--wire`.
 #[derive(Args, Debug)]
 pub struct WireOptions {
-    /// Plant faults of a host, or with `--acp` of an agent, into captures instead, and see which of them the always-on
-    /// checks find; the paths are captures to change, the suite and drawn conversations unless given
+    /// Inject faults of a host, or with `--acp` of an agent, into captures, and show which of them the always-on checks find;
+    /// the paths are the captures, and without paths captures are made from the suite and from generated conversations
     #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
-    /// With `--wire`: tell captures in other legal ways instead; nothing may be found above a note
+    /// With `--wire`: rewrite captures legally instead; any finding above a note is a wrong accusation
     #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
     legal: bool,
-    /// With `--wire`: this operator, or legal rewrite, only (repeatable)
+    /// With `--wire`: use only this operator, or this legal rewrite (repeatable)
     #[arg(long, value_name = "NAME", requires = "wire")]
     operator: Vec<String>,
-    /// With `--wire`: the seed of every choice
+    /// With `--wire`: the seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     seed: u64,
-    /// With `--wire`: how many mutants that count, or rewrites, of each operator
+    /// With `--wire`: the number of mutants of each operator that are neither legal nor undecidable, or of rewrites of each kind
     #[arg(long, value_name = "N", default_value_t = 40, requires = "wire")]
     count: usize,
-    /// With `--wire`: every N-th scenario of the suite
+    /// With `--wire`: use every N-th scenario of the suite
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     part: usize,
-    /// With `--wire`: how many drawn conversations; with `--acp`, how many legal variants of the agent
+    /// With `--wire`: the number of generated conversations; with `--acp`, of legal variants of the agent
     #[arg(long, value_name = "N", default_value_t = 60, requires = "wire")]
     drawn: u64,
-    /// With `--wire`: write the capture of each mutant that counts, or of each accusation, to this folder
+    /// With `--wire`: write the capture of each counted mutant, or of each wrong accusation, to this folder
     #[arg(long, value_name = "FOLDER", requires = "wire")]
     keep: Option<PathBuf>,
-    /// With `--wire`: fail if fewer of a hundred mutants are killed
+    /// With `--wire`: fail if less than this percentage of all mutants is killed
     #[arg(long, value_name = "PERCENT", requires = "wire")]
     at_least: Option<usize>,
-    /// With `--wire`: fail if fewer of a hundred mutants of a class are killed
+    /// With `--wire`: fail if less than this percentage of the mutants of any class is killed
     #[arg(long, value_name = "PERCENT", requires = "wire")]
     class_at_least: Option<usize>,
 }

@@ -29,7 +29,7 @@ use super::reading::{CaptureReading, FrameRole};
 const LEAST: usize = 12;
 /// Longer ones take long to judge, again and again.
 const MOST: usize = 1_500;
-/// When the clients of a conversation that was left open are heard of again, in seconds after its last frame: when the
+/// When the clients of a conversation that was left open send requests again, in seconds after its last frame: when the
 /// host is at rest, and after any deadline.
 const HEARD: [u64; 2] = [2, 13];
 /// The id of the first of these requests.
@@ -44,7 +44,7 @@ const LEAVING: [&str; 5] =
 pub struct BaseOptions {
     /// The version that is spoken.
     pub version: Version,
-    /// Every so-manieth scenario of the suite.
+    /// Every n-th scenario of the suite.
     pub part: usize,
     /// How many drawn conversations.
     pub drawn: u64,
@@ -85,8 +85,8 @@ impl LineRecorder {
     }
 }
 
-/// Captures in which the checks find nothing above a note: each conversation as it was played, and, where that can be
-/// told, as one that was left open, whose clients are heard of again later.
+/// Captures in which the checks find nothing above a note: each conversation as it was played and, where nothing is
+/// pending at its end, a second form that was left open and in which the clients send requests again later.
 pub fn clean(options: BaseOptions) -> Vec<Capture> {
     let BaseOptions { version, part, drawn, seed } = options;
     let ground = Ground::of(version, Mode::Host, &[]);

@@ -20,7 +20,7 @@ use super::renumber::renumber;
 /// An id that nobody uses.
 const UNKNOWN: &str = "nobody-made-this-id";
 
-/// Whether one client is told something wrong, or everybody.
+/// Whether the fault is in the message to one client or in the messages to all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Audience {
     /// The copy of one connection.
@@ -75,7 +75,7 @@ pub enum WireChange {
     Succeed(&'static str),
     /// What the host made of a dispatch is taken away, for everybody.
     Ignore,
-    /// An accepted dispatch is told as rejected, though it took effect.
+    /// An accepted dispatch is reported as rejected, although it took effect.
     Reject,
     /// The answer has the result of a later request of that method.
     SwapAnswers,
@@ -305,7 +305,7 @@ impl WireChange {
                 for one in lines_gone.into_iter().rev() {
                     take(&mut lines, one);
                 }
-                "told as rejected".to_owned()
+                "reported as rejected".to_owned()
             }
             WireChange::SwapAnswers => {
                 let other = (at + 1..lines.len()).find(|line| {
@@ -367,7 +367,7 @@ pub(super) fn places(reading: &CaptureReading<'_>, spot: &Spot, audience: Audien
     all
 }
 
-/// The same notification on other connections, as long as each was told it once.
+/// The same notification on other connections, provided that each connection got it once.
 fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
     let lines = reading
         .lines

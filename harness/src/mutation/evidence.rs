@@ -23,7 +23,7 @@ use super::reading::{
 
 /// How long a host may take to answer; the specification gives no figure, so that this is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Members of a summary of which a host need not tell every change.
+/// Members of a summary of which a host need not announce every change.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 /// How long a host may hold back what it only sums up.
 const REST: Duration = Duration::from_millis(1_500);
@@ -52,7 +52,7 @@ pub enum Evidence {
     Later,
     /// A connection is subscribed to the channel that is named at that place.
     Seen(&'static str),
-    /// Another connection was told the same, and this one was answered something that it asked a while later.
+    /// Another connection got the same notification, and a request that this connection sent a while later was answered.
     NoticeTwin,
     /// The same client knows better: it created the session, or has its state.
     Listed,
@@ -132,7 +132,9 @@ impl Evidence {
             Evidence::Overtaken => "no later dispatch of the client on the channel is settled",
             Evidence::Later => "no later action has a lower number",
             Evidence::Seen(_) => "nobody is subscribed to the channel that it names",
-            Evidence::NoticeTwin => "nobody else was told the same, or it may still have come",
+            Evidence::NoticeTwin => {
+                "no other connection got the same notification, or it may still have come"
+            }
             Evidence::Listed => "nothing else in the capture says so of that session",
             Evidence::Replay => "no other connection got what was left out",
             Evidence::Agent(evidence) => evidence.missing(),
@@ -140,7 +142,7 @@ impl Evidence {
     }
 }
 
-/// Whether a change of a summary need not be told by itself: a later one has all that it says, or it says only what may
+/// Whether a change of a summary need not be announced by itself: a later one has all that it says, or it says only what may
 /// lag behind.
 fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     let changes = |line: usize| {

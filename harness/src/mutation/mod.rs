@@ -1,10 +1,10 @@
-//! Conversations with one fault of the host in them, and conversations that are only told in another way: what the
-//! always-on checks miss, and whom they accuse wrongly.
+//! Mutation tests of the always-on checks: captures with one injected fault show what the checks miss, and legally
+//! rewritten captures show what they accuse wrongly.
 //!
-//! A [`capture`] in which nothing is wrong is read ([`reading`]) and changed by an [`operator`], a row of
-//! [`operators`]: a target, a [`change`] and the [`evidence`] by which anybody could know. A [`rewrite`] is the
-//! mirror image, a row of [`rewrites`]: whatever it makes is as legal as before. [`bases`] makes the captures,
-//! [`trial`] holds the checks against what became of them, [`table`] shows it. [`acp`] has the rows about agents.
+//! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a target, a
+//! [`change`], and the [`evidence`] that shows the fault in the capture. A [`rewrite`], a row of [`rewrites`], is the
+//! opposite: the capture that it makes is as legal as the one before. [`bases`] makes the captures, [`trial`] runs the
+//! checks on the changed captures, [`table`] shows the results. [`acp`] has what conversations with agents need besides.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: how a check works; files, the terminal.
 //!

@@ -48,7 +48,7 @@ fault_classes! {
     ActionValues "action values" "Members of actions that say something wrong.",
     Snapshots "snapshots" "What a snapshot says.",
     Results "results" "What a result says.",
-    Notifications "notifications" "What is told without a number.",
+    Notifications "notifications" "Notifications, which have no number.",
     Handshake "handshake" "The answer to `initialize`.",
     Responses "responses" "Which request is answered, how often and how.",
     Reconnect "reconnect" "The answer to `reconnect`.",

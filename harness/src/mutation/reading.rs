@@ -23,7 +23,7 @@ pub enum FrameRole {
     Request,
     /// A client dispatches an action.
     Dispatch,
-    /// A client tells something else.
+    /// A client sends another notification.
     ClientNotice,
     /// A client answers a request of the host.
     ClientAnswer,
@@ -33,7 +33,7 @@ pub enum FrameRole {
     Refusal,
     /// The host sends an action.
     Action,
-    /// The host tells something else.
+    /// The host sends another notification.
     Notice,
     /// The host asks.
     HostRequest,

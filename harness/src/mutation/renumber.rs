@@ -27,7 +27,7 @@ pub(super) fn renumber(lines: &mut [Line], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
-/// Writes all numbers of the host in another way; the function is told whether one is that of an action.
+/// Writes all numbers of the host in another way; the function gets whether the number is that of an action.
 pub(super) fn respell(lines: &mut [Line], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

@@ -1,5 +1,4 @@
-//! What a legal rewrite is: a row that says how a conversation is told otherwise, and why a host may do so, or a
-//! recorder.
+//! What a legal rewrite is: a row with a change of a capture, and the reason why a host or a recorder may behave so.
 //!
 //! Knows: captures, readings. Never knows: rules.
 //!
@@ -7,19 +6,19 @@
 
 use crate::dice::Dice;
 
-use super::acp::retelling::AcpRetelling;
+use super::acp::rewrite::AcpRewrite;
 use super::capture::Capture;
 use super::rewrites::{arrivals, company, names, spelling, texts};
 
-/// One way to tell a conversation otherwise.
+/// A change of a capture after which it is as legal as before.
 #[derive(Clone, Copy, Debug)]
 pub struct LegalRewrite {
-    /// Its name.
+    /// The name, unique among all rewrites.
     pub name: &'static str,
-    /// Why whatever it makes is legal.
+    /// Why the rewritten capture is legal.
     pub legal: &'static str,
-    /// How.
-    pub retelling: RewriteKind,
+    /// What is changed.
+    pub kind: RewriteKind,
 }
 
 /// Frames of the host that a rewrite changes.
@@ -43,7 +42,7 @@ pub enum FramePortion {
     OneConnection,
 }
 
-/// How a conversation is told otherwise.
+/// What a rewrite changes.
 #[derive(Clone, Copy, Debug)]
 pub enum RewriteKind {
     /// The values of these members have other names, everywhere.
@@ -64,11 +63,11 @@ pub enum RewriteKind {
     Fractions(FramePortion, &'static [&'static str]),
     /// Frames are other JSON text of the same value.
     Json(FramePortion, spelling::JsonForm),
-    /// A text that comes in actions of this type, in this member, comes in one action more.
+    /// The text in this member of actions of this type is split into one action more.
     Split(&'static str, &'static str),
-    /// A text that comes in actions of this type, in this member, comes in one action less.
+    /// Two consecutive actions of this type, with a text in this member, become one.
     Merge(&'static str, &'static str),
-    /// Members that only people read say something else, everywhere.
+    /// Members with a text for people have another text, everywhere.
     Wording(&'static [&'static str]),
     /// Time passes in another way.
     Time(arrivals::TimeForm),
@@ -78,16 +77,16 @@ pub enum RewriteKind {
     Show(arrivals::WindowForm),
     /// Another client is there.
     Join(company::CompanyForm),
-    /// As only conversations with agents are told.
-    Agent(AcpRetelling),
+    /// A rewrite that only conversations with agents have.
+    Agent(AcpRewrite),
 }
 
 impl LegalRewrite {
-    /// Tells a capture so; none where it makes no difference.
+    /// The rewritten capture; `None` if nothing was changed.
     pub fn apply(&self, base: &Capture, dice: &mut Dice) -> Option<Capture> {
         let mut capture = base.clone();
         let lines = &mut capture.lines;
-        match self.retelling {
+        match self.kind {
             RewriteKind::Rename(members) => names::rename(lines, members, dice),
             RewriteKind::RenameConnections => names::rename_connections(lines),
             RewriteKind::RequestIds(form) => spelling::request_ids(lines, form),

@@ -42,11 +42,11 @@ pub enum HostKind {
 }
 
 impl HostKind {
-    /// Every kind, in the order in which it is reported.
+    /// All kinds, in the order of the columns.
     pub const ALL: [HostKind; 4] =
         [HostKind::Embedded, HostKind::Foreign, HostKind::WithoutAgent, HostKind::WithoutFiles];
 
-    /// The heading of its column.
+    /// The heading of this kind's column in the table.
     pub fn heading(self) -> &'static str {
         match self {
             HostKind::Embedded => "anywhere",

@@ -1,9 +1,9 @@
-//! A connection that the harness holds for itself during a run: when it is cut, the host has ended, or has dropped
-//! everybody.
+//! The sentinel: an idle connection that stays open during a run. If the host closes it, the host has ended or has closed
+//! all connections.
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!
-//! Start at [`SentinelConnection::post`].
+//! Start at [`SentinelConnection::open`].
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::wire::version::Version;
 
 /// The client id of a sentinel.
 const SENTINEL: &str = "ahp-harness-sentinel";
-/// The client id of whoever only looks whether the host answers.
+/// The client id of the connections that only test whether the host answers.
 const VISITOR: &str = "ahp-harness-visitor";
 
-/// A connection that shakes hands and does nothing more.
+/// A connection that shakes hands and then stays idle.
 #[derive(Debug)]
 pub struct SentinelConnection {
     stands: watch::Receiver<bool>,
@@ -38,7 +38,7 @@ pub struct SentinelConnection {
 
 impl SentinelConnection {
     /// Connects in the background, offering these versions. It needs a tokio runtime.
-    pub fn post(endpoint: Endpoint, offers: &[String]) -> SentinelConnection {
+    pub fn open(endpoint: Endpoint, offers: &[String]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
         let (flag, greeting) = (Arc::clone(&cut), greeting(offers, SENTINEL));
@@ -50,7 +50,7 @@ impl SentinelConnection {
                     LinkEvent::Frame(_) => drop(greeted.send_replace(true)),
                     LinkEvent::Refused(_) => return,
                     LinkEvent::Ended { .. } => {
-                        // One that never was greeted says nothing about the host.
+                        // Without a handshake, the end of the connection says nothing about the host.
                         flag.store(*greeted.borrow(), Ordering::Relaxed);
                         return;
                     }
@@ -60,13 +60,13 @@ impl SentinelConnection {
         SentinelConnection { stands, cut, task: task.abort_handle() }
     }
 
-    /// Waits until the host has answered it, or `limit` is over.
-    pub async fn stands(&self, limit: Duration) {
+    /// Waits until the host has answered the handshake, at most `limit`.
+    pub async fn ready(&self, limit: Duration) {
         let mut stands = self.stands.clone();
         let _ = timeout(limit, stands.wait_for(|stands| *stands)).await;
     }
 
-    /// Whether it stood, and was ended by the host.
+    /// Whether the host closed the connection after the handshake.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
@@ -78,11 +78,10 @@ impl Drop for SentinelConnection {
     }
 }
 
-/// Whether somebody answers an `initialize`, with whatever: a result, an error, a refusal by HTTP or a closing
-/// handshake.
+/// Whether the host answers an `initialize` in any way: with a result, an error, an HTTP refusal or a closing handshake.
 ///
 /// # Errors
-/// What came instead within `limit`.
+/// The host answered nothing within `limit`; the text says what happened instead.
 pub async fn answers(
     endpoint: &Endpoint,
     offers: &[String],
@@ -105,7 +104,7 @@ pub async fn answers(
     answer.unwrap_or_else(|_| Err(format!("it does not answer `initialize` within {limit:?}")))
 }
 
-/// A handshake. A host may end an older connection of the same client, so that each has an id of its own.
+/// Shakes hands. A host may close an older connection of the same client, so each connection has its own client id.
 fn greeting(offers: &[String], client: &str) -> Frame {
     let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
     let version = match offers {

@@ -1,9 +1,8 @@
-//! Faults of agents in conversations of the Agent Client Protocol, and legal rewrites of these: what the rest of
-//! [`mutation`](super) does for hosts.
+//! Injected faults and legal rewrites of conversations with agents: what the rest of [`mutation`](super) does for hosts.
 //!
-//! [`prompts`] finds the turn that a frame belongs to; [`condition`], [`evidence`] and [`change`] are what rows about agents
-//! need beyond those about hosts, and [`retelling`] is how such a conversation is told otherwise; [`bases`] makes the captures.
-//! The rows stand with the others: `operators::agents`, `rewrites::agents`.
+//! [`prompts`] finds the turn of a frame. [`condition`], [`evidence`], [`change`] and [`rewrite`] are the conditions,
+//! evidence, changes and rewrites that only rows about agents use. [`bases`] makes the captures. The rows are in
+//! `operators::agents` and `rewrites::agents`.
 //!
 //! Knows: captures, the words of the protocol. Never knows: how a check works.
 //!
@@ -14,4 +13,4 @@ pub mod change;
 pub mod condition;
 pub mod evidence;
 mod prompts;
-pub mod retelling;
+pub mod rewrite;

@@ -77,7 +77,7 @@ impl PromptFact {
             && self.reason != "cancelled"
     }
 
-    /// Whether the client cancelled it and the agent said so.
+    /// Whether the client cancelled the prompt and the agent answered with `cancelled`.
     pub(in crate::mutation) fn is_cancelled(&self) -> bool {
         self.cancelled.is_some() && self.reason == "cancelled"
     }

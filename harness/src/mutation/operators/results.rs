@@ -1,4 +1,4 @@
-//! Operators about answers and about what is told without a number.
+//! Operators about results and notifications.
 
 use super::{row, target};
 use crate::mutation::change::Audience::{All, One};
@@ -93,15 +93,15 @@ operator_table! {
 
 operator_table! {
     NOTIFICATIONS
-    row(Notifications, "session-added-lost-for-one", "One of two subscribers is not told of a new session.",
+    row(Notifications, "session-added-lost-for-one", "One of two subscribers gets no notification of a new session.",
         notice(&["root/sessionAdded"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
-    row(Notifications, "session-added-lost", "Nobody is told of a new session.",
+    row(Notifications, "session-added-lost", "No notification of a new session is sent.",
         notice(&["root/sessionAdded"]).when(&[RootSubscribed]), Drop(All), &[LateFence]),
-    row(Notifications, "session-removed-lost-for-one", "One of two subscribers is not told that a session is gone.",
+    row(Notifications, "session-removed-lost-for-one", "One of two subscribers gets no notification that a session was removed.",
         notice(&["root/sessionRemoved"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
-    row(Notifications, "session-removed-lost", "Nobody is told that a session is gone.",
+    row(Notifications, "session-removed-lost", "No notification that a session was removed is sent.",
         notice(&["root/sessionRemoved"]).when(&[RootSubscribed]), Drop(All), &[LateFence]),
-    row(Notifications, "summary-lost-for-one", "One of two subscribers is not told that a summary changed.",
+    row(Notifications, "summary-lost-for-one", "One of two subscribers gets no notification that a summary changed.",
         notice(&["root/sessionSummaryChanged"]).when(&[RootSubscribed]), Drop(One), &[NoticeTwin]),
     row(Notifications, "session-added-twice", "A new session is announced twice.",
         notice(&["root/sessionAdded"]), Duplicate, &[Itself]),
@@ -135,7 +135,7 @@ operator_table! {
         notice(&["root/*", "auth/required", "otlp/*"]), Remove(One, "/params/channel"), &[Itself]),
     row(Notifications, "notice-on-a-session", "A notification of the host comes on the channel of a session.",
         notice(&["root/sessionAdded", "root/sessionRemoved", "root/sessionSummaryChanged"]), Set(One, "/params/channel", "\"ahp-session:/nobody-made-this-id\""), &[Itself]),
-    row(Notifications, "notice-leaks", "A client that never asked for the host's channel is told of its sessions.",
+    row(Notifications, "notice-leaks", "A client that never subscribed to the root channel gets notifications about sessions.",
         notice(&["root/session*"]), Leak, &[Itself]),
     row(Notifications, "notice-unknown", "A notification has a method that no version knows.",
         notice(&["root/session*"]), Set(One, "/method", "\"root/nothingHappened\""), &[Itself])

@@ -48,7 +48,7 @@ operator_table! {
         snapshot(&["session"]).when(&[Long("/state/chats", 2)]), Relist(One, "/state/chats", Listing::Turned), &[State]),
     row(Snapshots, "snapshot-default-chat-unknown", "The default chat is not among the chats.",
         snapshot(&["session"]).when(&[Has("/state/defaultChat")]), Set(One, "/state/defaultChat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
-    row(Snapshots, "snapshot-default-chat-lost", "The default chat is no longer told.",
+    row(Snapshots, "snapshot-default-chat-lost", "The default chat is missing.",
         snapshot(&["session"]).when(&[Has("/state/defaultChat")]), Remove(One, "/state/defaultChat"), &[State]),
     row(Snapshots, "snapshot-clients-lost", "The active clients of a session are lost.",
         snapshot(&["session"]).when(&[Long("/state/activeClients", 1)]), Relist(One, "/state/activeClients", Listing::Empty), &[State]),

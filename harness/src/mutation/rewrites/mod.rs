@@ -1,8 +1,8 @@
-//! Every legal rewrite. To add one, add a row.
+//! The table of legal rewrites. To add a rewrite, add a row.
 //!
-//! Knows: the words of the protocol. Never knows: how a conversation is told otherwise.
+//! Knows: the words of the protocol. Never knows: how a rewrite changes a capture.
 //!
-//! Start at [`all`].
+//! Start at [`of`].
 
 pub mod agents;
 pub mod arrivals;
@@ -36,22 +36,51 @@ const ORDER: &str = "the protocol orders what stands on one connection";
 const PART: &str = "a capture shows what was recorded";
 const COMPANY: &str = "other clients may come, go and ask what they want";
 
-const fn row(name: &'static str, legal: &'static str, retelling: RewriteKind) -> LegalRewrite {
-    LegalRewrite { name, legal, retelling }
+const fn row(name: &'static str, legal: &'static str, kind: RewriteKind) -> LegalRewrite {
+    LegalRewrite { name, legal, kind }
 }
 
-/// A table of rewrites, one a line: the macro keeps the lines as they are.
+/// A table of rewrites: each line is a name, the reason why the result is legal, and the kind of rewrite. It is a macro
+/// because the formatter would otherwise break each row into several lines.
 macro_rules! rewrite_table {
-    ($($name:literal $legal:ident $retelling:expr;)*) => {
-        const REWRITES: &[LegalRewrite] = &[$(row($name, $legal, $retelling),)*];
+    ($table:ident: $($name:literal $legal:ident $kind:expr;)*) => {
+        pub(super) const $table: &[$crate::mutation::rewrite::LegalRewrite] =
+            &[$($crate::mutation::rewrites::row($name, $legal, $kind),)*];
     };
 }
+use rewrite_table;
 
-rewrite_table! {
+// The rewrites that are legal for hosts and for agents.
+rewrite_table! { SHARED:
+    "calls-renamed" ID RewriteKind::Rename(&["toolCallId"]);
+    "connections-renamed" PART RewriteKind::RenameConnections;
+    "request-ids-as-texts" ID RewriteKind::RequestIds(IdForm::Text);
+    "request-ids-large" ID RewriteKind::RequestIds(IdForm::Large);
+    "request-ids-mixed" ID RewriteKind::RequestIds(IdForm::Mixed);
+    "json-spaced" JSON RewriteKind::Json(All, JsonForm::Spaced);
+    "json-turned" JSON RewriteKind::Json(All, JsonForm::Turned);
+    "json-sorted-by-chance" JSON RewriteKind::Json(Half, JsonForm::Sorted);
+    "json-in-ascii" JSON RewriteKind::Json(All, JsonForm::Ascii);
+    "json-escaped" JSON RewriteKind::Json(All, JsonForm::Escaped);
+    "json-slashes-for-one-connection" JSON RewriteKind::Json(OneConnection, JsonForm::Slashes);
+    "errors-in-other-words" WORDS RewriteKind::Wording(&["error/message"]);
+    "recording-begun-earlier" TIME RewriteKind::Time(TimeForm::Later(86_400));
+    "everything-half-as-fast" TIME RewriteKind::Time(TimeForm::Percent(200));
+    "everything-ten-times-as-fast" TIME RewriteKind::Time(TimeForm::Percent(10));
+    "a-pause" TIME RewriteKind::Time(TimeForm::Pause(30));
+    "times-not-kept" PART RewriteKind::Time(TimeForm::Unknown);
+    "frames-arrive-late" ORDER RewriteKind::Arrive(ArrivalForm::Late);
+    "capture-begins-late" PART RewriteKind::Show(WindowForm::End);
+    "capture-ends-early" PART RewriteKind::Show(WindowForm::Beginning);
+    "capture-of-the-middle" PART RewriteKind::Show(WindowForm::Middle);
+    "last-frame-cut-off" PART RewriteKind::Show(WindowForm::CutFrame);
+}
+
+// The rewrites that are legal for hosts only.
+rewrite_table! { OF_HOSTS:
     "clients-renamed" ID RewriteKind::Rename(&["clientId"]);
     "turns-renamed" ID RewriteKind::Rename(&["turnId"]);
     "parts-renamed" ID RewriteKind::Rename(&["partId"]);
-    "calls-renamed" ID RewriteKind::Rename(&["toolCallId"]);
     "questions-renamed" ID RewriteKind::Rename(&["requestId", "questionId"]);
     "chats-renamed" ID RewriteKind::Rename(&["chat", "defaultChat"]);
     "channels-renamed" ID RewriteKind::Rename(&["resource", "session"]);
@@ -59,10 +88,6 @@ rewrite_table! {
     "tokens-of-progress-renamed" ID RewriteKind::Rename(&["progressToken"]);
     "runs-renamed" ID RewriteKind::Rename(&["run", "automation", "primarySession"]);
     "everything-renamed" ID RewriteKind::Rename(&["clientId", "turnId", "partId", "toolCallId", "requestId", "chat", "session", "resource"]);
-    "connections-renamed" PART RewriteKind::RenameConnections;
-    "request-ids-as-texts" ID RewriteKind::RequestIds(IdForm::Text);
-    "request-ids-large" ID RewriteKind::RequestIds(IdForm::Large);
-    "request-ids-mixed" ID RewriteKind::RequestIds(IdForm::Mixed);
     "numbers-shifted" NUMBER RewriteKind::Renumber(NumberForm::Shifted(1_000));
     "numbers-far-shifted" NUMBER RewriteKind::Renumber(NumberForm::Shifted(1 << 50));
     "numbers-doubled" NUMBER RewriteKind::Renumber(NumberForm::Times(2));
@@ -101,14 +126,8 @@ rewrite_table! {
     "counts-with-fractions" FRACTION RewriteKind::Fractions(Half, &["activeSessions", "inputTokens", "outputTokens", "cols", "rows", "exitCode"]);
     "client-numbers-with-fractions" FRACTION RewriteKind::Fractions(All, &["clientSeq"]);
     "fractions-of-one-connection" FRACTION RewriteKind::Fractions(OneConnection, &["status", "duration", "activeSessions"]);
-    "json-spaced" JSON RewriteKind::Json(All, JsonForm::Spaced);
     "json-on-lines" JSON RewriteKind::Json(All, JsonForm::Lines);
     "json-padded" JSON RewriteKind::Json(Half, JsonForm::Padded);
-    "json-turned" JSON RewriteKind::Json(All, JsonForm::Turned);
-    "json-sorted-by-chance" JSON RewriteKind::Json(Half, JsonForm::Sorted);
-    "json-in-ascii" JSON RewriteKind::Json(All, JsonForm::Ascii);
-    "json-escaped" JSON RewriteKind::Json(All, JsonForm::Escaped);
-    "json-slashes-for-one-connection" JSON RewriteKind::Json(OneConnection, JsonForm::Slashes);
     "deltas-split" PIECES RewriteKind::Split("chat/delta", "content");
     "reasoning-split" PIECES RewriteKind::Split("chat/reasoning", "content");
     "call-input-split" PIECES RewriteKind::Split("chat/toolCallDelta", "content");
@@ -116,25 +135,14 @@ rewrite_table! {
     "deltas-merged" PIECES RewriteKind::Merge("chat/delta", "content");
     "call-input-merged" PIECES RewriteKind::Merge("chat/toolCallDelta", "content");
     "reasons-in-other-words" WORDS RewriteKind::Wording(&["params/rejectionReason", "result/actions/*/rejectionReason"]);
-    "errors-in-other-words" WORDS RewriteKind::Wording(&["error/message"]);
     "the-host-has-another-name" WORDS RewriteKind::Wording(&["result/serverInfo/name", "result/serverInfo/version"]);
-    "recording-begun-earlier" TIME RewriteKind::Time(TimeForm::Later(86_400));
-    "everything-half-as-fast" TIME RewriteKind::Time(TimeForm::Percent(200));
-    "everything-ten-times-as-fast" TIME RewriteKind::Time(TimeForm::Percent(10));
-    "a-pause" TIME RewriteKind::Time(TimeForm::Pause(30));
     "a-long-pause" TIME RewriteKind::Time(TimeForm::Pause(3_600));
-    "times-not-kept" PART RewriteKind::Time(TimeForm::Unknown);
-    "frames-arrive-late" ORDER RewriteKind::Arrive(ArrivalForm::Late);
     "frames-sent-early" ORDER RewriteKind::Arrive(ArrivalForm::Early);
     "frames-arrive-together" ORDER RewriteKind::Arrive(ArrivalForm::Batches);
-    "capture-begins-late" PART RewriteKind::Show(WindowForm::End);
-    "capture-ends-early" PART RewriteKind::Show(WindowForm::Beginning);
-    "capture-of-the-middle" PART RewriteKind::Show(WindowForm::Middle);
     "capture-without-one" PART RewriteKind::Show(WindowForm::WithoutOne);
     "capture-of-one" PART RewriteKind::Show(WindowForm::OnlyOne);
     "connection-dropped" COMPANY RewriteKind::Show(WindowForm::Dropped);
     "closes-not-recorded" PART RewriteKind::Show(WindowForm::WithoutCloses);
-    "last-frame-cut-off" PART RewriteKind::Show(WindowForm::CutFrame);
     "a-client-that-pings" COMPANY RewriteKind::Join(CompanyForm::Pinging(900));
     "a-client-that-pings-often" COMPANY RewriteKind::Join(CompanyForm::Pinging(50));
     "a-stranger-that-pings" COMPANY RewriteKind::Join(CompanyForm::PingingStranger(900));
@@ -144,20 +152,19 @@ rewrite_table! {
     "unknown-methods-between" COMPANY RewriteKind::Join(CompanyForm::AskingForTheUnknown);
 }
 
-/// Every rewrite of a conversation with a host; those with agents are in [`agents`].
-pub fn all() -> impl Iterator<Item = &'static LegalRewrite> {
-    REWRITES.iter()
-}
-
-/// The rewrites of conversations with hosts, or with agents.
+/// The rewrites for conversations with hosts, or with agents.
 pub fn of(standard: Standard) -> impl Iterator<Item = &'static LegalRewrite> {
-    let acp = standard == Standard::Acp;
-    all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))
+    let own = if standard == Standard::Acp { agents::OF_AGENTS } else { OF_HOSTS };
+    SHARED.iter().chain(own)
 }
 
-/// The rewrite of a name.
+/// The rewrite of this name.
 pub fn named(name: &str) -> Option<&'static LegalRewrite> {
-    all().chain(agents::all()).find(|rewrite| rewrite.name == name)
+    all().find(|rewrite| rewrite.name == name)
+}
+
+fn all() -> impl Iterator<Item = &'static LegalRewrite> {
+    [SHARED, OF_HOSTS, agents::OF_AGENTS].into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -167,9 +174,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_enough_rewrites_with_names_of_their_own() {
+    fn names_of_rewrites_are_unique() {
         let names: HashSet<_> = all().map(|rewrite| rewrite.name).collect();
         assert_eq!(names.len(), all().count());
-        assert!(names.len() >= 60, "{}", names.len());
+    }
+
+    #[test]
+    fn there_are_enough_rewrites_for_hosts_and_for_agents() {
+        for (standard, least) in [(Standard::Ahp, 60), (Standard::Acp, 25)] {
+            let count = of(standard).count();
+            assert!(count >= least, "{standard:?}: {count}");
+        }
     }
 }

@@ -37,7 +37,7 @@ fn restarts(lines: &[Line]) -> bool {
     lines.iter().any(|line| line.event == Event::Restarted)
 }
 
-/// A text comes in one action more.
+/// Splits a text into one action more.
 pub(in crate::mutation) fn split(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
     for _ in 0..=dice.below(MOST) {
         split_once(lines, name, member, dice);
@@ -65,7 +65,7 @@ fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     let at = 1 + dice.below(chars.len() - 1);
     let (one, two): (String, String) = (chars[..at].iter().collect(), chars[at..].iter().collect());
     let mut new = reading.lines.to_vec();
-    // Whoever is told up to the action has both parts of it.
+    // A snapshot up to the action has both parts of it.
     respell(&mut new, &|number, is_action| {
         json!(number + u64::from(number > *seq || (number == *seq && !is_action)))
     });
@@ -108,7 +108,7 @@ fn put(envelope: &mut Value, member: &str, text: &str) {
     }
 }
 
-/// A text comes in one action less: two that stand together become the second one.
+/// Merges two consecutive actions with a text: both become the second one.
 pub(in crate::mutation) fn merge(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
     let _ = merge_once(lines, name, member, dice);
 }
@@ -135,7 +135,7 @@ fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
             }
             action
         };
-        // Nobody may have been told something that goes up to the first of the two only.
+        // No snapshot and no replay may end between the two.
         same(one)
             && same(two)
             && lives(one) == lives(two)
@@ -177,7 +177,7 @@ fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     marks
 }
 
-/// Members that only people read say something else, everywhere.
+/// Gives members with a text for people another text, everywhere.
 pub(in crate::mutation) fn reword(lines: &mut [Line], members: &[&str]) {
     for line in lines {
         edit(line, |value| {

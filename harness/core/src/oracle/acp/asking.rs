@@ -97,7 +97,7 @@ impl Fold {
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
         let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
-        // Among several turns nobody knows whose it is, but by the input.
+        // With several turns at once, only the input tells to which turn the request belongs.
         let open = self.turns_open();
         let Some(conn) = self.busy() else { return };
         out.counts(conn.shook);

@@ -59,7 +59,7 @@ pub(super) struct Conn {
     /// It came to another version of the protocol, which is not judged here.
     pub(super) other: bool,
     /// Its beginning is in the transcript, or its handshake. Without it, sessions, calls and terminals may be older than what was recorded,
-    /// and nobody knows what the client offers.
+    /// and the client's capabilities are unknown.
     pub(super) whole: bool,
     /// How long the handshake took: what a start takes tells how much else the machine has to do.
     pub(super) took: Duration,

@@ -187,7 +187,7 @@ impl Fold {
         if record.get("ended").is_some() || list(record, "tools").is_empty() {
             return;
         }
-        // Among several turns nobody knows whose it is.
+        // With several turns at once, nothing tells to which turn the call belongs.
         let open = self.turns_open();
         let Some(conn) = self.busy().filter(|_| open <= 1) else { return };
         out.counts(conn.shook);

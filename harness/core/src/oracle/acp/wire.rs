@@ -83,7 +83,7 @@ impl Fold {
         None
     }
 
-    /// Requests that nobody answered, where there was time for it.
+    /// Requests that stayed without an answer, although there was time for one.
     pub(super) fn unanswered(&self, conn: &Conn, by: Side, out: &mut Sink) {
         for asked in conn.ours.values() {
             if asked.method == "session/prompt" {

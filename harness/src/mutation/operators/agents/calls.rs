@@ -38,13 +38,13 @@ operator_table! {
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"in_progress\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::CompletedLater)]), Drop(One), &[Itself]),
     row(UpdateDelivery, "progress-behind-the-end", "A call is in progress after it was completed.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"in_progress\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::NextEndsCall)]), Delay(1), &[Itself]),
-    row(UpdateDelivery, "end-lost", "The end of a call is not told.",
+    row(UpdateDelivery, "end-lost", "The end of a call is not reported.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"completed\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::InWholeTurn)]), Drop(One), &[Itself])
         .advised_by("acp.tc-12"),
-    row(UpdateDelivery, "failure-lost", "The failure of a call is not told.",
+    row(UpdateDelivery, "failure-lost", "The failure of a call is not reported.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"failed\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::InWholeTurn)]), Drop(One), &[Itself])
         .advised_by("acp.tc-12"),
-    row(UpdateDelivery, "end-behind-the-answer", "The end of a call is told after the turn has ended.",
+    row(UpdateDelivery, "end-behind-the-answer", "The end of a call is reported after the turn has ended.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"completed\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::InWholeTurn)]), Change::Agent(AcpChange::PastAnswer), &[Itself])
         .advised_by("acp.tc-12"),
     row(UpdateDelivery, "update-behind-a-cancelled-answer", "A call of a cancelled turn is updated after the answer.",

@@ -1,8 +1,8 @@
-//! The ways in which a conversation with an agent is told otherwise, beyond those that do for hosts too.
+//! The legal rewrites that only conversations with agents have.
 //!
 //! Knows: captures, readings. Never knows: rules.
 //!
-//! Start at [`AcpRetelling::apply`].
+//! Start at [`AcpRewrite::apply`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::prompts::{prompt_at, report_of};
 const FIRST: i64 = 8_000_001;
 /// Messages that are added at most.
 const MOST: usize = 6;
-/// Members whose own members are of somebody's choice, or errors.
+/// Members in which `_meta` is not added: their content is free, or an error.
 const OPEN: &[&str] =
     &["rawInput", "rawOutput", "_meta", "data", "error", "schema", "requestedSchema"];
 /// Members of a call that an update may leave out, or give as null.
 const OPTIONAL: &[&str] = &["title", "kind", "status", "content", "locations", "name"];
 
-/// How a conversation with an agent is told otherwise.
+/// A legal rewrite of a conversation with an agent.
 #[derive(Clone, Copy, Debug)]
-pub enum AcpRetelling {
-    /// Objects have `_meta`, in so many percent of the agent's frames.
+pub enum AcpRewrite {
+    /// Objects have `_meta`, in this percentage of the agent's frames.
     Meta(usize),
     /// `_meta` is null.
     MetaNull,
@@ -44,64 +44,64 @@ pub enum AcpRetelling {
     RepeatState,
     /// Each status of a call comes again.
     RepeatStatus,
-    /// What an update of a call leaves out is null.
+    /// Members that an update of a call leaves out are null.
     Nulls,
-    /// What a new call leaves out has the value that it stands for.
+    /// Members that a new call leaves out have their default value.
     Defaults,
-    /// What a new call gives is left out where that means the same.
+    /// Members of a new call that have their default value are left out.
     WithoutDefaults,
-    /// A call in progress tells its progress in content of its own, which is taken away again.
+    /// A call in progress reports content about its progress, and removes it with the next update.
     Progress,
-    /// A text comes in one chunk more.
+    /// A text is split into one chunk more.
     SplitChunks,
-    /// A text comes in one chunk less.
+    /// Two consecutive chunks of a text become one.
     MergeChunks,
-    /// Chunks have ids of their message.
+    /// Chunks have the id of their message.
     MessageIds,
-    /// These updates come somewhere in a session.
+    /// These updates are added somewhere in a session.
     Updates(&'static [&'static str]),
-    /// These updates come somewhere in a turn.
+    /// These updates are added somewhere in a turn.
     Chunks(&'static [&'static str]),
-    /// These notifications come somewhere.
+    /// These notifications are added somewhere.
     Notices(&'static [&'static str]),
-    /// The agent asks something of its own, which the client refuses.
+    /// The agent sends an extension request, which the client refuses.
     OwnRequests,
-    /// Options come in the opposite order.
+    /// The options of a permission request are in the opposite order.
     OptionsTurned,
-    /// There is one more option.
+    /// A permission request has one option more.
     MoreOptions,
-    /// Prompts that end by themselves end for this reason.
+    /// Prompts that were not cancelled end with this stop reason.
     StopReason(&'static str),
-    /// Calls that end have raw output.
+    /// The last update of a call has raw output.
     RawOutput,
     /// Errors have data.
     ErrorData,
-    /// The client makes another session meanwhile and prompts in it.
+    /// The client creates a second session meanwhile and sends a prompt there.
     AnotherSession,
-    /// The client makes another connection meanwhile, and prompts in it.
+    /// The client opens a second connection meanwhile and sends a prompt there.
     AnotherConnection,
 }
 
-impl AcpRetelling {
-    /// Tells a conversation so.
+impl AcpRewrite {
+    /// Rewrites the lines of a conversation.
     pub fn apply(self, lines: &mut Vec<Line>, dice: &mut Dice) {
         match self {
-            AcpRetelling::Meta(percent) => each(lines, &mut |value| {
+            AcpRewrite::Meta(percent) => each(lines, &mut |value| {
                 if dice.chance(percent) {
                     with_meta(value, &json!({"x.check/extension": [1, {"as": "it is"}]}));
                 }
             }),
-            AcpRetelling::MetaNull => each(lines, &mut |value| with_meta(value, &Value::Null)),
-            AcpRetelling::SplitUpdates => replaced(lines, &mut |value| split_update(value, dice)),
-            AcpRetelling::SplitReports => replaced(lines, &mut |value| split_report(value)),
-            AcpRetelling::RepeatLists => replaced(lines, &mut |value| repeat_lists(value)),
-            AcpRetelling::RepeatState => repeat_state(lines),
-            AcpRetelling::RepeatStatus => replaced(lines, &mut |value| {
+            AcpRewrite::MetaNull => each(lines, &mut |value| with_meta(value, &Value::Null)),
+            AcpRewrite::SplitUpdates => replaced(lines, &mut |value| split_update(value, dice)),
+            AcpRewrite::SplitReports => replaced(lines, &mut |value| split_report(value)),
+            AcpRewrite::RepeatLists => replaced(lines, &mut |value| repeat_lists(value)),
+            AcpRewrite::RepeatState => repeat_state(lines),
+            AcpRewrite::RepeatStatus => replaced(lines, &mut |value| {
                 let report = own_report(value)?;
                 let status = report.get("status").filter(|it| it.is_string())?.clone();
                 Some(vec![value.clone(), of_call(value, [("status", status)])?])
             }),
-            AcpRetelling::Nulls => each(lines, &mut |value| {
+            AcpRewrite::Nulls => each(lines, &mut |value| {
                 if update_of(value, "tool_call_update").is_none() {
                     return;
                 }
@@ -112,50 +112,50 @@ impl AcpRetelling {
                     }
                 }
             }),
-            AcpRetelling::Defaults => each(lines, &mut |value| defaults(value, true)),
-            AcpRetelling::WithoutDefaults => each(lines, &mut |value| defaults(value, false)),
-            AcpRetelling::Progress => replaced(lines, &mut |value| progress(value)),
-            AcpRetelling::SplitChunks => replaced(lines, &mut |value| split_chunk(value, dice)),
-            AcpRetelling::MergeChunks => merge_chunks(lines),
-            AcpRetelling::MessageIds => each(lines, &mut |value| {
+            AcpRewrite::Defaults => each(lines, &mut |value| defaults(value, true)),
+            AcpRewrite::WithoutDefaults => each(lines, &mut |value| defaults(value, false)),
+            AcpRewrite::Progress => replaced(lines, &mut |value| progress(value)),
+            AcpRewrite::SplitChunks => replaced(lines, &mut |value| split_chunk(value, dice)),
+            AcpRewrite::MergeChunks => merge_chunks(lines),
+            AcpRewrite::MessageIds => each(lines, &mut |value| {
                 if chunk_text(value).is_some()
                     && let Some(update) = value.pointer_mut("/params/update")
                 {
                     put(update, "messageId", json!("message-1"));
                 }
             }),
-            AcpRetelling::Updates(updates) | AcpRetelling::Chunks(updates) => {
-                let in_turns = matches!(self, AcpRetelling::Chunks(_));
+            AcpRewrite::Updates(updates) | AcpRewrite::Chunks(updates) => {
+                let in_turns = matches!(self, AcpRewrite::Chunks(_));
                 add(lines, in_turns, dice, &mut |session, number| {
                     let update = Value::read(updates[number % updates.len()]).ok()?;
                     let params = json!({"sessionId": session, "update": update});
                     Some(vec![received(Message::notification("session/update", params))])
                 });
             }
-            AcpRetelling::Notices(names) => add(lines, false, dice, &mut |_, number| {
+            AcpRewrite::Notices(names) => add(lines, false, dice, &mut |_, number| {
                 let name = names[number % names.len()];
                 Some(vec![received(Message::notification(name, json!({"x": 1})))])
             }),
-            AcpRetelling::OwnRequests => add(lines, false, dice, &mut |session, number| {
+            AcpRewrite::OwnRequests => add(lines, false, dice, &mut |session, number| {
                 let id = FIRST + number as i64;
                 let asks = Message::request(id, "_x.check/ask", json!({"sessionId": session}));
                 let refusal = Message::failure(json!(id), -32601, "no such method", Value::Null);
                 Some(vec![received(asks), sent(refusal)])
             }),
-            AcpRetelling::OptionsTurned => each(lines, &mut |value| {
+            AcpRewrite::OptionsTurned => each(lines, &mut |value| {
                 if let Some(options) = options_of(value) {
                     options.reverse();
                 }
             }),
-            AcpRetelling::MoreOptions => each(lines, &mut |value| {
+            AcpRewrite::MoreOptions => each(lines, &mut |value| {
                 if let Some(options) = options_of(value) {
                     let option =
                         json!({"optionId": "once-more", "name": "This time", "kind": "allow_once"});
                     options.push(option);
                 }
             }),
-            AcpRetelling::StopReason(reason) => stop_reasons(lines, reason),
-            AcpRetelling::RawOutput => each(lines, &mut |value| {
+            AcpRewrite::StopReason(reason) => stop_reasons(lines, reason),
+            AcpRewrite::RawOutput => each(lines, &mut |value| {
                 let ended = own_report(value).is_some_and(|it| {
                     matches!(text(it, "status").as_str(), "completed" | "failed")
                 });
@@ -163,13 +163,13 @@ impl AcpRetelling {
                     put(update, "rawOutput", json!([0, null, {"any": "value"}]));
                 }
             }),
-            AcpRetelling::ErrorData => each(lines, &mut |value| {
+            AcpRewrite::ErrorData => each(lines, &mut |value| {
                 if let Some(error) = value.get_mut("error") {
                     put(error, "data", json!({"details": ["more"]}));
                 }
             }),
-            AcpRetelling::AnotherSession => another_session(lines, dice),
-            AcpRetelling::AnotherConnection => another_connection(lines, dice),
+            AcpRewrite::AnotherSession => another_session(lines, dice),
+            AcpRewrite::AnotherConnection => another_connection(lines, dice),
         }
     }
 }
@@ -184,7 +184,7 @@ fn each(lines: &mut [Line], change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Puts other messages in the place of each of the agent's, where there are some for it.
+/// Replaces each message of the agent for which `change` returns messages.
 fn replaced(lines: &mut Vec<Line>, change: &mut dyn FnMut(&Value) -> Option<Vec<Value>>) {
     let mut new = Vec::with_capacity(lines.len());
     for line in lines.drain(..) {
@@ -415,8 +415,8 @@ fn sent(message: Message) -> Event {
     Event::Sent(Arc::new(Seen::of(message)))
 }
 
-/// Where something can be added: lines after which a session is there, with its name; within turns only, where that is
-/// asked for.
+/// Where a message can be added: the lines after which a session exists, each with the id of the session. With `in_turns`,
+/// only lines within a turn.
 fn places(lines: &[Line], in_turns: bool) -> Vec<(usize, String)> {
     let reading = CaptureReading::of(lines);
     let mut sessions: BTreeMap<usize, String> = BTreeMap::new();
@@ -437,7 +437,7 @@ fn places(lines: &[Line], in_turns: bool) -> Vec<(usize, String)> {
     places
 }
 
-/// Adds events of a session somewhere.
+/// Adds events of a session after lines drawn by the dice.
 fn add(
     lines: &mut Vec<Line>,
     in_turns: bool,
@@ -481,7 +481,7 @@ fn stop_reasons(lines: &mut [Line], reason: &str) {
     }
 }
 
-/// A short turn in a session of its own: what the client and the agent say.
+/// The messages of a short turn in a new session, of both sides.
 fn short_turn(session: &str, first: i64) -> Vec<Event> {
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Hello"}]});
     let content = json!({"type": "text", "text": "Hello"});
@@ -522,7 +522,7 @@ fn another_connection(lines: &mut Vec<Line>, dice: &mut Dice) {
     spread(lines, from, "another", events, dice);
 }
 
-/// Puts events of a connection after a line, in their order, each as far on as it comes.
+/// Inserts the events of a connection after a line, in their order, at random distances.
 fn spread(lines: &mut Vec<Line>, from: usize, conn: &str, events: Vec<Event>, dice: &mut Dice) {
     let mut at = from + 1;
     for event in events {
