@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ahp_harness::report::brief;
-use ahp_harness::report::certificate::{Certificate, Conformity, Outcome};
+use ahp_harness::report::certificate::{Certificate, Outcome};
 use ahp_harness::report::change::{Change, Changes};
+use ahp_harness::report::conformity::Conformity;
 use ahp_harness::report::finished::Finished;
 use ahp_harness::report::html::{POLICY, html, script};
 use ahp_harness::verdict::Weight;
@@ -400,8 +401,8 @@ fn the_schema_names_every_member() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// A run in which all MUST and essential rules of annotations held but one, whose scenario was skipped.
-fn all_but_one(out_of_reach: bool) -> (Certificate, String) {
+/// A run in which all MUST and essential rules of annotations held but one, whose scenarios were skipped for these causes.
+fn all_but_one(causes: &[&str]) -> (Certificate, String) {
     let nothing = Certificate::of(&Finished::read(run(&[], "h").as_bytes()).unwrap());
     let heavy = nothing
         .requirements
@@ -410,18 +411,21 @@ fn all_but_one(out_of_reach: bool) -> (Certificate, String) {
     let ids: Vec<&str> = heavy.map(|row| row.id.as_str()).collect();
     let (last, others) = ids.split_last().unwrap();
     assert!(!others.is_empty());
-    let result = |case: usize, ids: &[&str], status: &str, claims: Value| {
+    let result = |case: usize, ids: &[&str], status: &str, cause: &str, claims: Value| {
         json!({
             "run": "result", "case": case, "scenario": format!("annotations/{case}"), "title": "t",
             "file": "s.yaml", "profile": "annotations", "proves": ids, "status": status,
-            "reason": "needs an option", "out_of_reach": out_of_reach, "weight": "must",
+            "reason": format!("why {cause}"), "skip": cause, "weight": "must",
             "observations": 1, "took_ms": 1, "failure": null, "claims": claims, "notes": [],
             "checks": [],
         })
     };
     let held = json!([{"rules": others, "file": "s.yaml", "line": 2, "status": "pass",
         "observations": 1, "failure": null}]);
-    let results = [result(0, others, "pass", held), result(1, &[last], "skip", json!([]))];
+    let mut results = vec![result(0, others, "pass", "not-applicable", held)];
+    for (case, cause) in (1..).zip(causes) {
+        results.push(result(case, &[last], "skip", cause, json!([])));
+    }
     let footer =
         json!({"run": "footer", "took_ms": 1, "exit": 0, "interrupted": false, "checks": {}});
     let mut text = run(&[], "h");
@@ -438,19 +442,25 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
         let found = certificate.profiles.iter().find(|profile| profile.name == "annotations");
         found.unwrap().clone()
     };
-    let (certificate, id) = all_but_one(true);
+    let (certificate, id) = all_but_one(&["not-applicable", "out-of-reach", "other-version"]);
     let found = profile(&certificate);
     assert_eq!(found.verdict, Conformity::Incomplete, "{}", found.reason);
     assert!(found.reason.contains("1 more were out of reach"), "{}", found.reason);
     let [reason] = &certificate.out_of_reach[..] else { panic!("{:?}", certificate.out_of_reach) };
-    assert_eq!(reason.reason, "needs an option");
+    assert_eq!(reason.reason, "why out-of-reach");
     assert_eq!([&reason.must[..], &reason.essential[..]].concat(), [id]);
     assert!(brief::markdown(&certificate).contains("Out of reach of this run"));
 
-    // What does not apply to the host is no gap.
-    let (certificate, _) = all_but_one(false);
-    let found = profile(&certificate);
-    assert_eq!(found.verdict, Conformity::Conformant, "{}", found.reason);
-    assert!(certificate.out_of_reach.is_empty());
-    assert!(!brief::markdown(&certificate).contains("Out of reach"));
+    // No scenario can be played at this version.
+    let (certificate, _) = all_but_one(&["other-version"]);
+    assert_eq!(profile(&certificate).verdict, Conformity::Incomplete);
+
+    // What does not apply to the host is no gap, though one of the scenarios is written for another version.
+    for causes in [&["not-applicable"][..], &["not-applicable", "other-version"]] {
+        let (certificate, _) = all_but_one(causes);
+        let found = profile(&certificate);
+        assert_eq!(found.verdict, Conformity::Conformant, "{}", found.reason);
+        assert!(certificate.out_of_reach.is_empty());
+        assert!(!brief::markdown(&certificate).contains("Out of reach"));
+    }
 }

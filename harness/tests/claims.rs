@@ -106,6 +106,26 @@ fn a_premise_blames_nobody() {
 }
 
 #[test]
+fn after_a_choice_of_the_host_claims_do_not_apply() {
+    let choice = |step: &str| format!("{step}, choice: the host is nowhere }}");
+    let other = choice(&format!("snapshot: {{ {WRONG}"));
+    let steps = [snapshot(RIGHT, MUST), other.clone(), snapshot(RIGHT, ESSENTIAL)];
+    let report = check(&steps, Status::Pass, &["pass", "skip"]);
+    let (outcome, reason) = certificate(&report)(ESSENTIAL);
+    assert_eq!((outcome, reason.as_str()), (Outcome::Skip, "the host is nowhere"));
+    let report = check(&[other, snapshot(RIGHT, ESSENTIAL)], Status::Skip, &["skip"]);
+    assert_eq!(report.reason, "the host is nowhere");
+    // A message that does not come is a choice, too; an error is none, and neither is silence.
+    let wait = choice("await: { at: A, type: chat/usage");
+    check(&[wait, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
+    let refused = choice("request: { by: A, method: noSuchMethod, result: {}");
+    check(&[refused, snapshot(RIGHT, MUST)], Status::Untested, &["untested"]);
+    // Where the host does what the premise asks for, the claims count.
+    let held = choice(&format!("snapshot: {{ {RIGHT}"));
+    check(&[held, snapshot(RIGHT, MUST)], Status::Pass, &["pass"]);
+}
+
+#[test]
 fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
     let steps = [nothing(NOTE, ""), snapshot(RIGHT, ESSENTIAL)];
     check(&steps, Status::Note, &["note", "untested"]);

@@ -65,6 +65,12 @@ fn draws_every_mistake_of_a_file() {
 }
 
 #[test]
+fn takes_the_schema_beside_the_scenarios_for_none() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    check(&["check", &folder.display().to_string()], 0, &["no mistakes"]);
+}
+
+#[test]
 fn plays_nothing_when_a_file_has_mistakes() {
     check(
         &["run", &file("ten-mistakes.yaml")],
@@ -109,7 +115,7 @@ fn a_case_for_an_older_version_is_played_there() {
     };
     run(&[], &["1 scenarios, protocol 0.5.1", "1 passed"]);
     run(&["--loopback"], &["1 scenarios, protocol 0.5.1", "1 passed"]);
-    run(&["--spec", "1.0.0"], &["not a rule of protocol 1.0.0", "1 skipped"]);
+    run(&["--spec", "1.0.0"], &["not written for protocol 1.0.0", "1 skipped"]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
-use crate::report::certificate::{Certificate, Conformity};
+use crate::report::certificate::Certificate;
+use crate::report::conformity::Conformity;
 use crate::report::finished::Finished;
 use crate::report::html::html;
 use crate::report::places::Shown;

@@ -74,6 +74,12 @@ fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Stop> {
     Ok(texts)
 }
 
+/// Whether a file of a folder is taken for a scenario. A schema for editors stands beside the scenarios.
+fn is_scenario(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    (name.ends_with(".yaml") || name.ends_with(".json")) && !name.ends_with(".schema.json")
+}
+
 fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
     let name = path.display().to_string();
     let unreadable = |error: &std::io::Error| {
@@ -86,8 +92,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
         }
         entries.sort();
         for entry in entries {
-            let scenario = entry.extension().is_some_and(|end| end == "yaml" || end == "json");
-            if entry.is_dir() || scenario {
+            if entry.is_dir() || is_scenario(&entry) {
                 collect(&entry, texts)?;
             }
         }

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::certificate::{Certificate, Conformity, Outcome, Row};
+use super::certificate::{Certificate, Outcome, RequirementResult};
+use super::conformity::Conformity;
 use super::summary::word;
 use crate::verdict::Weight;
 
@@ -39,7 +40,7 @@ pub fn markdown(certificate: &Certificate) -> String {
     let _ = writeln!(out, "|---|{}", "--:|".repeat(Outcome::ALL.len()));
     for weight in [Weight::Must, Weight::Essential, Weight::Should, Weight::Note] {
         let count = |outcome: Outcome| {
-            let of = |row: &&Row| row.weight == weight && row.outcome == outcome;
+            let of = |row: &&RequirementResult| row.weight == weight && row.outcome == outcome;
             certificate.requirements.iter().filter(of).count().to_string()
         };
         let _ = writeln!(out, "| {} | {} |", word(weight), Outcome::ALL.map(count).join(" | "));

@@ -20,11 +20,13 @@ use crate::agent::mode::Mode;
 use crate::ledger::{Ledger, Party, Requirement};
 use crate::oracle::{CheckRow, all_checks, checks as checks_of};
 use crate::run::detect::Detected;
+use crate::run::plan::SkipCause;
 use crate::scenario::own::{self, OwnRequirement};
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
 use super::area::{area, or_core};
+use super::conformity::{Conformity, ProfileResult, profiles};
 use super::event::{CaseReport, ClaimReport};
 use super::finished::{Case, Finished};
 use super::summary::CheckTotal;
@@ -71,13 +73,13 @@ pub struct Certificate {
     /// Scenarios by status.
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles, `core` first.
-    pub profiles: Vec<Profile>,
+    pub profiles: Vec<ProfileResult>,
     /// The MUST and essential requirements that this run could not test, by reason, the commonest first.
     pub out_of_reach: Vec<UnreachedRules>,
     /// Every requirement of the version.
-    pub requirements: Vec<Row>,
+    pub requirements: Vec<RequirementResult>,
     /// Every always-on check.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResult>,
 }
 
 /// Requirements that a run could not test, for one reason.
@@ -92,7 +94,7 @@ pub struct UnreachedRules {
 }
 
 impl UnreachedRules {
-    fn of(rows: &[Row]) -> Vec<UnreachedRules> {
+    fn of(rows: &[RequirementResult]) -> Vec<UnreachedRules> {
         let mut all: Vec<UnreachedRules> = Vec::new();
         let rows = rows.iter().filter(|row| row.outcome == Outcome::OutOfReach);
         for row in rows.filter(|row| row.weight >= Weight::Essential) {
@@ -114,7 +116,7 @@ impl UnreachedRules {
 
 /// What an always-on check came to.
 #[derive(Clone, Debug, Serialize)]
-pub struct Checked {
+pub struct CheckResult {
     /// Its id.
     pub id: &'static str,
     /// How much its rule weighs.
@@ -135,48 +137,9 @@ pub struct Checked {
     pub evidence: Vec<Evidence>,
 }
 
-/// What the requirements of a profile come to.
-#[derive(Clone, Debug, Serialize)]
-pub struct Profile {
-    /// Its name.
-    pub name: String,
-    /// The verdict.
-    pub verdict: Conformity,
-    /// Why, in one line.
-    pub reason: String,
-    /// How many of its requirements of each weight ended how.
-    pub counts: LiteMap<Weight, LiteMap<Outcome, u64>>,
-}
-
-/// The verdict on a profile.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Conformity {
-    /// Every applicable MUST and essential requirement held.
-    Conformant,
-    /// At least one of them is broken.
-    NotConformant,
-    /// None is broken, but not all were observed, or some were out of reach of the run.
-    Incomplete,
-    /// The host does not offer it, or nobody asked.
-    NotApplicable,
-}
-
-impl Conformity {
-    /// The verdict in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Conformity::Conformant => "conformant",
-            Conformity::NotConformant => "not conformant",
-            Conformity::Incomplete => "incomplete",
-            Conformity::NotApplicable => "not applicable",
-        }
-    }
-}
-
 /// What is known of one requirement.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct RequirementResult {
     /// Its id.
     pub id: String,
     /// What a breach weighs.
@@ -295,8 +258,6 @@ impl Outcome {
     }
 }
 
-/// The order of profiles in a report: these, then the others by name.
-const FIRST: [&str; 2] = ["core", "agent"];
 /// Breaches of one requirement that are listed.
 const EVIDENCE: usize = 5;
 
@@ -311,14 +272,20 @@ impl Certificate {
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
         let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
-        let row = |rule| Row::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run);
-        let mut requirements: Vec<Row> = rules.map(row).collect();
+        let row = |rule| {
+            RequirementResult::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run)
+        };
+        let mut requirements: Vec<RequirementResult> = rules.map(row).collect();
         let mut own: Vec<&OwnRequirement> =
             run.cases.iter().flat_map(|case| &case.report.own).collect();
         own.sort_by_key(|own| &own.id);
         own.dedup_by_key(|own| &own.id);
         let row = |own: &OwnRequirement| {
-            Row::own(own, about.get(own.id.as_str()).map_or(&[][..], Vec::as_slice), run)
+            RequirementResult::own(
+                own,
+                about.get(own.id.as_str()).map_or(&[][..], Vec::as_slice),
+                run,
+            )
         };
         requirements.extend(own.into_iter().map(row));
         let tried = TriedProfiles::of(run);
@@ -327,9 +294,9 @@ impl Certificate {
             let when = ledger.find(&row.id).and_then(|rule| rule.when);
             row.excuse(&tried, when);
         }
-        let checks: Vec<Checked> = checks_of(version.standard)
+        let checks: Vec<CheckResult> = checks_of(version.standard)
             .iter()
-            .filter_map(|check| Some(Checked::of(check, run.summary.checks.get(check.id)?)))
+            .filter_map(|check| Some(CheckResult::of(check, run.summary.checks.get(check.id)?)))
             .collect();
         let header = run.header.clone();
         Certificate {
@@ -370,14 +337,14 @@ impl Certificate {
     }
 }
 
-impl Checked {
-    fn of(check: &'static CheckRow, total: &CheckTotal) -> Checked {
+impl CheckResult {
+    fn of(check: &'static CheckRow, total: &CheckTotal) -> CheckResult {
         let outcome = match total.worst.and_then(Outcome::broken) {
             Some(broken) => broken,
             None if total.observations > 0 => Outcome::Pass,
             None => Outcome::Untested,
         };
-        Checked {
+        CheckResult {
             id: check.id,
             weight: check.weight,
             profile: area(check.id, "core"),
@@ -392,7 +359,7 @@ impl Checked {
 }
 
 /// The profiles of which at least one scenario was played. What a host does not offer is none of them.
-struct TriedProfiles(HashSet<String>);
+pub(super) struct TriedProfiles(HashSet<String>);
 
 impl TriedProfiles {
     fn of(run: &Finished) -> TriedProfiles {
@@ -403,7 +370,7 @@ impl TriedProfiles {
         TriedProfiles(profiles)
     }
 
-    fn has(&self, profile: &str) -> bool {
+    pub(super) fn has(&self, profile: &str) -> bool {
         self.0.contains(profile)
     }
 }
@@ -411,13 +378,53 @@ impl TriedProfiles {
 /// The profile, the party and the source of an author's own requirements.
 const OWN: &str = "own";
 
+/// Why nothing was observed about a requirement; the strongest cause of all scenarios counts.
+struct Unmet {
+    cause: UnmetCause,
+    why: String,
+}
+
+/// Causes, the weakest first.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+enum UnmetCause {
+    /// A scenario is written for other versions.
+    OtherVersion,
+    /// A scenario, or a claim, does not apply to the host.
+    NotApplicable,
+    /// A scenario could not be played.
+    OutOfReach,
+    /// A scenario was played and did not reach the claim.
+    Untested,
+}
+
+impl From<SkipCause> for UnmetCause {
+    fn from(cause: SkipCause) -> UnmetCause {
+        match cause {
+            SkipCause::OtherVersion => UnmetCause::OtherVersion,
+            SkipCause::NotApplicable => UnmetCause::NotApplicable,
+            SkipCause::OutOfReach => UnmetCause::OutOfReach,
+        }
+    }
+}
+
+impl UnmetCause {
+    fn outcome(self) -> Outcome {
+        match self {
+            // The requirement holds at the version, and no scenario that can be played there tests it.
+            UnmetCause::OtherVersion | UnmetCause::OutOfReach => Outcome::OutOfReach,
+            UnmetCause::NotApplicable => Outcome::Skip,
+            UnmetCause::Untested => Outcome::Untested,
+        }
+    }
+}
+
 /// Why a requirement is untested of which nothing that was played shows anything.
 const UNOBSERVED: &str = "nothing was observed";
 
-impl Row {
+impl RequirementResult {
     /// The row of a requirement of the author's own.
-    fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &Finished) -> Row {
-        let mut row = Row {
+    fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &Finished) -> RequirementResult {
+        let mut row = RequirementResult {
             id: rule.id.clone(),
             weight: rule.weight,
             party: OWN.to_owned(),
@@ -435,7 +442,7 @@ impl Row {
         row
     }
 
-    fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> Row {
+    fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> RequirementResult {
         let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
@@ -445,7 +452,7 @@ impl Row {
         };
         // What a rule is about says more than where it is tested.
         let profile = area(rule.id, &profile);
-        let mut row = Row {
+        let mut row = RequirementResult {
             id: rule.id.to_owned(),
             weight: rule.weight,
             party: rule.party.to_string(),
@@ -475,7 +482,12 @@ impl Row {
         let mut worst: Option<Outcome> = None;
         let mut held = 0;
         let mut unclear = None;
-        let mut unmet: Option<(Outcome, String)> = None;
+        let mut unmet: Option<Unmet> = None;
+        let mut miss = |cause: UnmetCause, why: String| {
+            if unmet.as_ref().is_none_or(|known| known.cause < cause) && !why.is_empty() {
+                unmet = Some(Unmet { cause, why });
+            }
+        };
         let mut worse = |outcome: Outcome| {
             let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
             if worst.is_none_or(|worst| rank(outcome) < rank(worst)) {
@@ -487,19 +499,12 @@ impl Row {
             let claims: Vec<&ClaimReport> = case.claims.iter().filter(of_rule).collect();
             if claims.is_empty() {
                 // It was not played, or its step is not taken at this version.
-                let outcome = match case.status {
-                    Status::Skip if case.out_of_reach => Outcome::OutOfReach,
-                    Status::Skip => Outcome::Skip,
-                    _ => Outcome::Untested,
-                };
-                let why = format!("`{}`: {}", case.scenario, case.reason);
-                let skipped = matches!(unmet, None | Some((Outcome::Skip, _)));
-                match outcome {
-                    Outcome::OutOfReach if skipped => unmet = Some((outcome, case.reason.clone())),
-                    Outcome::OutOfReach => {}
-                    Outcome::Skip => drop(unmet.get_or_insert((outcome, case.reason.clone()))),
+                match (case.status, case.skip) {
+                    (Status::Skip, cause) => miss(cause.into(), case.reason.clone()),
                     _ if case.reason.is_empty() => {}
-                    _ => unmet = Some((outcome, why)),
+                    _ => {
+                        miss(UnmetCause::Untested, format!("`{}`: {}", case.scenario, case.reason))
+                    }
                 }
             }
             for claim in claims {
@@ -524,11 +529,14 @@ impl Row {
                             case.scenario,
                             twin.split(' ').next_back().unwrap_or_default()
                         );
-                        unmet = Some((Outcome::Untested, why));
+                        miss(UnmetCause::Untested, why);
+                    }
+                    (None, Status::Skip, _) => {
+                        miss(UnmetCause::NotApplicable, claim.untested.clone());
                     }
                     (None, ..) => {
                         let why = format!("`{}`: {}", case.scenario, claim.untested);
-                        unmet = Some((Outcome::Untested, why));
+                        miss(UnmetCause::Untested, why);
                     }
                 }
             }
@@ -563,7 +571,7 @@ impl Row {
                 let why = format!("`{check}` found breaches and cannot say whether of this rule");
                 (Outcome::Untested, why)
             }
-            (None, 0, None, Some((outcome, why))) => (outcome, why),
+            (None, 0, None, Some(unmet)) => (unmet.cause.outcome(), unmet.why),
             (None, 0, None, None) if cases.is_empty() && checks.is_empty() => {
                 (Outcome::Unchecked, String::new())
             }
@@ -607,88 +615,4 @@ fn findings(
         message: finding.message.clone(),
         transcript: finding.transcript.clone(),
     })
-}
-
-fn profiles(rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Vec<Profile> {
-    let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
-    names.extend(checks.iter().map(|check| check.profile.as_str()));
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-    names.sort_by_key(|name| (place(name), *name));
-    names.dedup();
-    names.into_iter().map(|name| profile(name, rows, checks, tried)).collect()
-}
-
-fn profile(name: &str, rows: &[Row], checks: &[Checked], tried: &TriedProfiles) -> Profile {
-    let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
-    let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
-    let (mut lighter, mut skipped, mut out_of_reach) = (0_u64, 0_u64, 0_u64);
-    for row in rows.iter().filter(|row| row.profile == name) {
-        *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
-        if row.weight >= Weight::Essential {
-            match row.outcome {
-                Outcome::Fail | Outcome::Known => broken += 1,
-                Outcome::Untested => untested += 1,
-                Outcome::Pass => held += 1,
-                Outcome::Unchecked => unchecked += 1,
-                Outcome::Skip => skipped += 1,
-                Outcome::OutOfReach => out_of_reach += 1,
-                _ => {}
-            }
-        } else if row.observations > 0 {
-            lighter += 1;
-        }
-    }
-    let applicable = broken + untested + held;
-    let found = |check: &&Checked| {
-        let heavy = matches!(check.outcome, Outcome::Fail | Outcome::Known);
-        check.profile == name && heavy && check.weight >= Weight::Essential
-    };
-    let found = checks.iter().filter(found).count();
-    let (verdict, mut reason) = match (broken, untested, held) {
-        (0, ..) if found > 0 => {
-            (Conformity::NotConformant, format!("{found} always-on checks found breaches"))
-        }
-        (1.., ..) if found > 0 => {
-            let both = format!(
-                "{broken} of {applicable} are broken, and {found} always-on checks found breaches"
-            );
-            (Conformity::NotConformant, both)
-        }
-        (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
-        (0, ..) if !tried.has(name) && out_of_reach > 0 => {
-            (Conformity::Incomplete, "none of its scenarios could be played".to_owned())
-        }
-        (0, ..) if !tried.has(name) => {
-            let seen = match held + lighter {
-                0 => String::new(),
-                seen => format!("; {seen} of its rules held in other scenarios"),
-            };
-            (Conformity::NotApplicable, format!("none of its scenarios applies{seen}"))
-        }
-        (0, 1.., _) => {
-            (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
-        }
-        (0, 0, 1..) if out_of_reach > 0 => {
-            (Conformity::Incomplete, format!("all {held} that could be tested held"))
-        }
-        (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
-        (0, 0, 0) if out_of_reach > 0 => {
-            (Conformity::Incomplete, "nothing of it could be tested".to_owned())
-        }
-        (0, 0, 0) if lighter > 0 => (
-            Conformity::NotApplicable,
-            format!("{lighter} rules were tried, none of them a MUST or essential"),
-        ),
-        (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
-    };
-    if out_of_reach > 0 && verdict != Conformity::NotApplicable {
-        reason.push_str(&format!("; {out_of_reach} more were out of reach of this run"));
-    }
-    if skipped > 0 && verdict != Conformity::NotApplicable {
-        reason.push_str(&format!("; {skipped} more do not apply"));
-    }
-    if unchecked > 0 {
-        reason.push_str(&format!("; {unchecked} more have no check yet"));
-    }
-    Profile { name: name.to_owned(), verdict, reason, counts }
 }

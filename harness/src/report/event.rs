@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::mode::Mode;
 use crate::run::detect::Detected;
 use crate::run::failure::Failure;
-use crate::run::plan::Planned;
+use crate::run::plan::{Planned, SkipCause};
 use crate::run::play::Verdict;
 use crate::run::side::Side;
 use crate::run::suite::Entry;
@@ -148,9 +148,9 @@ pub struct CaseReport {
     pub status: Status,
     /// Why, in one line; empty for a pass.
     pub reason: String,
-    /// Whether it was skipped for a reason of the harness or of the run, so that what it tests may apply to the target.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub out_of_reach: bool,
+    /// Why it was not played, if it was skipped.
+    #[serde(default, skip_serializing_if = "SkipCause::is_not_applicable")]
+    pub skip: SkipCause,
     /// The weight of the rule that held or failed.
     pub weight: Weight,
     /// How many of its expectations held.
@@ -191,7 +191,7 @@ pub struct ClaimReport {
     pub line: usize,
     /// How it ended.
     pub status: Status,
-    /// Why it was not put to the test; empty where it was.
+    /// Why it was not put to the test, or, with the status `skip`, why it does not apply; empty where it was tested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub untested: String,
     /// How often it was put to the test and held.
@@ -369,7 +369,7 @@ impl CaseReport {
     /// The report of a scenario that the plan leaves out.
     pub fn skipped(case: u32, planned: &Planned, reason: String) -> CaseReport {
         CaseReport {
-            out_of_reach: planned.out_of_reach,
+            skip: planned.cause,
             ..CaseReport::unplayed(case, &planned.entry, Status::Skip, reason)
         }
     }
@@ -387,7 +387,7 @@ impl CaseReport {
             own: scenario.own.clone(),
             status,
             reason,
-            out_of_reach: false,
+            skip: SkipCause::default(),
             weight: Weight::Note,
             observations: 0,
             took_ms: 0,

@@ -16,6 +16,7 @@ pub mod baseline;
 pub mod brief;
 pub mod certificate;
 pub mod change;
+pub mod conformity;
 pub mod connection_logs;
 #[cfg(feature = "cli")]
 pub mod console;

@@ -35,6 +35,8 @@ pub struct ClaimOutcome {
     pub failure: Option<Failure>,
     /// Why it was not put to the test, in one line; empty where it was.
     pub untested: String,
+    /// Whether `untested` is a choice that the protocol leaves to the host, so that the requirements do not apply.
+    pub inapplicable: bool,
     /// Whether a claim of the scenario failed before, which is most likely why.
     pub follows: bool,
     /// What the host has to have accepted in the same run so that a refusal which the claim expects
@@ -74,6 +76,7 @@ impl ClaimOutcome {
             observations: 0,
             failure: None,
             untested: failure.message.clone(),
+            inapplicable: false,
             follows: !broken.is_empty(),
             ..self.clone()
         };
@@ -256,8 +259,10 @@ impl Case {
             (None, None, None) => "nothing was observed".to_owned(),
         };
         let follows = !untested.is_empty() && !self.log.broken.is_empty();
+        let choice = self.failure.as_ref().and_then(|stop| self.choice(stop));
         ClaimOutcome {
             follows,
+            inapplicable: choice.is_some_and(|choice| choice == untested),
             span: step.span,
             rules: step.proves().to_vec(),
             observations: if untested.is_empty() { observations } else { 0 },
@@ -282,7 +287,23 @@ impl Case {
         format!("a refusal counts where `{twin}` is accepted, too, and {}", stop.message)
     }
 
+    /// What the host has chosen, where a premise that looks at a choice of its own ended the scenario.
+    fn choice(&self, stop: &Failure) -> Option<&str> {
+        let step = self.setup.scenario.steps.get(stop.step?)?;
+        let waits = matches!(step.verb, Verb::Await | Verb::Expect);
+        let chosen = match stop.kind {
+            FailureKind::Content => true,
+            // The message that the step waits for did not come; a request was answered with an error.
+            FailureKind::Outcome => waits,
+            FailureKind::Silence | FailureKind::Trouble => false,
+        };
+        step.choice().filter(|_| chosen)
+    }
+
     fn reason_of_stop(&self, stop: &Failure) -> String {
+        if let Some(choice) = self.choice(stop) {
+            return choice.to_owned();
+        }
         let step = stop.step.and_then(|at| self.setup.scenario.steps.get(at));
         match step {
             Some(step) if stop.kind != FailureKind::Trouble => {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::Mode;
 use crate::agent::script::{self, HEADER, Script};
@@ -110,21 +111,44 @@ pub struct Planned {
     pub entry: Entry,
     /// Why it is not played.
     pub skip: Option<String>,
-    /// Whether that reason is one of the harness or of the run, so that what the scenario tests may apply to the target.
-    pub out_of_reach: bool,
+    /// What kind of reason that is.
+    pub cause: SkipCause,
+}
+
+/// Kinds of reasons why a scenario is not played.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipCause {
+    /// The target does not offer what the scenario is about, or its profile was not asked for: the requirements do not
+    /// apply.
+    #[default]
+    NotApplicable,
+    /// The harness or this run cannot play it. The requirements may apply.
+    OutOfReach,
+    /// It is written for other versions. That says nothing about the requirements where another scenario tests them.
+    OtherVersion,
+}
+
+impl SkipCause {
+    /// Whether the requirements apply to the target, for short descriptions of a run.
+    pub fn is_not_applicable(&self) -> bool {
+        *self == SkipCause::NotApplicable
+    }
 }
 
 /// Why a scenario is not played.
 struct SkipReason {
     text: String,
-    /// Whether the harness or the run cannot test it, though it may apply. Otherwise the target does not offer it, or
-    /// nobody asked.
-    out_of_reach: bool,
+    cause: SkipCause,
 }
 
 impl SkipReason {
     fn out_of_reach(text: impl Into<String>) -> Option<SkipReason> {
-        Some(SkipReason { text: text.into(), out_of_reach: true })
+        Some(SkipReason { text: text.into(), cause: SkipCause::OutOfReach })
+    }
+
+    fn other_version(text: String) -> Option<SkipReason> {
+        Some(SkipReason { text, cause: SkipCause::OtherVersion })
     }
 }
 
@@ -230,9 +254,9 @@ pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
         .iter()
         .map(|entry| {
             let reason = skip(entry, abilities);
-            let out_of_reach = reason.as_ref().is_some_and(|reason| reason.out_of_reach);
+            let cause = reason.as_ref().map(|reason| reason.cause).unwrap_or_default();
             let skip = reason.map(|reason| reason.text);
-            Planned { entry: (*entry).clone(), skip, out_of_reach }
+            Planned { entry: (*entry).clone(), skip, cause }
         })
         .collect()
 }
@@ -241,16 +265,17 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
     let scenario = &entry.scenario;
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
-        let why = format!("not a rule of protocol {}", abilities.version);
-        return SkipReason::out_of_reach(why);
+        return SkipReason::other_version(format!(
+            "not written for protocol {}",
+            abilities.version
+        ));
     }
     if let Some(what) = words::lacks(scenario, abilities.version) {
-        let why = format!("protocol {} has no {what}", abilities.version);
-        return SkipReason::out_of_reach(why);
+        return SkipReason::other_version(format!("protocol {} has no {what}", abilities.version));
     }
     if !abilities.profiles.iter().any(|asked| asked == profile || asked == "all") {
         let text = format!("profile `{profile}` was not asked for (hint: `--profile {profile}`)");
-        return Some(SkipReason { text, out_of_reach: false });
+        return Some(SkipReason { text, cause: SkipCause::NotApplicable });
     }
     // How that was found out is said once, at the beginning of the report. What the target itself does not offer comes
     // first: then the rest does not matter.
@@ -258,10 +283,12 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
     if let Some(Detected { capability, .. }) = missing {
         let subject = abilities.version.standard.subject();
-        return Some(SkipReason {
-            text: format!("the {subject} does not offer `{capability}`"),
-            out_of_reach: is_means_of_test(capability),
-        });
+        let cause = match is_means_of_test(capability) {
+            true => SkipCause::OutOfReach,
+            false => SkipCause::NotApplicable,
+        };
+        let text = format!("the {subject} does not offer `{capability}`");
+        return Some(SkipReason { text, cause });
     }
     if scenario.aggressive && !abilities.aggressive {
         return SkipReason::out_of_reach("may harm the host (hint: `--aggressive` plays it)");
@@ -381,7 +408,7 @@ mod tests {
     fn a_run_that_is_cut_short_has_seen_every_rule_once() {
         let planned: Vec<Planned> = super::super::agents::playable(&Suite::carried())
             .into_iter()
-            .map(|entry| Planned { entry, skip: None, out_of_reach: false })
+            .map(|entry| Planned { entry, skip: None, cause: SkipCause::default() })
             .collect();
         let heaviest = |planned: &Planned| {
             let proves = planned.entry.scenario.proves.iter();

@@ -97,10 +97,15 @@ impl JudgedClaim {
         let weight = weight_of(&rule);
         let status = match (&outcome.failure, outcome.untested.is_empty()) {
             (Some(_), _) => weight.broken(),
+            (None, false) if outcome.inapplicable => Status::Skip,
             (None, false) => Status::Untested,
             (None, true) => Status::Pass,
         };
         JudgedClaim { outcome, status, rule, weight }
+    }
+
+    fn is_skipped(&self) -> bool {
+        self.status == Status::Skip
     }
 
     /// How much it decides about the status of its scenario. A heavy requirement that could not be tested
@@ -327,6 +332,7 @@ impl Play {
             if let Some(excuse) = excuse.as_ref().filter(|_| outcome.failure.is_some()) {
                 outcome.failure = None;
                 outcome.untested.clone_from(excuse);
+                outcome.inapplicable = false;
             }
             JudgedClaim::of(outcome, scenario, version)
         });
@@ -381,7 +387,13 @@ impl Play {
                     .to_owned();
                 verdict.failure = failure.cloned();
             }
-            Some(_) => {}
+            Some(_) => {
+                let first = claims.first().filter(|_| claims.iter().all(JudgedClaim::is_skipped));
+                if let Some(claim) = first {
+                    (verdict.status, verdict.reason) =
+                        (Status::Skip, claim.outcome.untested.clone());
+                }
+            }
         }
         Verdict { claims, checks: self.oracle.finish(), ..verdict }
     }

@@ -14,6 +14,11 @@ pub(super) const INDEPENDENT: Field = field(
     Form::Flag,
     "the steps after it do not depend on it: they are played even where it fails",
 );
+pub(super) const CHOICE: Field = field(
+    "choice",
+    Form::Text,
+    "what the host does, and may do, where this premise does not hold, such as `the host leaves no turns out`: the claims after it do not apply then; the step may look at nothing else",
+);
 pub(super) const BEFORE: Field = field(
     "before",
     Form::Text,

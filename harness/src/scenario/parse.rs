@@ -403,6 +403,10 @@ impl Parser<'_> {
         for id in step.proves() {
             self.requirement(id, step.place("proves"));
         }
+        if step.is_claim() && step.given("choice").is_some() {
+            let (first, second) = ("proves", "choice");
+            self.fail(step.place(second), ScenarioErrorKind::Exclusive { first, second });
+        }
         if step.is_claim() && !step.can_fail() {
             let verb = step.verb.row().name;
             self.fail(step.place("proves"), ScenarioErrorKind::CannotFail { verb });

@@ -141,6 +141,11 @@ impl Step {
         !self.proves().is_empty()
     }
 
+    /// What the host does, and may do, where this premise does not hold; the claims after it do not apply then.
+    pub fn choice(&self) -> Option<&str> {
+        self.text("choice").filter(|_| !self.is_claim())
+    }
+
     /// Whether the host can make the step fail.
     pub(super) fn can_fail(&self) -> bool {
         let row = self.verb.row();

@@ -3,8 +3,8 @@
 //! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
 
 use super::common::{
-    AFTER, AS, AT, BEFORE, BY, CHANNEL, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT, METHOD,
-    OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
+    AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
+    METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
 };
 pub use super::forms::{Field, Form};
 use super::forms::{field, needed, wanted};
@@ -131,6 +131,7 @@ pub const VERBS: &[VerbRow] = &[
             EXACT,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             DEVIATES,
             SPEC,
@@ -239,6 +240,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             SPEC,
         ],
@@ -270,6 +272,7 @@ pub const VERBS: &[VerbRow] = &[
             AFTER,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             DEVIATES,
             SPEC,
@@ -326,6 +329,7 @@ pub const VERBS: &[VerbRow] = &[
             EXACT,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             SPEC,
         ],
@@ -343,6 +347,7 @@ pub const VERBS: &[VerbRow] = &[
             needed("state", Form::Pattern, "what the client's own state has to look like"),
             EXACT,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             SPEC,
         ],
@@ -464,6 +469,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             SPEC,
         ],
@@ -588,7 +594,7 @@ pub const VERBS: &[VerbRow] = &[
         short: None,
         asserts: false,
         answered: false,
-        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, DEVIATES, SPEC],
+        fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, CHOICE, DEVIATES, SPEC],
         doc: "waits for the first message that matches, and leaves it to others; untested where none comes, since it only prepares",
     },
     VerbRow {

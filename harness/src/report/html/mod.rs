@@ -6,7 +6,8 @@
 //! Start at [`html`].
 
 use super::brief;
-use super::certificate::{Certificate, Conformity, Evidence, Outcome, Row};
+use super::certificate::{Certificate, Evidence, Outcome, RequirementResult};
+use super::conformity::Conformity;
 use super::event::{CaseReport, FindingLine};
 use super::finished::{Case, Finished, Way, beginning};
 use super::summary::{self, CheckTotal, word};
@@ -400,7 +401,7 @@ fn matrix(page: &mut Page, certificate: &Certificate) {
     page.element("h2", &[("id", "matrix")], &format!("{count} requirements by area"));
     page.open("p", &[("class", "legend")]);
     for outcome in Outcome::ALL {
-        let of = |row: &&Row| row.outcome == outcome;
+        let of = |row: &&RequirementResult| row.outcome == outcome;
         let count = certificate.requirements.iter().filter(of).count();
         page.open("span", &[]);
         tag(page, outcome.word());
@@ -432,7 +433,7 @@ fn matrix(page: &mut Page, certificate: &Certificate) {
     page.close("div");
 }
 
-fn area(row: &Row) -> &str {
+fn area(row: &RequirementResult) -> &str {
     row.id.split('.').next().unwrap_or_default()
 }
 
@@ -473,7 +474,7 @@ fn select(page: &mut Page, id: &str, any: &str, values: &[&str]) {
     page.close("select");
 }
 
-fn requirement(page: &mut Page, row: &Row) {
+fn requirement(page: &mut Page, row: &RequirementResult) {
     let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
     page.open(
         "li",

@@ -1,0 +1,149 @@
+//! The verdict on each profile of a certificate.
+//!
+//! A profile is conformant if each of its MUST and essential requirements that applies was tested and held.
+//!
+//! Knows: the results of requirements and checks. Never knows: where they come from.
+//!
+//! Start at [`Conformity`].
+
+use litemap::LiteMap;
+use serde::Serialize;
+
+use super::certificate::{CheckResult, Outcome, RequirementResult, TriedProfiles};
+use crate::verdict::Weight;
+
+/// What the requirements of a profile come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileResult {
+    /// Its name.
+    pub name: String,
+    /// The verdict.
+    pub verdict: Conformity,
+    /// Why, in one line.
+    pub reason: String,
+    /// How many of its requirements of each weight ended how.
+    pub counts: LiteMap<Weight, LiteMap<Outcome, u64>>,
+}
+
+/// The verdict on a profile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conformity {
+    /// Every applicable MUST and essential requirement held.
+    Conformant,
+    /// At least one of them is broken.
+    NotConformant,
+    /// None is broken, but not all were observed, or some were out of reach of the run.
+    Incomplete,
+    /// The host does not offer it, or nobody asked.
+    NotApplicable,
+}
+
+impl Conformity {
+    /// The verdict in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Conformity::Conformant => "conformant",
+            Conformity::NotConformant => "not conformant",
+            Conformity::Incomplete => "incomplete",
+            Conformity::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// The order of profiles in a report: these, then the others by name.
+const FIRST: [&str; 2] = ["core", "agent"];
+
+/// The result of each profile.
+pub(super) fn profiles(
+    rows: &[RequirementResult],
+    checks: &[CheckResult],
+    tried: &TriedProfiles,
+) -> Vec<ProfileResult> {
+    let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
+    names.extend(checks.iter().map(|check| check.profile.as_str()));
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    names.sort_by_key(|name| (place(name), *name));
+    names.dedup();
+    names.into_iter().map(|name| profile(name, rows, checks, tried)).collect()
+}
+
+fn profile(
+    name: &str,
+    rows: &[RequirementResult],
+    checks: &[CheckResult],
+    tried: &TriedProfiles,
+) -> ProfileResult {
+    let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
+    let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let (mut lighter, mut skipped, mut out_of_reach) = (0_u64, 0_u64, 0_u64);
+    for row in rows.iter().filter(|row| row.profile == name) {
+        *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
+        if row.weight >= Weight::Essential {
+            match row.outcome {
+                Outcome::Fail | Outcome::Known => broken += 1,
+                Outcome::Untested => untested += 1,
+                Outcome::Pass => held += 1,
+                Outcome::Unchecked => unchecked += 1,
+                Outcome::Skip => skipped += 1,
+                Outcome::OutOfReach => out_of_reach += 1,
+                _ => {}
+            }
+        } else if row.observations > 0 {
+            lighter += 1;
+        }
+    }
+    let applicable = broken + untested + held;
+    let found = |check: &&CheckResult| {
+        let heavy = matches!(check.outcome, Outcome::Fail | Outcome::Known);
+        check.profile == name && heavy && check.weight >= Weight::Essential
+    };
+    let found = checks.iter().filter(found).count();
+    let (verdict, mut reason) = match (broken, untested, held) {
+        (0, ..) if found > 0 => {
+            (Conformity::NotConformant, format!("{found} always-on checks found breaches"))
+        }
+        (1.., ..) if found > 0 => {
+            let both = format!(
+                "{broken} of {applicable} are broken, and {found} always-on checks found breaches"
+            );
+            (Conformity::NotConformant, both)
+        }
+        (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
+        (0, ..) if !tried.has(name) && out_of_reach > 0 => {
+            (Conformity::Incomplete, "none of its scenarios could be played".to_owned())
+        }
+        (0, ..) if !tried.has(name) => {
+            let seen = match held + lighter {
+                0 => String::new(),
+                seen => format!("; {seen} of its rules held in other scenarios"),
+            };
+            (Conformity::NotApplicable, format!("none of its scenarios applies{seen}"))
+        }
+        (0, 1.., _) => {
+            (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
+        }
+        (0, 0, 1..) if out_of_reach > 0 => {
+            (Conformity::Incomplete, format!("all {held} that could be tested held"))
+        }
+        (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
+        (0, 0, 0) if out_of_reach > 0 => {
+            (Conformity::Incomplete, "nothing of it could be tested".to_owned())
+        }
+        (0, 0, 0) if lighter > 0 => (
+            Conformity::NotApplicable,
+            format!("{lighter} rules were tried, none of them a MUST or essential"),
+        ),
+        (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
+    };
+    if out_of_reach > 0 && verdict != Conformity::NotApplicable {
+        reason.push_str(&format!("; {out_of_reach} more were out of reach of this run"));
+    }
+    if skipped > 0 && verdict != Conformity::NotApplicable {
+        reason.push_str(&format!("; {skipped} more do not apply"));
+    }
+    if unchecked > 0 {
+        reason.push_str(&format!("; {unchecked} more have no check yet"));
+    }
+    ProfileResult { name: name.to_owned(), verdict, reason, counts }
+}
