@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 /// Runs the program in a folder of its own, so that nothing is written beside the sources.
 fn run(arguments: &[&str]) -> Output {
     let folder = folder();
@@ -116,6 +118,34 @@ fn a_case_for_an_older_version_is_played_there() {
     run(&[], &["1 scenarios, protocol 0.5.1", "1 passed"]);
     run(&["--loopback"], &["1 scenarios, protocol 0.5.1", "1 passed"]);
     run(&["--spec", "1.0.0"], &["not written for protocol 1.0.0", "1 skipped"]);
+}
+
+#[test]
+fn a_scenario_sends_the_time_at_which_it_is_played() {
+    let path = folder().join("clock.jsonl");
+    let report = format!("jsonl={}", path.display());
+    let id = "sessions/ready-is-said-once";
+    let play = ["run", "--loopback", "--jobs", "1", "--repeat", "2", "--id", id, "--report"];
+    check(&[&play[..], &[&report]].concat(), 0, &["2 passed"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let began: Vec<u64> = lines
+        .iter()
+        .filter(|line| line["run"] == "case")
+        .map(|line| line["epoch_us"].as_u64().unwrap_or_default())
+        .collect();
+    // The first one rests for 1.2 s.
+    let [first, second] = began[..] else { panic!("{began:?}") };
+    assert!(second >= first + 1_200_000, "{began:?}");
+    let started: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["dir"] == "c2s")
+        .filter_map(|line| line.pointer("/msg/params/action/startedAt")?.as_str())
+        .collect();
+    let [first, second] = started[..] else { panic!("{started:?}") };
+    assert_ne!(first[..19], second[..19]);
+    check(&["judge", &path.display().to_string()], 0, &["2 passed"]);
 }
 
 #[test]

@@ -7,6 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::draw::Style;
 
+/// The wall clock now, since 1970.
+pub(super) fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 /// What the world is like at the start.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -35,7 +40,7 @@ enum Said {
 impl Context {
     /// Looks once.
     pub fn gather() -> Context {
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let epoch = wall_clock();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = !plain && std::io::stdout().is_terminal();
         // Short enough to type, different from run to run.

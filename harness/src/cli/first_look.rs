@@ -51,7 +51,7 @@ impl Run {
             }
             let name = scenario.id.clone();
             let play = Play::new(
-                self.setup(entry, name.clone(), header, &Side::default()),
+                self.setup(target, entry, header, name.clone(), &Side::default()),
                 header.shared,
                 Box::new(Counting::default()),
             );
@@ -92,7 +92,7 @@ impl Run {
                 return Ok(false);
             }
             let name = entry.scenario.id.clone();
-            let mut setup = self.setup(entry, name.clone(), header, &Side::default());
+            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
             setup.facts = probe.facts(uri);
             let play = Play::new(setup, header.shared, Box::new(Counting::default()));
             let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;

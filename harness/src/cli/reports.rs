@@ -17,6 +17,7 @@ use crate::report::junit::Junit;
 use crate::report::outage::VoidCase;
 use crate::report::redact::Redactor;
 use crate::report::summary::Summary;
+use crate::run::case::Setup;
 use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
 use crate::run::side::Side;
@@ -154,23 +155,20 @@ impl<'a> Reports<'a> {
     }
 
     /// A scenario begins; its transcript goes to the first file.
-    pub(super) fn begin(
-        &mut self,
-        case: u32,
-        entry: &Entry,
-        name: &str,
-        side: &Side,
-    ) -> Box<dyn Recorder> {
+    pub(super) fn begin(&mut self, case: u32, entry: &Entry, setup: &Setup) -> Box<dyn Recorder> {
         let text = |source: &crate::scenario::source::Source| SourceText {
             name: source.name.clone(),
             text: source.text.to_string(),
         };
+        let header = &self.header;
+        let epoch_us = u64::try_from(setup.epoch.as_micros()).unwrap_or(u64::MAX);
         let start = CaseStart {
             case,
             scenario: entry.scenario.id.clone(),
-            name: name.to_owned(),
+            name: setup.name.clone(),
             sources: entry.sources.iter().map(text).collect(),
-            side: (*side != Side::default()).then(|| side.clone()),
+            epoch_us: (epoch_us != header.epoch_us).then_some(epoch_us),
+            side: (setup.side != Side::default()).then(|| setup.side.clone()),
             ..CaseStart::default()
         };
         let mut recorders: Vec<Box<dyn Recorder>> = Vec::new();
@@ -179,11 +177,9 @@ impl<'a> Reports<'a> {
             recorders.push(writer.recorder(Some(case)));
         }
         if let Some(folder) = &self.logs {
-            let header = &self.header;
-            let epoch = Duration::from_micros(header.epoch_us);
             let what = format!("seed {} scenario {case}", header.seed);
             let place = folder.join(format!("{case:04}-{}", file_part(&entry.scenario.id)));
-            let writer = log_folder::writer(place, self.redactor.clone(), epoch, &what);
+            let writer = log_folder::writer(place, self.redactor.clone(), setup.epoch, &what);
             recorders.push(writer.recorder());
             self.log_writers.push(writer);
         }

@@ -236,8 +236,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             Some(place) => place.side(),
             None => sim::side(self.header.version.parse().ok()),
         };
-        let setup = self.run.setup(entry, name.clone(), self.header, &side);
-        let recorder = self.reports.begin(case, entry, name, &side);
+        let setup = self.run.setup(self.target, entry, self.header, name.clone(), &side);
+        let recorder = self.reports.begin(case, entry, &setup);
         let play = Play::new(setup, self.header.shared, recorder);
         if let Some(place) = place {
             let stop = self.stopped.clone();

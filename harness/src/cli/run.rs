@@ -27,7 +27,7 @@ use crate::wire::version::{Standard, Version};
 
 use super::agents::Agents;
 use super::aim::{Aim, Target};
-use super::context::Context;
+use super::context::{Context, wall_clock};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::options::{self, Report, RunReport, Spec, Threshold};
@@ -483,14 +483,28 @@ impl Run {
         detect::token(&header.detected, &given).map(str::to_owned)
     }
 
-    pub(super) fn setup(&self, entry: &Entry, name: String, header: &Header, side: &Side) -> Setup {
+    /// What a scenario that begins now is played with.
+    pub(super) fn setup(
+        &self,
+        target: &Target,
+        entry: &Entry,
+        header: &Header,
+        name: String,
+        side: &Side,
+    ) -> Setup {
+        // A host keeps the times that clients send, so they have to be those of its clock: the start of the run may be
+        // minutes ago. In memory every scenario begins at the same fixed time.
+        let epoch = match target {
+            Target::Embedded => Duration::from_micros(header.epoch_us),
+            _ => wall_clock(),
+        };
         Setup {
             scenario: Arc::clone(&entry.scenario),
             version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
             offers: header.offers.clone(),
             seed: header.seed,
             name,
-            epoch: Duration::from_micros(header.epoch_us),
+            epoch,
             limit: Duration::from_millis(header.limit_ms),
             authenticate: self.aim.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
@@ -517,8 +531,7 @@ impl Run {
             }
             Target::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
             Target::Loopback => {
-                let epoch = Duration::from_micros(header.epoch_us);
-                let config = sim::settings(&entry.scenario, header.seed, epoch);
+                let config = sim::settings(&entry.scenario, header.seed, wall_clock());
                 let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
                 Place::own(Box::new(RefHost::new(config))).await?
             }

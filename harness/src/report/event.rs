@@ -108,7 +108,7 @@ pub struct CaseStart {
     /// The seed of its ids, where several runs were merged and it is not the header's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// When its run began, likewise.
+    /// The wall clock when it began, in microseconds since 1970, where that is not when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
     /// The agent that is put to the test, in a run of ACP.
