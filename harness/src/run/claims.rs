@@ -290,11 +290,11 @@ impl Case {
     /// What the host has chosen, where a premise that looks at a choice of its own ended the scenario.
     fn choice(&self, stop: &Failure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        let waits = matches!(step.verb, Verb::Await | Verb::Expect);
+        // A message need not come, and no host speaks every version. An error in answer to another request is no choice.
+        let free = matches!(step.verb, Verb::Await | Verb::Expect | Verb::Initialize);
         let chosen = match stop.kind {
             FailureKind::Content => true,
-            // The message that the step waits for did not come; a request was answered with an error.
-            FailureKind::Outcome => waits,
+            FailureKind::Outcome => free,
             FailureKind::Silence | FailureKind::Trouble => false,
         };
         step.choice().filter(|_| chosen)

@@ -82,6 +82,7 @@ pub const VERBS: &[VerbRow] = &[
             AS,
             WITHIN,
             PROVES,
+            CHOICE,
             INDEPENDENT,
             SPEC,
         ],
