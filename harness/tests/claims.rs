@@ -126,6 +126,20 @@ fn after_a_choice_of_the_host_claims_do_not_apply() {
 }
 
 #[test]
+fn what_a_flood_pushed_out_is_not_missed() {
+    let flood = |times: usize| {
+        format!(
+            r#"send: {{ by: B, times: {times}, json: {{ jsonrpc: "2.0", method: dispatchAction, params: {{ channel: "${{session}}", clientSeq: "${{count}}", action: {{ type: session/titleChanged, title: T }} }} }} }}"#
+        )
+    };
+    let barrier = "barrier: { by: B, channel: \"${session}\" }".to_owned();
+    check(&[flood(100), barrier.clone(), nothing(ESSENTIAL, "")], Status::Fail, &["FAIL"]);
+    let report =
+        check(&[flood(20_100), barrier, nothing(ESSENTIAL, "")], Status::Untested, &["untested"]);
+    assert!(report.reason.contains("messages were dropped"), "{}", report.reason);
+}
+
+#[test]
 fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
     let steps = [nothing(NOTE, ""), snapshot(RIGHT, ESSENTIAL)];
     check(&steps, Status::Note, &["note", "untested"]);

@@ -56,8 +56,8 @@ pub struct Serve {
     /// Admit whoever brings this token, and nobody without one (repeatable; the first is the owner's)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["null", "liar"])]
     token: Vec<String>,
-    /// How many envelopes are kept for clients that reconnect
-    #[arg(long, default_value_t = 10_000)]
+    /// How many envelopes are kept for clients that reconnect; older ones are made up for by snapshots
+    #[arg(long, default_value_t = 2_000)]
     replay: usize,
 }
 

@@ -115,7 +115,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             versions: newest_words(),
-            replay_capacity: 10_000,
+            replay_capacity: 2_000,
             seed: 0,
             faults: Vec::new(),
             epoch_ms: EPOCH_MS,

@@ -98,6 +98,17 @@ const LOOKS: &[Verb] = &[
     Verb::Called,
 ];
 
+/// Steps that wait for a response, which is no message of a mailbox.
+const ANSWERED: &[Verb] = &[
+    Verb::Connect,
+    Verb::Initialize,
+    Verb::Request,
+    Verb::Subscribe,
+    Verb::Reconnect,
+    Verb::Snapshot,
+    Verb::Answer,
+];
+
 impl StepLog {
     /// A response came, on a line.
     pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
@@ -155,13 +166,14 @@ impl Case {
 
     /// Takes note of a failure. Whether the next steps can still be played: they can where the step
     /// says that they do not depend on it, and where a claim found other content than it expects.
-    pub(super) fn goes_on_after(&mut self, failure: Box<Failure>) -> bool {
+    pub(super) fn goes_on_after(&mut self, mut failure: Box<Failure>) -> bool {
         let at = failure.step;
         let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
         let (Some(at), Some(step)) = (at, step) else {
             self.failure.get_or_insert(failure);
             return false;
         };
+        self.excuse_dropped(&step, &mut failure);
         let blames = failure.kind != FailureKind::Trouble && step.is_claim();
         let goes_on = match failure.kind {
             FailureKind::Content => blames || step.flag("independent"),
@@ -176,6 +188,26 @@ impl Case {
             self.failure.get_or_insert(failure);
         }
         goes_on
+    }
+
+    /// A step that waits for a message shows nothing if one of its clients has dropped messages unread.
+    fn excuse_dropped(&self, step: &Step, failure: &mut Failure) {
+        if ANSWERED.contains(&step.verb) {
+            return;
+        }
+        let clients = [step.clients("at"), step.clients("by")].concat();
+        let dropped = clients.iter().find_map(|name| {
+            let peer = self.peers.iter().find(|peer| peer.name == *name)?;
+            Some((name, peer.mailbox.dropped())).filter(|(_, dropped)| *dropped > 0)
+        });
+        if let Some((name, dropped)) = dropped {
+            failure.kind = FailureKind::Trouble;
+            failure.message = format!(
+                "the host sent client `{name}` more than the harness keeps unread, {dropped} messages were dropped, \
+                 and what the step waits for may be among them ({})",
+                failure.message
+            );
+        }
     }
 
     /// Whether a step that looks at a state was given none: that says nothing about what stands in it.

@@ -14,9 +14,10 @@ use crate::wire::json::Value;
 use crate::transcript::Seen;
 use crate::wire::frame::Frame;
 
-/// Messages kept for a client. A host that floods loses the oldest ones here, never in the
-/// transcript.
-const MAX_ITEMS: usize = 2_000;
+/// Unread messages kept for a client, and the bytes of their frames. When a host floods, the oldest ones are dropped here,
+/// never in the transcript.
+const MAX_ITEMS: usize = 20_000;
+const MAX_BYTES: usize = 16 << 20;
 
 /// A message in a mailbox.
 ///
@@ -48,8 +49,10 @@ impl Item {
 #[derive(Debug, Default)]
 pub struct Mailbox {
     items: VecDeque<Item>,
-    /// How many messages were pushed out unread.
-    pub lost: u64,
+    /// The bytes of their frames.
+    bytes: usize,
+    /// How many messages were dropped unread: whether one of them was waited for is unknown.
+    dropped: u64,
     /// The line up to which a channel was read by the expectations since [`arrive`](Self::arrive).
     positions: Vec<(Option<Arc<str>>, u64)>,
 }
@@ -58,9 +61,11 @@ impl Mailbox {
     /// A message arrived.
     #[inline]
     pub fn push(&mut self, line: u64, seen: Arc<Seen>) {
-        if self.items.len() == MAX_ITEMS {
-            self.items.pop_front();
-            self.lost += 1;
+        self.bytes += seen.frame.len();
+        while self.items.len() == MAX_ITEMS || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.items.pop_front() else { break };
+            self.bytes -= oldest.frame.len();
+            self.dropped += 1;
         }
         let uri = seen.message().and_then(|message| message.params().get("channel"));
         let uri = uri.and_then(Value::as_str);
@@ -74,6 +79,11 @@ impl Mailbox {
             last.decoded = None;
         }
         let frame = Arc::clone(&seen.frame);
+        if frame.len() > MAX_BYTES {
+            self.bytes -= frame.len();
+            self.dropped += 1;
+            return;
+        }
         self.items.push_back(Item { line, channel, frame, decoded: Some(seen) });
     }
 
@@ -98,6 +108,11 @@ impl Mailbox {
         self.items.back().map_or(0, |item| item.line)
     }
 
+    /// How many messages were dropped before they were read.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// The message at a place has been read, and so has what came before it on its channel.
     pub fn read_to(&mut self, place: usize) {
         let channel = self.items.get(place).and_then(|item| item.channel.clone());
@@ -105,12 +120,14 @@ impl Mailbox {
             self.positions.retain(|(known, _)| *known != channel);
             self.positions.push((channel.clone(), line));
         }
-        let mut index = 0;
+        let (mut index, mut freed) = (0, 0);
         self.items.retain(|item| {
             let read = index <= place && item.channel == channel;
             index += 1;
+            freed += if read { item.frame.len() } else { 0 };
             !read
         });
+        self.bytes -= freed;
     }
 
     /// The reader does something else than reading: from here on is what comes from now on.
@@ -129,7 +146,9 @@ impl Mailbox {
 
     /// The message at a place alone has been read.
     pub fn read_one(&mut self, place: usize) {
-        self.items.remove(place);
+        if let Some(item) = self.items.remove(place) {
+            self.bytes -= item.frame.len();
+        }
     }
 }
 
@@ -161,6 +180,27 @@ mod tests {
         assert_eq!(lines(&mailbox, 0), [(0, 2), (1, 4), (2, 5)]);
         mailbox.read_one(1);
         assert_eq!(lines(&mailbox, 0), [(0, 2), (1, 5)]);
+    }
+
+    #[test]
+    fn counts_what_it_drops_in_a_flood() {
+        let mut mailbox = mailbox("a b");
+        mailbox.read_to(0);
+        let flood = |text: &str| {
+            let message = Message::notification("action", json!({"channel": "a", "text": text}));
+            Arc::new(Seen::of(message))
+        };
+        for line in 3..MAX_ITEMS as u64 + 2 {
+            mailbox.push(line, flood(""));
+        }
+        assert_eq!((mailbox.dropped(), mailbox.unread().count()), (0, MAX_ITEMS));
+        mailbox.push(MAX_ITEMS as u64 + 2, flood(""));
+        assert_eq!((mailbox.dropped(), mailbox.unread().next().unwrap().1.line), (1, 3));
+        mailbox.push(MAX_ITEMS as u64 + 3, flood(&"x".repeat(MAX_BYTES - 1_000)));
+        assert!(mailbox.bytes <= MAX_BYTES && mailbox.unread().count() < 20);
+        // A frame that is too large alone is kept nowhere.
+        mailbox.push(MAX_ITEMS as u64 + 4, flood(&"x".repeat(MAX_BYTES)));
+        assert_eq!((mailbox.bytes, mailbox.unread().count()), (0, 0));
     }
 
     #[test]
