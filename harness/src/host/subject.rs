@@ -36,8 +36,8 @@ pub struct Subject {
 
 /// How often [`Marks`] grow.
 const MARK_EVERY: Duration = Duration::from_millis(200);
-/// How a command begins that leaves marks: a line of a file, again and again.
-const MARKS: &str = "while echo ";
+/// How a command begins that leaves marks: as many lines as words follow.
+const MARKS: &str = "for i in ";
 
 /// Whoever started a command in memory, and can stop it.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,7 @@ struct Marks {
     runner: Runner,
     path: String,
     line: String,
+    most: u128,
     began: Duration,
     ended: Option<Duration>,
 }
@@ -62,7 +63,7 @@ impl Marks {
     /// What stands in the file.
     fn text(&self, now: Duration) -> String {
         let ran = self.ended.unwrap_or(now).saturating_sub(self.began);
-        let times = ran.as_millis() / MARK_EVERY.as_millis() + 1;
+        let times = (ran.as_millis() / MARK_EVERY.as_millis() + 1).min(self.most);
         format!("{}\n", self.line).repeat(usize::try_from(times).unwrap_or_default())
     }
 }
@@ -138,16 +139,17 @@ impl Subject {
     }
 
     /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `printf FORMAT
-    /// ARGUMENT`, one after another; `sleep`, which never ends here, and `while echo TEXT >> FILE; do ..`, which
-    /// neither does.
+    /// ARGUMENT`, one after another; `sleep`, which never ends here, and `for i in WORDS; do echo TEXT >> FILE; ..`,
+    /// which ends only when it is stopped.
     fn shell(&mut self, now: Duration, runner: Runner, command: &str, cwd: &str) -> Option<Ran> {
-        if let Some((line, rest)) =
-            command.strip_prefix(MARKS).and_then(|rest| rest.split_once(" >> "))
+        let marking = command.strip_prefix(MARKS).and_then(|rest| rest.split_once("; do echo "));
+        if let Some((words, (line, rest))) =
+            marking.and_then(|(words, rest)| Some((words, rest.split_once(" >> ")?)))
         {
             let file = rest.split(';').next().unwrap_or_default().trim();
-            let path = format!("{cwd}/{file}");
-            let line = line.to_owned();
-            self.marks.push(Marks { runner, path, line, began: now, ended: None });
+            let (path, line) = (format!("{cwd}/{file}"), line.to_owned());
+            let most = words.split_whitespace().count() as u128;
+            self.marks.push(Marks { runner, path, line, most, began: now, ended: None });
             return None;
         }
         if command.starts_with("sleep ") {
