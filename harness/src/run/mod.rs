@@ -26,6 +26,8 @@ pub mod detect;
 pub mod driver;
 pub mod expand;
 pub mod failure;
+#[cfg(feature = "cli")]
+pub mod introduction;
 pub mod kills;
 pub mod mailbox;
 mod mangle;
@@ -41,6 +43,8 @@ pub mod play;
 pub mod probe;
 pub mod probes;
 pub mod profile;
+#[cfg(feature = "cli")]
+pub mod profile_draft;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;

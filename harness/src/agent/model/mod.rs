@@ -136,6 +136,7 @@ fn turn(wanted: &routes::Wanted, body: &Value, setting: &Setting<'_>, record: &m
     record["place"] = json!(asked.place as u64);
     record["round"] = json!(asked.rounds);
     record["tools"] = asked.tools.iter().map(offered::Offered::full_name).collect();
+    record["classes"] = tool_class::classes(&asked.tools).into_iter().collect();
     record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
     record["says"] = plan.moves.iter().map(plan::Move::record).collect();
     if let Some(problem) = &plan.problem {

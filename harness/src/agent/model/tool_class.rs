@@ -231,6 +231,12 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
+/// The classes that one of these tools is of, as scripts call them.
+pub(super) fn classes(offered: &[Offered]) -> Vec<&'static str> {
+    let all = [&SHELL, &READ, &WRITE, &EDIT].into_iter().chain(FURTHER);
+    all.filter(|class| class.pick(offered).is_some()).map(|class| class.word).collect()
+}
+
 /// The class of a further kind.
 pub(super) fn further(word: &str) -> Option<&'static ToolKind> {
     FURTHER.iter().find(|class| class.word == word)
