@@ -188,7 +188,9 @@ fn dispatched(name: &str, input: &str, offered: &[Offered], texts: &[String]) ->
         .find(|tool| takes(tool, "name", "string") && takes(tool, "arguments", "object"))?;
     let part = |c: char| !(c.is_ascii_alphanumeric() || "_-.:/".contains(c));
     let words = texts.iter().flat_map(|text| text.split(part));
-    let full = words.filter(|word| word.ends_with(name)).max_by_key(|word| word.len())?;
+    // The script in the prompt has the bare name.
+    let full = words.filter(|word| word.ends_with(name) && word.len() > name.len());
+    let full = full.max_by_key(|word| word.len())?;
     let arguments = match Value::read(input) {
         Ok(arguments @ Value::Object(_)) => arguments,
         _ => json!({(TEXT): input}),
