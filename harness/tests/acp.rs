@@ -224,3 +224,27 @@ fn calls_of_the_mcp_tool_are_recorded() {
     let kept = Value::read(fs::read_to_string(log).unwrap().trim()).unwrap();
     assert_eq!((&kept["called"], &kept["arguments"]["text"]), (&json!("ahp_probe"), &json!("a")));
 }
+
+/// Writes a profile of an agent that is started by this line of a shell.
+fn drafted(command: &str) -> Output {
+    let binary = env!("CARGO_BIN_EXE_ahp-harness");
+    let words = ["agent", "profile", "--timeout", "20s", "--command", command];
+    Command::new(binary).args(words).output().unwrap()
+}
+
+#[test]
+fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_that_does_not() {
+    let output = drafted(&format!("'{}' agent acp --auth", env!("CARGO_BIN_EXE_ahp-harness")));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for part in ["#   scripted: Scripted, Takes anybody", "# auth: \"scripted\"", "error -32000"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let profile = ahp_harness::run::profile::Profile::parse("p.yaml", &text).unwrap();
+    assert_eq!(profile.agent, "ahp-harness");
+
+    let output = drafted("for i in cause 2 3 4 5 6 end; do echo \"it is $i\" >&2; done; exit 1");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
+}

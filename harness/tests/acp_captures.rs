@@ -125,6 +125,26 @@ fn a_conversation_of_another_version_is_not_held_to_this_one() {
     assert_eq!(said(&judged(&conversation(&lines), None)), "");
 }
 
+/// A client that asks for version 1 and is answered with another version goes on with a prompt, answered by `result`.
+fn declined(answer: u64, result: &str) -> String {
+    let other = format!(r#"{{"id":0,"result":{{"protocolVersion":{answer}}}}}"#);
+    let ended = format!(r#"{{"id":2,"result":{result}}}"#);
+    let prompt = r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"go"}]}}"#;
+    let [asked, _, new, made] = OPENING;
+    let lines =
+        [asked, (0.0, "a2c", &other), new, made, (1.0, "c2a", prompt), (2.0, "a2c", &ended)];
+    said(&judged(&conversation(&lines), None))
+}
+
+#[test]
+fn an_agent_that_declines_version_1_and_speaks_it_breaks_the_handshake() {
+    for version in [0, 2] {
+        let found = declined(version, r#"{"stopReason":"end_turn"}"#);
+        assert!(found.starts_with("acp.handshake.version MUST 1 2 6\n"), "{version}: {found}");
+        assert_eq!(declined(version, "{}"), "", "{version}: one that does not speak it");
+    }
+}
+
 #[test]
 fn a_terminal_may_be_released_a_moment_after_the_answer() {
     let turn = [

@@ -22,6 +22,7 @@ use crate::transport::http::{self, Stand};
 
 use crate::wire::json::json;
 
+use super::agent_profile::AgentProfile;
 use super::agent_variants;
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -41,6 +42,8 @@ enum Mode {
     Acp(Acp),
     /// Offer agents a tool that records its calls
     Mcp(Mcp),
+    /// Start an agent, look at it, and write a profile of it for `run --acp` and `certify --acp`
+    Profile(AgentProfile),
 }
 
 /// Stands in for the model that a host's own agent asks: OpenAI's chat completions and responses,
@@ -206,6 +209,7 @@ impl Agent {
             Mode::Model(model) => model.main(context),
             Mode::Acp(acp) => acp.main(context),
             Mode::Mcp(mcp) => mcp.main(),
+            Mode::Profile(profile) => runtime()?.block_on(profile.main(context)),
         }
     }
 }

@@ -52,6 +52,19 @@ impl Agents {
         let profile = Profile::parse(&name, &text).map_err(|mistakes| {
             Stop::usage(format!("the profile has mistakes:\n{}", mistakes.join("\n")))
         })?;
+        let folder = path.canonicalize().ok();
+        Agents::of(profile, folder.as_deref().and_then(Path::parent), log).await
+    }
+
+    /// Starts what an agent of this profile is to find; `folder` is that of the profile.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub(super) async fn of(
+        profile: Profile,
+        folder: Option<&Path>,
+        log: Option<&Path>,
+    ) -> Result<Agents, Stop> {
         let fault = |error: std::io::Error| Stop::fault(format!("no loopback port: {error}"));
         let mut behind = Behind { heard: true, ..Behind::default() };
         let listener = TcpListener::bind(SocketAddr::from(FREE)).await.map_err(fault)?;
@@ -65,9 +78,7 @@ impl Agents {
             stand.base().clone_into(&mut model);
             behind.stand = Some(stand);
         }
-        let folder = path.canonicalize().ok();
-        let folder = folder.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
-        let folder = folder.display().to_string();
+        let folder = folder.unwrap_or(Path::new(".")).display().to_string();
         Ok(Agents { profile, behind: Arc::new(behind), model, folder, tool })
     }
 

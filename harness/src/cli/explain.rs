@@ -14,6 +14,7 @@ use crate::ledger::{BreachKind, Ledger};
 use crate::oracle::all_checks;
 use crate::report::summary::word;
 use crate::run::mutant_rows::named;
+use crate::run::profile::{MEMBERS, PLACES};
 use crate::run::suite::Suite;
 use crate::scenario::capability::{CAPABILITIES, Capability};
 use crate::scenario::parse::Step;
@@ -29,7 +30,8 @@ use super::files;
 use super::options;
 
 /// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a legal variant, a step of the
-/// scenario language, a capability (all of them: `needs`), or an action or method of the protocol.
+/// scenario language, a capability (all of them: `needs`), a member of an agent's profile (all of them: `profile`), or an
+/// action or method of the protocol.
 #[derive(Args, Debug)]
 pub struct Explain {
     /// The name
@@ -55,6 +57,7 @@ impl Explain {
             fault(name, host::FAULTS, Standard::Ahp, "serve"),
             fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
+            profile(name),
             capability(name),
             message(name, self.spec),
         ];
@@ -74,6 +77,24 @@ impl Explain {
         }
         context.say(&told.join("\n"));
         Ok(Code::Ok)
+    }
+}
+
+/// A member of the profile of an agent, or all.
+fn profile(name: &str) -> Option<String> {
+    let rows = |rows: &[(&str, &str)]| -> String {
+        rows.iter().map(|(name, says)| format!("  {name}: {says}\n")).collect()
+    };
+    let own: Vec<(&str, &str)> = MEMBERS.iter().copied().filter(|(it, _)| *it == name).collect();
+    match own.first() {
+        _ if name == "profile" => Some(format!(
+            "profile of an agent, a YAML file for `run --acp` and `certify --acp`; `ahp-harness agent profile --command '..'` \
+             writes one\n{}within commands, variables and files\n{}",
+            rows(MEMBERS),
+            rows(PLACES)
+        )),
+        Some(_) => Some(format!("member of the profile of an agent\n{}", rows(&own))),
+        None => None,
     }
 }
 

@@ -30,7 +30,42 @@ pub struct Subject {
     variants: Vec<&'static AgentVariantRow>,
     agents: LiteMap<ConnId, VariantAgent>,
     files: HashMap<String, String>,
+    marks: Vec<Marks>,
     outputs: VecDeque<Output>,
+}
+
+/// How often [`Marks`] grow.
+const MARK_EVERY: Duration = Duration::from_millis(200);
+/// How a command begins that leaves marks: as many lines as words follow.
+const MARKS: &str = "for i in ";
+
+/// Whoever started a command in memory, and can stop it.
+#[derive(Clone, Debug, PartialEq)]
+enum Runner {
+    /// The agent, as an effect.
+    Effect(ConnId, u64),
+    /// A terminal of the client.
+    Terminal(String),
+}
+
+/// A command that appends a line to a file for as long as it runs.
+#[derive(Debug)]
+struct Marks {
+    runner: Runner,
+    path: String,
+    line: String,
+    most: u128,
+    began: Duration,
+    ended: Option<Duration>,
+}
+
+impl Marks {
+    /// What stands in the file.
+    fn text(&self, now: Duration) -> String {
+        let ran = self.ended.unwrap_or(now).saturating_sub(self.began);
+        let times = (ran.as_millis() / MARK_EVERY.as_millis() + 1).min(self.most);
+        format!("{}\n", self.line).repeat(usize::try_from(times).unwrap_or_default())
+    }
 }
 
 impl Subject {
@@ -53,23 +88,23 @@ impl Subject {
                     self.outputs.push_back(Output::Send { conn, frame: Frame::Text(line) });
                 }
                 Said::Run { token, effect } => {
-                    if let Some(ran) = self.run(&effect) {
+                    if let Some(ran) = self.run(now, Runner::Effect(conn, token), &effect) {
                         agent.handle_ran(now, token, ran);
                     }
                 }
                 Said::Exit => {
                     self.outputs.push_back(Output::Close { conn, code: 0, reason: String::new() });
                 }
-                Said::Stop(_) => {}
+                Said::Stop(token) => self.stop(now, &Runner::Effect(conn, token)),
             }
         }
         self.agents.insert(conn, agent);
     }
 
     /// What a tool does; `None` where it goes on for ever.
-    fn run(&mut self, effect: &Effect) -> Option<Ran> {
+    fn run(&mut self, now: Duration, runner: Runner, effect: &Effect) -> Option<Ran> {
         Some(match effect {
-            Effect::Shell { command, cwd } => return self.shell(command, cwd),
+            Effect::Shell { command, cwd } => return self.shell(now, runner, command, cwd),
             Effect::Read { path } => match self.files.get(path) {
                 Some(text) => Ran::well(text.clone()),
                 None => Ran::badly("no such file"),
@@ -96,21 +131,46 @@ impl Subject {
         })
     }
 
-    /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `sleep`, which never
-    /// ends here.
-    fn shell(&mut self, command: &str, cwd: &str) -> Option<Ran> {
+    /// Ends what somebody has started.
+    fn stop(&mut self, now: Duration, runner: &Runner) {
+        for marks in self.marks.iter_mut().filter(|marks| marks.runner == *runner) {
+            marks.ended.get_or_insert(now);
+        }
+    }
+
+    /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `printf FORMAT
+    /// ARGUMENT`, one after another; `sleep`, which never ends here, and `for i in WORDS; do echo TEXT >> FILE; ..`,
+    /// which ends only when it is stopped.
+    fn shell(&mut self, now: Duration, runner: Runner, command: &str, cwd: &str) -> Option<Ran> {
+        let marking = command.strip_prefix(MARKS).and_then(|rest| rest.split_once("; do echo "));
+        if let Some((words, (line, rest))) =
+            marking.and_then(|(words, rest)| Some((words, rest.split_once(" >> ")?)))
+        {
+            let file = rest.split(';').next().unwrap_or_default().trim();
+            let (path, line) = (format!("{cwd}/{file}"), line.to_owned());
+            let most = words.split_whitespace().count() as u128;
+            self.marks.push(Marks { runner, path, line, most, began: now, ended: None });
+            return None;
+        }
         if command.starts_with("sleep ") {
             return None;
         }
-        let (said, file) = match command.split_once('>') {
-            Some((said, file)) => (said.trim().strip_prefix("echo ").unwrap_or_default(), file),
-            None => ("", command.strip_prefix("touch ").unwrap_or_default()),
-        };
-        let file = file.trim();
-        if !file.is_empty() {
-            self.files.insert(format!("{cwd}/{file}"), said.trim().to_owned());
+        let mut said = format!("ran: {command}\n");
+        for one in command.split(';').map(str::trim) {
+            let (text, file) = match one.split_once('>') {
+                Some((text, file)) => (text.trim().strip_prefix("echo ").unwrap_or_default(), file),
+                None => ("", one.strip_prefix("touch ").unwrap_or_default()),
+            };
+            let file = file.trim();
+            if !file.is_empty() {
+                self.files.insert(format!("{cwd}/{file}"), text.trim().to_owned());
+            }
+            let printed = one.strip_prefix("printf '").and_then(|rest| rest.split_once("' "));
+            if let Some((format, argument)) = printed {
+                said.push_str(&format.replacen("%s", argument, 1));
+            }
         }
-        Some(Ran::well(format!("ran: {command}")))
+        Some(Ran::well(said))
     }
 }
 
@@ -155,8 +215,13 @@ impl Host for Subject {
         }
     }
 
-    fn handle_errand(&mut self, _now: Duration, errand: &Errand) -> Vec<Value> {
+    fn handle_errand(&mut self, now: Duration, errand: &Errand) -> Vec<Value> {
+        let marks = |path: &String| self.marks.iter().find(|marks| marks.path == *path);
         match errand {
+            Errand::Read { token, path } if marks(path).is_some() => {
+                let text = marks(path).map(|marks| marks.text(now)).unwrap_or_default();
+                vec![Errand::text(*token, &text)]
+            }
             Errand::Read { token, path } => vec![match self.files.get(path) {
                 Some(text) => Errand::text(*token, text),
                 None => Errand::missing(*token),
@@ -171,7 +236,7 @@ impl Host for Subject {
                     [_, flag, line] if flag == "-c" => line.clone(),
                     words => words.join(" "),
                 };
-                match self.shell(&line, cwd) {
+                match self.shell(now, Runner::Terminal(terminal.clone()), &line, cwd) {
                     Some(ran) => vec![
                         Errand::printed(terminal, &ran.text),
                         Errand::exit(terminal, Some(0), None),
@@ -179,7 +244,10 @@ impl Host for Subject {
                     None => Vec::new(),
                 }
             }
-            Errand::Kill { terminal } => vec![Errand::exit(terminal, None, Some("SIGKILL"))],
+            Errand::Kill { terminal } => {
+                self.stop(now, &Runner::Terminal(terminal.clone()));
+                vec![Errand::exit(terminal, None, Some("SIGKILL"))]
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use crate::wire::message::Message;
 use super::case::{Case, Output, Peer, Progress, Wait};
 use super::mailbox::{Item, Mailbox};
 use super::mangle;
+use super::serve::FileLook;
 use super::task::{Act, Entry, Order, PeerId, RawFrame, Settle, Task, Want};
 use super::watch::Watch;
 
@@ -111,7 +112,10 @@ impl Case {
                 Progress::Done
             }
             Act::Permit { peer, answer } => Progress::Wait(Wait::Permission { peer, answer }),
-            Act::Look { path, text } => self.look(path, text),
+            Act::Look { path, text, waits } => {
+                let until = waits.then(|| self.mint.now + self.limit(task.step));
+                self.look(FileLook { path, text, until })
+            }
             Act::Called(times) => Progress::Wait(Wait::Called(times)),
             Act::Notify { peer, method, params } => {
                 let params = self.fill(&params);

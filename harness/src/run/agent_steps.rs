@@ -43,7 +43,7 @@ pub(super) fn opening(case: &mut Case, step: &Step) -> Vec<Act> {
             peer,
             method: "initialize".to_owned(),
             params: merged(step.span, usual, more),
-            want: if opens { Want::Result(None) } else { want(step) },
+            want: if opens { Want::Result(Some(speaks(step.span))) } else { want(step) },
             exact: false,
             keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
         });
@@ -52,6 +52,13 @@ pub(super) fn opening(case: &mut Case, step: &Step) -> Vec<Act> {
         }
     }
     acts
+}
+
+/// What a session needs of the answer to `initialize`: an agent that speaks other versions only is not judged by
+/// the rules of this one.
+fn speaks(span: Span) -> Pattern {
+    let version = Pattern::equal(Template::fixed(span, json!(VERSION)));
+    Pattern::map(span, vec![("protocolVersion".to_owned(), version)])
 }
 
 fn client_info() -> Value {
@@ -152,7 +159,7 @@ pub(super) fn disk(case: &Case, step: &Step) -> Vec<Act> {
     let name = step.text("path").unwrap_or_default();
     let path = format!("{}/{name}", case.setup.side.work);
     let text = step.pattern("text").cloned().unwrap_or_else(|| Pattern::anything(step.span));
-    vec![Act::Look { path, text }]
+    vec![Act::Look { path, text, waits: step.flag("waits") }]
 }
 
 /// Waits for the end of a prompt that was cancelled because the case ends.

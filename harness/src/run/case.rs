@@ -26,7 +26,7 @@ use super::mailbox::Mailbox;
 use super::mint::Minter;
 use super::observer::Observers;
 pub use super::output::Output;
-use super::serve::{Served, Witness};
+use super::serve::{FileLook, Served, Witness};
 use super::side::Side;
 use super::task::{Act, Entry, Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
 use super::watch::Watch;
@@ -143,7 +143,9 @@ pub(super) enum Wait {
     Rested,
     Observers,
     Permission { peer: PeerId, answer: Permit },
-    Looked { token: u64, text: Pattern },
+    Looked { token: u64, look: FileLook },
+    // The file is looked at again then.
+    LookAgain { at: Duration, look: FileLook },
     Called(u64),
 }
 

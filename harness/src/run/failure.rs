@@ -90,7 +90,10 @@ impl Case {
             Wait::Restarted => (0, "the host to come back".to_owned()),
             Wait::Rested => return Progress::Done,
             Wait::Permission { peer, .. } => (*peer, "to be asked for permission".to_owned()),
-            Wait::Looked { .. } => (0, "to be told what stands in the file".to_owned()),
+            Wait::LookAgain { at, look } if look.goes_on(*at) => return self.look(look.clone()),
+            Wait::Looked { .. } | Wait::LookAgain { .. } => {
+                (0, "to be told what stands in the file".to_owned())
+            }
             Wait::Called(times) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);

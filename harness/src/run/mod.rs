@@ -27,6 +27,8 @@ pub mod driver;
 pub mod expand;
 pub mod failure;
 pub mod folders;
+#[cfg(feature = "cli")]
+pub mod introduction;
 pub mod kills;
 pub mod mailbox;
 mod mangle;
@@ -42,6 +44,8 @@ pub mod play;
 pub mod probe;
 pub mod probes;
 pub mod profile;
+#[cfg(feature = "cli")]
+pub mod profile_draft;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;

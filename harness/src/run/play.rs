@@ -329,7 +329,8 @@ impl Play {
         };
         let claims = self.case.claims().into_iter().flat_map(ClaimOutcome::split);
         let judged = claims.map(|mut outcome| {
-            if let Some(excuse) = excuse.as_ref().filter(|_| outcome.failure.is_some()) {
+            let missed = outcome.failure.is_some() || !outcome.untested.is_empty();
+            if let Some(excuse) = excuse.as_ref().filter(|_| missed) {
                 outcome.failure = None;
                 outcome.untested.clone_from(excuse);
                 outcome.inapplicable = false;

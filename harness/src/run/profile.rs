@@ -26,20 +26,41 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("url", "instead of a command: where it listens, a ws:// or wss:// URL"),
     ("env", "variables of its environment; HOME is a fresh folder in every scenario"),
     ("home", "files of that folder, by their paths in it"),
-    ("auth", "the method to authenticate by, where it wants that"),
-    ("mode", "the mode that a session is put into"),
-    ("options", "the options of a session that are set, by name"),
+    (
+        "auth",
+        "the id of the method to authenticate by, one of those in its answer to `initialize`, where it wants that",
+    ),
+    (
+        "mode",
+        "the id of the mode that a session is put into; rules about permission need one in which the agent asks",
+    ),
+    ("options", "options of a session that are set, by their ids, such as `{ effort: low }`"),
     (
         "stimulus",
         "how it is made to do things: `model` asks our stand-in, `script` understands scripts itself, `fixed` does the same whatever it is asked",
     ),
-    ("prompt", "what a `fixed` agent is asked"),
+    (
+        "prompt",
+        "what a `fixed` agent is asked; the MCP server that some scenarios give it is called `ahp`, its tool `ahp_probe`, which takes a `text`",
+    ),
     (
         "offers",
-        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, mcp, ask (asks for permission), script",
+        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, mcp (calls tools of MCP \
+         servers), ask (asks for permission), script; everything that the stimulus allows unless given, and what it lacks is untested",
     ),
     ("timeout", "how long each wait may take, unless `--timeout` says so"),
     ("jobs", "how many scenarios it bears at once, unless `--jobs` says so"),
+];
+
+/// What stands for something else within commands, variables and files of a profile.
+pub const PLACES: &[(&str, &str)] = &[
+    (
+        "{model}",
+        "the URL of the stand-in for its model, such as `http://127.0.0.1:9000`; some agents want `{model}/v1`",
+    ),
+    ("{home}", "the fresh home folder of the scenario"),
+    ("{work}", "the folder that the agent is started in and works in"),
+    ("{profile}", "the folder of the profile"),
 ];
 
 /// An agent, as its profile says.

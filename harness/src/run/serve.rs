@@ -40,6 +40,8 @@ const MAX_NOTED: usize = 10;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// What an agent may do at any time after a turn: no text says how soon.
 const TIDIES: &str = "terminal/release";
+/// How often a file is looked at in which something is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The part of a wait that is enough once no turn goes on.
 const LINGERS: u32 = 10;
 
@@ -60,6 +62,24 @@ struct Asking {
     id: Value,
     options: Value,
     line: u64,
+}
+
+/// A file in the agent's folder that is looked at.
+#[derive(Clone, Debug)]
+pub(super) struct FileLook {
+    /// Its absolute path.
+    pub(super) path: String,
+    /// What has to stand in it.
+    pub(super) text: Pattern,
+    /// How long it is looked at again where something else stands in it.
+    pub(super) until: Option<Duration>,
+}
+
+impl FileLook {
+    /// Whether it is looked at again at that time.
+    pub(super) fn goes_on(&self, at: Duration) -> bool {
+        self.until.is_some_and(|until| at < until)
+    }
 }
 
 /// What the case saw besides the conversation.
@@ -195,6 +215,9 @@ impl Case {
     /// When a wait for something that an agent says of its own ends: as usual, or soon after the last of its turns was over.
     /// Outside of turns an agent hardly speaks, and one that has nothing more to say would be waited for in vain.
     pub(super) fn unless_over(&self, wait: &Wait, now: Duration, deadline: Duration) -> Duration {
+        if let Wait::LookAgain { at, .. } = wait {
+            return *at;
+        }
         match self.turns_over(wait) {
             true => deadline.min(now + self.setup.limit / LINGERS),
             false => deadline,
@@ -294,27 +317,30 @@ impl Case {
         Some(Ok(()))
     }
 
-    pub(super) fn look(&mut self, path: String, text: Pattern) -> Progress {
+    pub(super) fn look(&mut self, look: FileLook) -> Progress {
         self.witness.serial += 1;
         let token = LOOKS + self.witness.serial;
-        self.outputs.push_back(Output::Errand(Errand::Read { token, path }));
-        Progress::Wait(Wait::Looked { token, text })
+        self.outputs.push_back(Output::Errand(Errand::Read { token, path: look.path.clone() }));
+        Progress::Wait(Wait::Looked { token, look })
     }
 
     pub(super) fn check_looked(
         &mut self,
         step: Option<usize>,
         token: u64,
-        text: Pattern,
+        look: FileLook,
     ) -> Progress {
         let Some(told) = self.witness.looks.remove(&token) else {
-            return Progress::Wait(Wait::Looked { token, text });
+            return Progress::Wait(Wait::Looked { token, look });
         };
-        match text.matches(told.get("text"), &self.bindings, false) {
+        match look.text.matches(told.get("text"), &self.bindings, false) {
             Ok(bound) => {
-                self.bind(&text, bound);
+                self.bind(&look.text, bound);
                 self.observed(step);
                 Progress::Done
+            }
+            Err(_) if look.goes_on(self.mint.now) => {
+                Progress::Wait(Wait::LookAgain { at: self.mint.now + LOOK_EVERY, look })
             }
             Err(miss) => {
                 let line = self.last_line;

@@ -303,6 +303,8 @@ pub enum Act {
         path: String,
         /// What has to stand in it.
         text: Pattern,
+        /// Whether it is looked at again until that stands in it.
+        waits: bool,
     },
     /// Looks at how often our tool was called.
     Called(u64),

@@ -110,10 +110,10 @@ impl Case {
                 }
                 None => Progress::Wait(wait),
             },
-            Wait::Restarted | Wait::Rested => Progress::Wait(wait),
+            Wait::Restarted | Wait::Rested | Wait::LookAgain { .. } => Progress::Wait(wait),
             Wait::Observers => self.check_observers(),
             Wait::Permission { peer, answer } => self.check_permission(step, peer, answer),
-            Wait::Looked { token, text } => self.check_looked(step, token, text),
+            Wait::Looked { token, look } => self.check_looked(step, token, look),
             Wait::Called(times) => self.check_called(step, times),
         }
     }

@@ -607,6 +607,11 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             needed("path", Form::Text, "the file, from the agent's folder"),
             needed("text", Form::Pattern, "what stands in it; `$absent` where there is none"),
+            field(
+                "waits",
+                Form::Flag,
+                "that it is looked at again until this stands in it, or the time is over",
+            ),
             WITHIN,
             PROVES,
             INDEPENDENT,

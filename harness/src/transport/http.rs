@@ -119,6 +119,11 @@ impl Stand {
         self.state().serial
     }
 
+    /// What was asked and answered, oldest first, as it stands in the log.
+    pub fn records(&self) -> Vec<String> {
+        self.state().log.iter().map(|(_, line)| line.clone()).collect()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

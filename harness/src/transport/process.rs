@@ -6,6 +6,7 @@
 //!
 //! Start at [`Link`].
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -36,7 +37,9 @@ const MAX_STDERR: usize = 1_000;
 const LEFT_OUT: usize = MAX_STDERR + 1;
 /// Bytes of such a line that are kept.
 const STDERR_LINE: usize = 4_096;
-/// Characters of the last of them that are told where the agent ends.
+/// The last of them, and characters of each, that are told where the agent ends: what went wrong often stands above a
+/// dozen lines that only say where.
+const LAST_LINES: usize = 14;
 const LAST_WORDS: usize = 200;
 /// How long an agent may take to end by itself once its standard input is closed.
 const ENDING: Duration = Duration::from_secs(1);
@@ -228,6 +231,7 @@ async fn complain(
 ) {
     let mut errors = BufReader::new(errors);
     let mut count: usize = 0;
+    let mut lines: VecDeque<String> = VecDeque::new();
     loop {
         let mut bytes = Vec::new();
         let most = u64::try_from(STDERR_LINE).unwrap_or(u64::MAX);
@@ -238,7 +242,11 @@ async fn complain(
         count += 1;
         let said = String::from_utf8_lossy(&bytes);
         if !said.trim().is_empty() {
-            last.send_replace(said.trim().chars().take(LAST_WORDS).collect());
+            if lines.len() == LAST_LINES {
+                lines.pop_front();
+            }
+            lines.push_back(said.trim().chars().take(LAST_WORDS).collect());
+            last.send_replace(Vec::from_iter(lines.iter().map(String::as_str)).join(" | "));
         }
         let text = match count {
             ..=MAX_STDERR => String::from_utf8_lossy(&bytes).trim_end().to_owned(),

@@ -65,6 +65,7 @@ faults! {
     AsksLate = "asks-late", "After a cancelled prompt was answered permission is asked for something.";
     SaysCancelled = "says-cancelled", "Every prompt is answered with `cancelled`.";
     WorksOn = "works-on", "A cancelled turn runs its calls before it is answered.";
+    RunsOn = "runs-on", "A command goes on running after its turn was cancelled.";
     FilesUngated = "files-ungated", "Files are asked of a client that does not offer them.";
     TerminalsUngated = "terminals-ungated", "Terminals are asked of a client that does not offer them.";
     TextsLost = "texts-lost", "What a call held is told as an empty text.";
@@ -76,6 +77,7 @@ faults! {
     Elicits = "elicits", "Something is elicited of a client that does not offer it.";
     NoticesUngated = "notices-ungated", "Notices are sent to a client that does not offer them.";
     EchoesVersion = "echoes-version", "Whatever version is asked for is the answer.";
+    OneVersionUp = "one-version-up", "The answer is one version above that which is asked for.";
     NoPrompts = "no-prompts", "`session/prompt` is not implemented.";
     RefusesLinks = "refuses-links", "A prompt with a link to a resource is refused.";
     AnswersCancels = "answers-cancels", "A cancel is answered as if it were a request.";

@@ -71,9 +71,15 @@ impl Agent {
         self.client = Capabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
         let methods = if self.config.auth { json!([method]) } else { json!([]) };
-        let echoed = params["protocolVersion"].as_u64().filter(|_| self.has(Fault::EchoesVersion));
+        let asked = params["protocolVersion"].as_u64();
+        let version = match asked {
+            _ if self.has(Fault::SpeaksAnother) => 2,
+            Some(asked) if self.has(Fault::EchoesVersion) => asked,
+            Some(asked) if self.has(Fault::OneVersionUp) => asked.saturating_add(1),
+            _ => VERSION,
+        };
         Ok(Some(json!({
-            "protocolVersion": (if self.has(Fault::SpeaksAnother) { 2 } else { echoed.unwrap_or(VERSION) }),
+            "protocolVersion": version,
             "agentCapabilities": {
                 "loadSession": false,
                 "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},

@@ -413,7 +413,9 @@ impl Agent {
             agent.abandon(session, turn);
             for token in agent.running(turn) {
                 agent.effects.remove(&token);
-                agent.outputs.push_back(Output::Stop(token));
+                if !agent.has(Fault::RunsOn) {
+                    agent.outputs.push_back(Output::Stop(token));
+                }
             }
             if turn.open == 0 && !agent.has(Fault::WorksOn) {
                 return agent.finish(turn, "cancelled");

@@ -17,12 +17,14 @@ use crate::wire::json::{Value, json};
 
 mod failure;
 mod flavor;
+mod offered;
 mod plan;
 mod read;
 mod reply;
 mod routes;
 #[cfg(test)]
 mod tests;
+mod tool_class;
 mod tools;
 mod voice;
 
@@ -133,7 +135,8 @@ fn turn(wanted: &routes::Wanted, body: &Value, setting: &Setting<'_>, record: &m
     record["prompt"] = json!(asked.prompt);
     record["place"] = json!(asked.place as u64);
     record["round"] = json!(asked.rounds);
-    record["tools"] = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+    record["tools"] = asked.tools.iter().map(offered::Offered::full_name).collect();
+    record["classes"] = tool_class::classes(&asked.tools).into_iter().collect();
     record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
     record["says"] = plan.moves.iter().map(plan::Move::record).collect();
     if let Some(problem) = &plan.problem {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::agent::script::{self, Script, ScriptStep, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
+use super::offered::{CallForm, Offered};
 use super::read::{Asked, unwrapped};
 use super::tools::{self, Lack};
 
@@ -47,8 +48,26 @@ pub(super) enum Move {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) id: String,
+    pub(super) wanted: Wanted,
+}
+
+/// A tool, and what it is called with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
     pub(super) name: String,
+    /// The namespace that the tool is offered in.
+    pub(super) namespace: Option<String>,
+    pub(super) form: CallForm,
+    /// Arguments by name; a text where the tool takes one free text.
     pub(super) arguments: Value,
+}
+
+impl Wanted {
+    /// A call of an offered tool.
+    pub(super) fn of(tool: &Offered, arguments: Value) -> Wanted {
+        let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
+        Wanted { name, namespace, form: tool.form, arguments }
+    }
 }
 
 impl Move {
@@ -58,7 +77,8 @@ impl Move {
             Move::Text(text) => json!({"text": (text)}),
             Move::Thought(text) => json!({"thought": (text)}),
             Move::Call(call) => json!({
-                "call": (call.name), "id": (call.id), "arguments": (call.arguments.clone()),
+                "call": (call.wanted.name.as_str()), "id": (call.id.as_str()),
+                "arguments": (call.wanted.arguments.clone()),
             }),
             Move::Pause(pause) => json!({"wait": (pause.as_millis() as u64)}),
             Move::Hold(name) => json!({"hold": (name)}),
@@ -117,8 +137,7 @@ impl Plan {
             };
             match calls.iter().map(|call| made(call, asked)).collect::<Result<Vec<_>, _>>() {
                 Ok(made) => plan.moves.extend(made.into_iter().enumerate().map(|(at, made)| {
-                    let (name, arguments) = made;
-                    Move::Call(Call { id: format!("call_{serial}_{at}"), name, arguments })
+                    Move::Call(Call { id: format!("call_{serial}_{at}"), wanted: made })
                 })),
                 Err(lack) => {
                     let said = plan.moves;
@@ -187,14 +206,14 @@ fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
     }
 }
 
-fn made(wish: &Wish<'_>, asked: &Asked) -> Result<(String, Value), Lack> {
+fn made(wish: &Wish<'_>, asked: &Asked) -> Result<Wanted, Lack> {
     let offered = &asked.tools;
     match wish {
         Wish::Tool(step) if step.class == ToolClass::Worker && step.input.is_empty() => {
             let again = ToolStep { input: asked.prompt.clone(), ..(*step).clone() };
-            tools::call(&again, offered)
+            tools::call(&again, offered, &asked.texts)
         }
-        Wish::Tool(step) => tools::call(step, offered),
+        Wish::Tool(step) => tools::call(step, offered, &asked.texts),
         Wish::Ask { question, options } => tools::ask(question, options, offered),
     }
 }

@@ -7,6 +7,7 @@
 use crate::agent::script;
 use crate::wire::json::{Map, Value, json};
 
+use super::offered::{Offered, offered};
 use super::routes::{Family, Wanted};
 
 /// What a request asks.
@@ -30,15 +31,6 @@ pub(super) struct Asked {
     pub(super) tools: Vec<Offered>,
     /// Every text of the request but its tools: what the model is given.
     pub(super) texts: Vec<String>,
-}
-
-/// A tool that the agent offers.
-#[derive(Clone, Debug)]
-pub(super) struct Offered {
-    /// Its name, as the agent has it.
-    pub(super) name: String,
-    /// The JSON schema of its arguments.
-    pub(super) schema: Value,
 }
 
 /// What came of a tool call.
@@ -225,28 +217,6 @@ fn of_gemini(message: &Value) -> Vec<Said> {
     let mut said: Vec<Said> = has("functionResponse").iter().map(result).collect();
     said.push(Said::User(content(&message["parts"])));
     said
-}
-
-/// The tools, wherever the family keeps name and schema.
-fn offered(family: Family, body: &Value) -> Vec<Offered> {
-    let tool = |value: &Value, schema: &str| {
-        let name = value["name"].as_str()?.to_owned();
-        Some(Offered { name, schema: value.get(schema).cloned().unwrap_or_default() })
-    };
-    let tools = list(body, "tools").iter();
-    match family {
-        Family::Chat => tools.filter_map(|row| tool(&row["function"], "parameters")).collect(),
-        Family::Responses => tools.filter_map(|row| tool(row, "parameters")).collect(),
-        Family::Messages => tools.filter_map(|row| tool(row, "input_schema")).collect(),
-        Family::Gemini => tools
-            .flat_map(|row| list(row, "functionDeclarations"))
-            .filter_map(|row| {
-                tool(row, "parametersJsonSchema")
-                    .filter(|t| !t.schema.is_null())
-                    .or_else(|| tool(row, "parameters"))
-            })
-            .collect(),
-    }
 }
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {

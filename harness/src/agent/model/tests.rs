@@ -321,6 +321,171 @@ fn tools_are_chosen_by_class() {
     called("ask \"Which?\" a b", "ask_user", choices, asked);
 }
 
+/// A tool as a row: its name, what it requires, and what else it takes; members are texts.
+type ToolRow = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+fn schema_of(required: &[&str], more: &[&str]) -> Value {
+    let all =
+        required.iter().chain(more).map(|name| ((*name).to_owned(), json!({"type": "string"})));
+    let properties: Value = all.collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// What is called where these tools are offered, by the API of messages.
+fn chosen(step: &str, rows: &[ToolRow]) -> Value {
+    let tools: Value = rows
+        .iter()
+        .map(|(name, required, more)| {
+            json!({"name": name, "input_schema": (schema_of(required, more))})
+        })
+        .collect();
+    let messages = json!([{"role": "user", "content": (format!("ahp-script: 1\n{step}"))}]);
+    let (_, _, record) =
+        ask("/v1/messages", "", &json!({"model": "m", "messages": messages, "tools": tools}));
+    record["says"][0].clone()
+}
+
+#[test]
+fn tools_are_chosen_by_what_they_take() {
+    // The tools of agents that were certified, as far as they are alike.
+    let codex: &[ToolRow] = &[
+        ("write_stdin", &["session_id"], &["chars"]),
+        ("exec_command", &["cmd"], &["workdir", "shell"]),
+        ("view_image", &["path"], &[]),
+        ("spawn_agent", &[], &["message", "model"]),
+    ];
+    let claude: &[ToolRow] = &[
+        ("Agent", &["description", "prompt"], &["subagent_type"]),
+        ("Monitor", &["description", "timeout_ms"], &["command"]),
+        ("NotebookEdit", &["notebook_path", "new_source"], &["cell_id"]),
+        ("TaskStop", &[], &["task_id", "shell_id"]),
+        ("WebSearch", &["query"], &[]),
+        ("WebFetch", &["url", "prompt"], &[]),
+        ("Workflow", &[], &["script", "name"]),
+        ("Write", &["file_path", "content"], &[]),
+        ("Read", &["file_path"], &["offset", "limit"]),
+        ("Edit", &["file_path", "old_string", "new_string"], &[]),
+        ("Bash", &["command"], &["description"]),
+    ];
+    let own: &[ToolRow] = &[
+        ("inscribe", &["path", "contents"], &[]),
+        ("mend", &["path", "old_text", "new_text"], &["all"]),
+        ("peruse", &["path"], &["start_line", "end_line"]),
+        ("perform", &["commandLine"], &[]),
+        ("obtain", &["url"], &[]),
+        ("glance", &["path"], &[]),
+    ];
+    let check = |rows: &[ToolRow], step: &str, tool: Option<&str>| {
+        let says = chosen(step, rows);
+        assert_eq!(says.get("call").and_then(Value::as_str), tool, "{step}: {says}");
+        if tool.is_none() {
+            let said = says["text"].as_str().unwrap();
+            let names = rows.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+            assert!(said.ends_with(&format!("(offered: {names})")), "{said}");
+        }
+    };
+    check(codex, "tool shell ls", Some("exec_command"));
+    check(codex, "tool write \"/a\\nb\"", None);
+    check(codex, "tool read /a", None);
+    check(codex, "tool edit \"/a\\nb\\nc\"", None);
+    for (step, tool) in [
+        ("tool shell ls", "Bash"),
+        ("tool read /a", "Read"),
+        ("tool write \"/a\\nb\"", "Write"),
+        ("tool edit \"/a\\nb\\nc\"", "Edit"),
+        ("tool fetch \"http://a/\"", "WebFetch"),
+        ("tool worker \"do it\"", "Agent"),
+    ] {
+        check(claude, step, Some(tool));
+    }
+    check(claude, "tool delete /a", None);
+    check(claude, "tool search a", None);
+    for (step, tool) in [
+        ("tool shell ls", "perform"),
+        ("tool read /a", "peruse"),
+        ("tool write \"/a\\nb\"", "inscribe"),
+        ("tool edit \"/a\\nb\\nc\"", "mend"),
+        ("tool fetch \"http://a/\"", "obtain"),
+    ] {
+        check(own, step, Some(tool));
+    }
+}
+
+/// The item of a call, where this tool is offered by the API of responses.
+fn item_of(step: &str, tool: &Value, more: &str) -> Value {
+    let prompt = format!("ahp-script: 1\n{step}");
+    let body = json!({"input": prompt, "tools": [(tool.clone())], "instructions": more});
+    let (_, written, _) = ask("/v1/responses", "", &body);
+    Value::read(&written).unwrap()["output"][0].clone()
+}
+
+#[test]
+fn every_form_of_tools_is_called_in_its_own_form() {
+    let text = || schema_of(&["text"], &[]);
+    let inner = json!({"type": "function", "name": "ahp_probe", "parameters": (text())});
+    let namespace = json!({"type": "namespace", "name": "mcp__ahp", "tools": [inner]});
+    let item = item_of("tool mcp ahp_probe hi", &namespace, "");
+    assert_eq!(item["name"], "ahp_probe");
+    assert_eq!(item["namespace"], "mcp__ahp");
+    assert_eq!(item["arguments"], "{\"text\":\"hi\"}");
+    let shell = item_of("tool shell ls", &json!({"type": "local_shell"}), "");
+    assert_eq!(shell["type"], "local_shell_call");
+    assert_eq!(shell["action"]["command"], json!(["bash", "-lc", "ls"]));
+    let patch = json!({"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}});
+    let edit = item_of("tool edit \"a.txt\\nb\\nc\"", &patch, "");
+    assert_eq!(edit["type"], "custom_tool_call");
+    let wanted = "*** Begin Patch\n*** Update File: a.txt\n@@\n-b\n+c\n*** End Patch\n";
+    assert_eq!(edit["input"], wanted);
+    let gone = item_of("tool delete a.txt", &patch, "");
+    assert_eq!(gone["input"], "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n");
+    // A server's tools that are offered by another one.
+    let by = json!({
+        "type": "function", "name": "tool_call",
+        "parameters": {
+            "type": "object", "required": ["name", "arguments"],
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        },
+    });
+    let item = item_of("tool mcp ahp_probe hi", &by, "Deferred: `mcp__ahp__ahp_probe`, others.");
+    let arguments = Value::read(item["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({"name": "mcp__ahp__ahp_probe", "arguments": {"text": "hi"}}));
+    // An editor of several purposes; its schema is a part of its type.
+    let editor = json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"});
+    let messages = json!([{"role": "user", "content": "ahp-script: 1\ntool write \"/a\\nb\""}]);
+    let body = json!({"model": "m", "messages": messages, "tools": [editor]});
+    let (_, _, record) = ask("/v1/messages", "", &body);
+    let wanted = json!({"path": "/a", "file_text": "b", "command": "create"});
+    assert_eq!(record["says"][0]["arguments"], wanted);
+    // Chat: a tool of free text, and the older member.
+    let custom = json!({"type": "custom", "custom": {"name": "apply_patch"}});
+    let messages = json!([{"role": "user", "content": "ahp-script: 1\ntool delete a.txt"}]);
+    let body = json!({"model": "m", "messages": messages, "tools": [custom]});
+    let (_, written, _) = ask("/v1/chat/completions", "", &body);
+    let call = Value::read(&written).unwrap()["choices"][0]["message"]["tool_calls"][0].clone();
+    assert_eq!(call["type"], "custom");
+    assert_eq!(call["custom"]["input"], gone["input"]);
+    let older = json!([{"name": "bash", "parameters": (schema_of(&["command"], &[]))}]);
+    let messages = json!([{"role": "user", "content": "ahp-script: 1\ntool shell ls"}]);
+    let (_, _, record) = ask(
+        "/v1/chat/completions",
+        "",
+        &json!({"model": "m", "messages": messages, "functions": older}),
+    );
+    assert_eq!(record["says"][0]["call"], "bash");
+    // Gemini writes types in capitals.
+    let declared = json!({
+        "name": "perform",
+        "parameters": {
+            "type": "OBJECT", "required": ["command"], "properties": {"command": {"type": "STRING"}},
+        },
+    });
+    let contents = json!([{"role": "user", "parts": [{"text": "ahp-script: 1\ntool shell ls"}]}]);
+    let tools = json!([{"function_declarations": [declared]}]);
+    let (_, _, record) =
+        ask("/v1beta/models/g:generateContent", "", &json!({"contents": contents, "tools": tools}));
+    assert_eq!(record["says"][0]["arguments"], json!({"command": "ls"}));
+}
+
 #[test]
 fn a_tool_that_nobody_offers_is_said_aloud() {
     let prompt = "ahp-script: 1\nsay a\ntool edit x\nsay b";

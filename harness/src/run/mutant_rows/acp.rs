@@ -62,10 +62,10 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp.permission.after-report",
             "acp.calls.end-with-turn",
             "acp/tools/*",
-            "untested:acp/cancel/*",
             "untested:acp/kinds/*",
             "untested:acp/reports/*",
             "acp/tools/edit-changes-the-file",
+            "acp/tools/parallel-calls",
             "acp/tools/read-is-reported",
             "acp/tools/write-shows-a-diff",
         ],
@@ -73,21 +73,11 @@ pub const ROWS: &[Row<Fault>] = &[
     Row { fault: Fault::NamesChange, trips: &["acp.calls.name-kept"] },
     Row {
         fault: Fault::UpdatesFirst,
-        trips: &[
-            "acp.calls.known",
-            "acp.permission.after-report",
-            "acp/tools/*",
-            "untested:acp/reports/*",
-            "acp/tools/parallel-calls",
-        ],
+        trips: &["acp.calls.known", "acp.permission.after-report", "untested:acp/reports/*"],
     },
     Row {
         fault: Fault::SkipsProgress,
-        trips: &[
-            "acp.calls.in-progress",
-            "untested:acp/cancel/*",
-            "acp/reports/pending-then-in-progress-then-completed",
-        ],
+        trips: &["acp.calls.in-progress", "acp/reports/pending-then-in-progress-then-completed"],
     },
     Row {
         fault: Fault::ProgressBeforeApproval,
@@ -284,7 +274,19 @@ pub const ROWS: &[Row<Fault>] = &[
         fault: Fault::EchoesVersion,
         trips: &["acp.handshake.version", "acp/handshake/version-that-nobody-speaks"],
     },
-    Row { fault: Fault::NoPrompts, trips: &["acp.handshake.methods", "untested:acp/*"] },
+    Row {
+        fault: Fault::OneVersionUp,
+        trips: &[
+            "acp.handshake.version",
+            "acp/handshake/version-that-is-spoken",
+            "acp/handshake/version-that-nobody-speaks",
+            "untested:acp/*",
+        ],
+    },
+    Row {
+        fault: Fault::NoPrompts,
+        trips: &["acp.handshake.methods", "acp/handshake/prompt-at-any-version", "untested:acp/*"],
+    },
     Row { fault: Fault::RefusesLinks, trips: &["acp/turn/links-are-taken"] },
     Row { fault: Fault::AnswersCancels, trips: &["acp.wire.answered-once"] },
     Row {
@@ -296,7 +298,8 @@ pub const ROWS: &[Row<Fault>] = &[
         fault: Fault::SessionsRepeat,
         trips: &["acp.sessions.unique-ids", "acp/handshake/sessions-differ"],
     },
-    Row { fault: Fault::SpeaksAnother, trips: &["acp/handshake/version-that-is-spoken"] },
+    Row { fault: Fault::SpeaksAnother, trips: &["acp.handshake.version", "untested:acp/*"] },
+    Row { fault: Fault::RunsOn, trips: &["acp/cancel/while-a-command-runs"] },
     Row {
         fault: Fault::HangsWhenRejected,
         trips: &["acp/permission/any-agent-goes-on-after-a-rejection", "acp/cancel/of-a-request"],

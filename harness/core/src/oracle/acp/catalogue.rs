@@ -158,7 +158,8 @@ catalogue! {
     VersionChosen "acp.handshake.version" Must "CP-05" ["acp.cp-05"]
         "The agent answers with the version asked for where it speaks that, else with the latest that it speaks. \
          Source: initialization."
-        open "Seen where a version comes back that nobody has published.";
+        open "Seen where a version comes back that nobody has published, and where another one comes back for version 1 and \
+              the agent then speaks version 1: it ends a prompt with a stop reason, or reports a `tool_call`.";
     Implements "acp.handshake.methods" Must "CP-06" ["acp.cp-06"]
         "The agent implements `initialize`, `session/new` and `session/prompt`. Source: overview.";
 }

@@ -6,6 +6,7 @@
 
 use crate::oracle::members::{list, text};
 use crate::wire::json::Value;
+use crate::wire::message::Message;
 
 use super::catalogue::Rule;
 use super::state::{Asked, Now, Offers};
@@ -22,6 +23,7 @@ impl Fold {
         let Some(conn) = self.conn() else { return };
         conn.shook = true;
         conn.other = version != 1;
+        conn.declined = (conn.other && asked.version == Some(1)).then_some([asked.line, line]);
         conn.took = at.saturating_sub(asked.at);
         let terminal_auth = conn.offers.terminal_auth;
         out.counts(true);
@@ -39,6 +41,24 @@ impl Fold {
                 "expected no way to authenticate in a terminal, which the client does not offer";
             out.broken(Rule::UpdatesGated, message.to_owned(), &[asked.line, line]);
         }
+    }
+
+    /// A message of the agent on a connection that came to another version: one that only version 1 has shows that the
+    /// agent speaks it, and should have answered with it.
+    pub(super) fn speaks_after_all(&mut self, message: &Message, out: &mut Sink) {
+        let update = &message.params()["update"];
+        let ends = message.result().is_some_and(|result| text(result, "stopReason").is_some());
+        let calls = message.method() == Some("session/update")
+            && text(update, "sessionUpdate") == Some("tool_call");
+        if !ends && !calls {
+            return;
+        }
+        let line = self.now.line;
+        let Some(declined) = self.conn().and_then(|conn| conn.declined.take()) else { return };
+        let message = "expected version 1, which was asked for and which the agent goes on to speak, found another in \
+                       the answer to `initialize`";
+        let [asked, answered] = declined;
+        out.broken(Rule::VersionChosen, message.to_owned(), &[asked, answered, line]);
     }
 
     /// The options of a session.

@@ -166,7 +166,7 @@ impl Fold {
         out.seen(Rule::OnlyMessages);
         out.seen(Rule::Batches);
         if self.is_other() {
-            return;
+            return self.speaks_after_all(message, out);
         }
         let now = self.now;
         let asked = match message.kind() {

@@ -58,6 +58,8 @@ pub(super) struct Conn {
     pub(super) shook: bool,
     /// It came to another version of the protocol, which is not judged here.
     pub(super) other: bool,
+    /// Version 1 was asked for and another came back: the lines, until the agent shows that it speaks version 1.
+    pub(super) declined: Option<[u64; 2]>,
     /// Its beginning is in the transcript, or its handshake. Without it, sessions, calls and terminals may be older than what was recorded,
     /// and the client's capabilities are unknown.
     pub(super) whole: bool,

@@ -193,6 +193,45 @@ impl AgentVariant for AskedFirst {
     }
 }
 
+/// Leaves the first report of a call to the request for its permission: only updates follow.
+#[derive(Default)]
+struct ReportedByAsking {
+    /// First reports that are held back.
+    held: Vec<Value>,
+}
+
+impl ReportedByAsking {
+    fn take(&mut self, id: &(String, String)) -> Option<Value> {
+        let of = |held: &mut Value| told_call(held).is_some_and(|call| call.key() == *id);
+        let at = self.held.iter_mut().position(of)?;
+        Some(self.held.remove(at))
+    }
+}
+
+impl AgentVariant for ReportedByAsking {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+        let call = told_call(&mut message).map(|call| (call.told, call.key()));
+        match call {
+            Some((CallReportKind::First, _)) => return self.held.push(message),
+            Some((CallReportKind::Permission, id)) => {
+                let held = self.take(&id);
+                let reported = held.as_ref().and_then(|held| held["params"]["update"].as_object());
+                if let Some(asked) = told_call(&mut message) {
+                    for (name, value) in reported.into_iter().flatten() {
+                        if name != "sessionUpdate" && !asked.members.contains_key(name) {
+                            asked.members.insert(name.clone(), value.clone());
+                        }
+                    }
+                }
+            }
+            Some((CallReportKind::Update, id)) => flow.to_client.extend(self.take(&id)),
+            None if message.get("result").is_some() => flow.to_client.append(&mut self.held),
+            None => {}
+        }
+        flow.to_client.push(message);
+    }
+}
+
 /// Withdraws open requests for permission when the turn is cancelled.
 #[derive(Default)]
 struct WithdrawnQuestions {
@@ -267,6 +306,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "Version 1 does not say that a call has to be reported before permission is asked for it.",
         PERMISSION,
         || Box::new(AskedFirst::default()),
+    ),
+    row(
+        "reported-by-asking",
+        "A call that needs permission is first told of by the request for it; of reports only updates follow.",
+        "Version 1 does not say that a call has to be reported before permission is asked for it, and an update may name \
+         any call.",
+        PERMISSION,
+        || Box::new(ReportedByAsking::default()),
     ),
     row(
         "withdraws-its-questions",

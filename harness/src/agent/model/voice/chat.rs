@@ -6,6 +6,7 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Say, Voice, plain};
+use crate::agent::model::offered::CallForm;
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -22,11 +23,15 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
         Say::Call(call) => {
             let index = voice.all_calls().count() as u64;
             let mut whole = entry(call);
-            let arguments = whole["function"]["arguments"].take();
+            let (kind, member) = match call.wanted.form {
+                CallForm::FreeText => ("custom", "input"),
+                _ => ("function", "arguments"),
+            };
+            let arguments = whole[kind][member].take();
             whole["index"] = json!(index);
-            whole["function"]["arguments"] = json!("");
+            whole[kind][member] = json!("");
             delta(voice, json!({"tool_calls": [(whole)]}));
-            let rest = json!({"index": (index), "function": {"arguments": (arguments)}});
+            let rest = json!({"index": (index), (kind): {(member): (arguments)}});
             delta(voice, json!({"tool_calls": [(rest)]}));
             voice.called(call);
         }
@@ -70,8 +75,16 @@ fn chunk(voice: &Voice, choices: Value) -> Value {
 }
 
 fn entry(call: &Call) -> Value {
-    let function = json!({"name": (call.name), "arguments": (call.arguments.to_text())});
-    json!({"id": (call.id), "type": "function", "function": (function)})
+    let (id, name) = (call.id.as_str(), call.wanted.name.as_str());
+    match (call.wanted.form, call.wanted.arguments.as_str()) {
+        (CallForm::FreeText, Some(input)) => {
+            json!({"id": id, "type": "custom", "custom": {"name": name, "input": input}})
+        }
+        _ => {
+            let arguments = call.wanted.arguments.to_text();
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        }
+    }
 }
 
 fn finish(voice: &Voice) -> &'static str {

@@ -40,7 +40,7 @@ fn part(part: &Part) -> Value {
         Part::Said(Kind::Thought, text) => json!({"text": (text), "thought": true}),
         Part::Call(call) => json!({
             "functionCall": {
-                "id": (call.id), "name": (call.name), "args": (call.arguments.clone()),
+                "id": (call.id.as_str()), "name": (call.wanted.name.as_str()), "args": (call.wanted.arguments.clone()),
             },
         }),
     }

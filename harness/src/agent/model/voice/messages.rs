@@ -33,8 +33,7 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             let mut block = tool_use(call);
             block["input"] = json!({});
             event("content_block_start", json!({"index": (index), "content_block": (block)}), out);
-            let delta =
-                json!({"type": "input_json_delta", "partial_json": (call.arguments.to_text())});
+            let delta = json!({"type": "input_json_delta", "partial_json": (call.wanted.arguments.to_text())});
             event("content_block_delta", json!({"index": (index), "delta": (delta)}), out);
             event("content_block_stop", json!({"index": (index)}), out);
             voice.called(call);
@@ -110,7 +109,7 @@ fn message(voice: &Voice, content: Value, stop_reason: Value) -> Value {
 
 fn tool_use(call: &Call) -> Value {
     json!({
-        "type": "tool_use", "id": (call.id), "name": (call.name), "input": (call.arguments.clone()),
+        "type": "tool_use", "id": (call.id.as_str()), "name": (call.wanted.name.as_str()), "input": (call.wanted.arguments.clone()),
     })
 }
 

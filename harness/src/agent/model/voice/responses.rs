@@ -5,6 +5,7 @@
 use crate::wire::json::{Value, json};
 
 use super::{Event, Kind, Part, Say, Voice};
+use crate::agent::model::offered::CallForm;
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -21,18 +22,27 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             finish(voice, out);
             let place = voice.parts.len();
             let item = item(voice, place, &Part::Call((*call).clone()));
+            let streamed = match call.wanted.form {
+                CallForm::Function => Some(FUNCTION),
+                CallForm::FreeText => Some(CUSTOM),
+                CallForm::LocalShell => None,
+            };
             let mut begun = item.clone();
-            begun["arguments"] = json!("");
             begun["status"] = json!("in_progress");
+            if let Some([member, ..]) = streamed {
+                begun[member] = json!("");
+            }
             let at = json!({"output_index": (place as u64), "item": (begun)});
             event(voice, "response.output_item.added", at, out);
-            let whole = call.arguments.to_text();
-            let inner = |name: &str| {
-                let id = item["id"].clone();
-                json!({"item_id": (id), "output_index": (place as u64), (name): (whole.as_str())})
-            };
-            event(voice, "response.function_call_arguments.delta", inner("delta"), out);
-            event(voice, "response.function_call_arguments.done", inner("arguments"), out);
+            if let Some([member, delta, done]) = streamed {
+                let whole = item[member].clone();
+                let inner = |name: &str| {
+                    let id = item["id"].clone();
+                    json!({"item_id": (id), "output_index": (place as u64), (name): (whole.clone())})
+                };
+                event(voice, delta, inner("delta"), out);
+                event(voice, done, inner(member), out);
+            }
             let at = json!({"output_index": (place as u64), "item": (item)});
             event(voice, "response.output_item.done", at, out);
             voice.called(call);
@@ -54,6 +64,15 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
 pub(super) fn whole(voice: &Voice) -> Value {
     response(voice, "completed")
 }
+
+/// The member of a call that is streamed, and the events that do.
+const FUNCTION: [&str; 3] = [
+    "arguments",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+];
+const CUSTOM: [&str; 3] =
+    ["input", "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"];
 
 /// What the events of a kind of text are called, and what the text is a part of.
 struct Words {
@@ -165,11 +184,33 @@ fn item(voice: &Voice, place: usize, part: &Part) -> Value {
                 }
             }
         }
-        Part::Call(Call { id: call, name, arguments }) => json!({
-            "type": "function_call", "id": (id), "call_id": (call), "name": (name),
-            "arguments": (arguments.to_text()), "status": "completed",
-        }),
+        Part::Call(call) => called(&id, call),
     }
+}
+
+/// A call as an item, in the form that its tool was offered in.
+fn called(id: &str, Call { id: call, wanted }: &Call) -> Value {
+    let (name, arguments) = (wanted.name.as_str(), &wanted.arguments);
+    let mut item = match wanted.form {
+        CallForm::Function => {
+            json!({"type": "function_call", "name": name, "arguments": (arguments.to_text())})
+        }
+        CallForm::FreeText => {
+            json!({"type": "custom_tool_call", "name": name, "input": (arguments.clone())})
+        }
+        CallForm::LocalShell => {
+            let command = arguments["command"].clone();
+            let action = json!({"type": "exec", "command": command, "env": {}});
+            json!({"type": "local_shell_call", "action": action})
+        }
+    };
+    item["id"] = json!(id);
+    item["call_id"] = json!(call.as_str());
+    item["status"] = json!("completed");
+    if let Some(namespace) = &wanted.namespace {
+        item["namespace"] = json!(namespace.as_str());
+    }
+    item
 }
 
 fn response(voice: &Voice, status: &str) -> Value {

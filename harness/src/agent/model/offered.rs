@@ -1,0 +1,177 @@
+//! The tools that a request offers, in every form that the families have for them.
+//!
+//! Tools that the endpoint itself runs, such as a web search, are left out: no answer can call them.
+//!
+//! Knows: the shapes of the families. Never knows: scripts, which tool is for what.
+//!
+//! Start at [`offered`].
+
+use crate::wire::json::{Map, Value, json};
+
+use super::routes::Family;
+
+/// How deep namespaces may be nested.
+const MAX_DEPTH: usize = 4;
+
+/// A tool that the agent offers.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    /// Its name, as the agent has it.
+    pub(super) name: String,
+    /// The namespace that it is offered in.
+    pub(super) namespace: Option<String>,
+    /// How it is called.
+    pub(super) form: CallForm,
+    /// The JSON schema of its arguments.
+    pub(super) schema: Value,
+}
+
+/// How a call of a tool is written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum CallForm {
+    /// With arguments by name.
+    #[default]
+    Function,
+    /// With one free text.
+    FreeText,
+    /// As the shell that the responses of OpenAI have a form of their own for.
+    LocalShell,
+}
+
+impl Offered {
+    /// The schema of a member of its arguments.
+    pub(super) fn property(&self, name: &str) -> Option<&Value> {
+        self.schema.get("properties")?.get(name)
+    }
+
+    /// The members that it requires.
+    pub(super) fn required(&self) -> impl Iterator<Item = &str> {
+        let required = self.schema.get("required").and_then(Value::as_array);
+        required.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Its name behind that of its namespace.
+    pub(super) fn full_name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}.{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// The types that a schema lets a value have, in lower case; none where it does not say.
+pub(super) fn types(schema: &Value) -> Vec<String> {
+    let lower = |value: &Value| value.as_str().map(str::to_ascii_lowercase);
+    match &schema["type"] {
+        Value::Array(all) => all.iter().filter_map(lower).collect(),
+        Value::Null => {
+            let choices = ["anyOf", "oneOf"].iter().filter_map(|name| schema[*name].as_array());
+            choices.flatten().filter_map(|one| lower(&one["type"])).collect()
+        }
+        one => lower(one).into_iter().collect(),
+    }
+}
+
+/// The tools, wherever the family keeps name and schema.
+pub(super) fn offered(family: Family, body: &Value) -> Vec<Offered> {
+    match family {
+        Family::Chat => {
+            let older = list(body, "functions").iter().filter_map(|row| function(row, PARAMETERS));
+            list(body, "tools").iter().filter_map(of_chat).chain(older).collect()
+        }
+        Family::Responses => {
+            list(body, "tools").iter().flat_map(|row| of_responses(row, None, 0)).collect()
+        }
+        Family::Messages => list(body, "tools").iter().filter_map(of_messages).collect(),
+        Family::Gemini => {
+            const NAMES: [&str; 2] = ["functionDeclarations", "function_declarations"];
+            let declared = |row| NAMES.iter().flat_map(move |name| list(row, name));
+            let tools = list(body, "tools").iter().flat_map(declared);
+            tools.filter_map(|row| function(row, PARAMETERS)).collect()
+        }
+    }
+}
+
+/// The names that the schema of the arguments goes by.
+const PARAMETERS: &[&str] =
+    &["parametersJsonSchema", "parameters_json_schema", "parameters", "input_schema"];
+
+fn function(row: &Value, schemas: &[&str]) -> Option<Offered> {
+    let schema = schemas.iter().filter_map(|name| row.get(name)).find(|schema| !schema.is_null());
+    Some(Offered {
+        name: row["name"].as_str()?.to_owned(),
+        namespace: None,
+        form: CallForm::Function,
+        schema: schema.cloned().unwrap_or_default(),
+    })
+}
+
+fn of_chat(row: &Value) -> Option<Offered> {
+    match row.get("custom") {
+        Some(custom) => Some(Offered { form: CallForm::FreeText, ..function(custom, &[])? }),
+        None => function(&row["function"], PARAMETERS),
+    }
+}
+
+fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offered> {
+    let one = match row["type"].as_str().unwrap_or("function") {
+        "namespace" if depth < MAX_DEPTH => {
+            let inner = list(row, "tools").iter();
+            return inner
+                .flat_map(|row_in| of_responses(row_in, row["name"].as_str(), depth + 1))
+                .collect();
+        }
+        "function" => function(row, PARAMETERS),
+        "custom" => function(row, &[]).map(|tool| Offered { form: CallForm::FreeText, ..tool }),
+        "local_shell" => Some(Offered {
+            name: "local_shell".to_owned(),
+            namespace: None,
+            form: CallForm::LocalShell,
+            schema: schema_of(&[("command", json!({"type": "array"}))], &["command"]),
+        }),
+        _ => None,
+    };
+    let within = namespace.map(str::to_owned);
+    one.map(|tool| Offered { namespace: within, ..tool }).into_iter().collect()
+}
+
+/// Tools with a type of Anthropic's have no schema in the request: it is a part of the type.
+fn of_messages(row: &Value) -> Option<Offered> {
+    let tool = function(row, PARAMETERS)?;
+    let text = || json!({"type": "string"});
+    let schema = match row["type"].as_str() {
+        None | Some("custom") => return Some(tool),
+        Some(kind) if kind.starts_with("bash_") => schema_of(&[("command", text())], &["command"]),
+        Some(kind) if kind.starts_with("text_editor_") => {
+            let commands = json!({"enum": ["view", "create", "str_replace", "insert"]});
+            schema_of(
+                &[
+                    ("command", commands),
+                    ("path", text()),
+                    ("file_text", text()),
+                    ("old_str", text()),
+                    ("new_str", text()),
+                ],
+                &["command", "path"],
+            )
+        }
+        Some(_) if tool.schema.is_null() => return None,
+        Some(_) => return Some(tool),
+    };
+    Some(Offered { schema, ..tool })
+}
+
+fn schema_of(members: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: Map =
+        members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({"type": "object", "properties": (Value::Object(properties)), "required": (required)})
+}
+
+/// A list of that name; one thing alone counts as a list of it.
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    match value.get(name) {
+        Some(Value::Array(items)) => items,
+        Some(one @ Value::Object(_)) => std::slice::from_ref(one),
+        _ => &[],
+    }
+}

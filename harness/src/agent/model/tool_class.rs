@@ -1,0 +1,326 @@
+//! The classes of tools that a script calls, and which of the offered tools is of a class.
+//!
+//! A tool is of a class by what it takes: a command; a path; a path and a text; a path, an old text and a new one; a URL; a
+//! pattern. Names only decide among tools that take the same, and where what is taken does not tell: whoever takes a path
+//! alone may read, delete or list.
+//!
+//! Knows: JSON schemas, usual names of members. Never knows: agents.
+//!
+//! Start at [`ToolKind::pick`].
+
+use super::offered::{CallForm, Offered, types};
+
+/// A class of tools.
+pub(super) struct ToolKind {
+    /// What scripts call it.
+    pub(super) word: &'static str,
+    /// Names that such tools are known to have, best first.
+    names: &'static [&'static str],
+    /// Words in names, where what a tool takes does not tell.
+    words: &'static [&'static str],
+    /// Members that such tools have besides, where what a tool takes does not tell.
+    marks: &'static [&'static str],
+    /// What such a tool takes, in the order of preference.
+    shapes: &'static [Shape],
+}
+
+/// What a tool takes.
+pub(super) struct Shape {
+    /// The members that take the parts of the input, each with the names it goes by.
+    pub(super) parts: &'static [&'static [&'static str]],
+    /// A member that chooses among several things that the tool does, with the values that choose this one.
+    pub(super) choice: Option<(&'static str, &'static [&'static str])>,
+    /// Whether it is all in one text, a patch, which this writes.
+    pub(super) patch: Option<fn(&[&str]) -> String>,
+    /// Whether a tool that takes this is of the class, whatever it is called.
+    tells: bool,
+}
+
+const PATH: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "absolutePath",
+    "filename",
+    "file_name",
+    "uri",
+    "file",
+    "target_file",
+];
+const COMMAND: &[&str] = &["command", "cmd", "script", "commandLine", "command_line"];
+const CONTENT: &[&str] =
+    &["content", "contents", "file_text", "fileText", "text", "data", "code_edit", "file_content"];
+const OLD: &[&str] =
+    &["old_string", "old_str", "oldString", "oldStr", "oldText", "old_text", "old", "search"];
+const NEW: &[&str] =
+    &["new_string", "new_str", "newString", "newStr", "newText", "new_text", "new", "replacement"];
+const SOURCE: &[&str] = &["source", "from", "old_path", "oldPath", "source_path", "src"];
+const TARGET: &[&str] =
+    &["destination", "to", "new_path", "newPath", "destination_path", "dest", "dst"];
+const PATTERN: &[&str] = &["pattern", "query", "regex"];
+const URL: &[&str] = &["url", "link"];
+/// What only tools of other classes require, by its place in [`OWN`].
+const OWN: &[&[&str]] = &[COMMAND, CONTENT, OLD, NEW, TARGET, PATTERN, URL];
+/// The member of a tool that takes a patch.
+pub(super) const PATCH: &[&str] = &["input", "patch", "diff", "patch_text", "patchText"];
+
+const fn taking(parts: &'static [&'static [&'static str]], tells: bool) -> Shape {
+    Shape { parts, choice: None, patch: None, tells }
+}
+
+const fn choosing(
+    member: &'static str,
+    values: &'static [&'static str],
+    parts: &'static [&'static [&'static str]],
+) -> Shape {
+    Shape { parts, choice: Some((member, values)), patch: None, tells: true }
+}
+
+const fn patching(patch: fn(&[&str]) -> String) -> Shape {
+    Shape { parts: &[PATCH], choice: None, patch: Some(patch), tells: false }
+}
+
+pub(super) const SHELL: ToolKind = ToolKind {
+    word: "shell",
+    names: &[
+        "bash",
+        "Bash",
+        "shell",
+        "shell_command",
+        "exec_command",
+        "local_shell",
+        "run_shell_command",
+        "run_in_terminal",
+        "run_command",
+        "execute_command",
+        "terminal",
+    ],
+    words: &["bash", "shell", "exec", "terminal", "command"],
+    marks: &[],
+    shapes: &[taking(&[COMMAND], true)],
+};
+
+pub(super) const READ: ToolKind = ToolKind {
+    word: "read",
+    names: &["Read", "read", "read_file", "readFile", "read_text_file", "view", "cat", "open_file"],
+    words: &["read_file", "readfile", "read_text"],
+    marks: &["offset", "limit", "line", "start_line", "startLine", "end_line", "view_range"],
+    shapes: &[choosing("command", &["view"], &[PATH]), taking(&[PATH], false)],
+};
+
+pub(super) const WRITE: ToolKind = ToolKind {
+    word: "write",
+    names: &["Write", "write", "write_file", "writeFile", "create_file", "create", "createFile"],
+    words: &["write", "create"],
+    marks: &[],
+    shapes: &[
+        choosing("command", &["create"], &[PATH, CONTENT]),
+        taking(&[PATH, CONTENT], true),
+        patching(|parts| {
+            let lines: Vec<String> =
+                part(parts, 1).lines().map(|line| format!("+{line}\n")).collect();
+            patch(&format!("*** Add File: {}\n{}", part(parts, 0), lines.concat()))
+        }),
+    ],
+};
+
+pub(super) const EDIT: ToolKind = ToolKind {
+    word: "edit",
+    names: &[
+        "Edit",
+        "edit",
+        "replace",
+        "edit_file",
+        "str_replace",
+        "replace_string_in_file",
+        "str_replace_editor",
+    ],
+    words: &["edit", "replace"],
+    marks: &[],
+    shapes: &[
+        choosing("command", &["str_replace"], &[PATH, OLD, NEW]),
+        taking(&[PATH, OLD, NEW], true),
+        patching(|parts| {
+            let signed = |sign: char, text: &str| -> String {
+                text.lines().map(|line| format!("{sign}{line}\n")).collect()
+            };
+            let (old, new) = (signed('-', part(parts, 1)), signed('+', part(parts, 2)));
+            patch(&format!("*** Update File: {}\n@@\n{old}{new}", part(parts, 0)))
+        }),
+    ],
+};
+
+pub(super) const WORKER: ToolKind = ToolKind {
+    word: "worker",
+    names: &["Task", "task", "runSubagent", "Agent", "agent", "spawn_agent", "new_task"],
+    words: &["subagent", "task"],
+    marks: &["subagent_type"],
+    shapes: &[taking(&[&["prompt", "task", "message", "instructions", "query"]], false)],
+};
+
+pub(super) const ASK: ToolKind = ToolKind {
+    word: "ask",
+    names: &[
+        "ask_user",
+        "AskUserQuestion",
+        "ask_user_question",
+        "request_user_input",
+        "askUser",
+        "ask_question",
+        "question",
+    ],
+    words: &["ask_", "question"],
+    marks: &["questions", "choices"],
+    shapes: &[taking(&[&["questions"]], true), taking(&[QUESTION], false)],
+};
+
+/// The members that take a question.
+pub(super) const QUESTION: &[&str] = &["question", "prompt", "message", "text", "header"];
+
+/// The classes of the further kinds.
+const FURTHER: &[ToolKind] = &[
+    ToolKind {
+        word: "delete",
+        names: &["delete", "Delete", "delete_file", "deleteFile", "remove_file", "rm"],
+        words: &["delete_file", "deletefile", "remove_file"],
+        marks: &[],
+        shapes: &[
+            choosing("command", &["delete"], &[PATH]),
+            taking(&[PATH], false),
+            patching(|parts| patch(&format!("*** Delete File: {}\n", part(parts, 0)))),
+        ],
+    },
+    ToolKind {
+        word: "move",
+        names: &["move", "Move", "move_file", "moveFile", "rename", "rename_file", "mv"],
+        words: &["move", "rename"],
+        marks: &[],
+        shapes: &[
+            choosing("command", &["rename", "move"], &[SOURCE, TARGET]),
+            taking(&[SOURCE, TARGET], false),
+        ],
+    },
+    ToolKind {
+        word: "search",
+        names: &["Grep", "grep", "grep_search", "search_file_content", "Glob", "glob", "search"],
+        words: &["grep", "glob"],
+        marks: &[],
+        shapes: &[taking(&[PATTERN], false)],
+    },
+    ToolKind {
+        word: "think",
+        names: &["think", "Think"],
+        words: &["think"],
+        marks: &[],
+        shapes: &[taking(&[&["thought", "explanation"]], false)],
+    },
+    ToolKind {
+        word: "fetch",
+        names: &["WebFetch", "webfetch", "web_fetch", "fetch"],
+        words: &["fetch"],
+        marks: &[],
+        shapes: &[taking(&[URL], true), taking(&[&["uri", "prompt"]], false)],
+    },
+    ToolKind {
+        word: "switch-mode",
+        names: &["ExitPlanMode", "exit_plan_mode", "switch_mode", "switchMode", "enter_plan_mode"],
+        words: &["switch_mode", "plan_mode"],
+        marks: &[],
+        shapes: &[taking(&[&["plan", "mode", "mode_slug"]], false), taking(&[], false)],
+    },
+];
+
+/// The classes that one of these tools is of, as scripts call them.
+pub(super) fn classes(offered: &[Offered]) -> Vec<&'static str> {
+    let all = [&SHELL, &READ, &WRITE, &EDIT].into_iter().chain(FURTHER);
+    all.filter(|class| class.pick(offered).is_some()).map(|class| class.word).collect()
+}
+
+/// The class of a further kind.
+pub(super) fn further(word: &str) -> Option<&'static ToolKind> {
+    FURTHER.iter().find(|class| class.word == word)
+}
+
+fn part<'a>(parts: &[&'a str], at: usize) -> &'a str {
+    parts.get(at).copied().unwrap_or_default()
+}
+
+fn patch(body: &str) -> String {
+    format!("*** Begin Patch\n{body}*** End Patch\n")
+}
+
+impl ToolKind {
+    /// The tool of this class that fits best, and what it takes.
+    pub(super) fn pick<'a>(&self, offered: &'a [Offered]) -> Option<(&'a Offered, &'static Shape)> {
+        let fitting = offered.iter().flat_map(|tool| {
+            let shapes = self.shapes.iter().enumerate();
+            shapes.filter_map(move |(at, shape)| {
+                let rank = self.rank(tool, shape)?;
+                Some(((rank, self.foreign(tool, shape), at), (tool, shape)))
+            })
+        });
+        fitting.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+    }
+
+    /// How much speaks for a tool that takes this, the less the more; `None` where it is not of the class.
+    fn rank(&self, tool: &Offered, shape: &Shape) -> Option<usize> {
+        let lower = tool.name.to_ascii_lowercase();
+        let known = self.names.iter().position(|name| *name == tool.name);
+        if shape.patch.is_some() {
+            return (lower.contains("patch") && takes_a_patch(tool)).then_some(self.names.len());
+        }
+        if tool.form == CallForm::FreeText || !self.fits(tool, shape, known.is_some()) {
+            return None;
+        }
+        let hinted = self.words.iter().any(|word| lower.contains(word))
+            || self.marks.iter().any(|mark| tool.property(mark).is_some());
+        match known {
+            Some(at) => Some(at),
+            None if hinted => Some(self.names.len()),
+            None if shape.tells => Some(self.names.len() + 1),
+            None => None,
+        }
+    }
+
+    fn fits(&self, tool: &Offered, shape: &Shape, known: bool) -> bool {
+        // What a tool of several purposes needs for this one, it does not require for the others.
+        let free = known || shape.choice.is_some() || tool.required().next().is_none();
+        let taken = |names: &&[&str]| {
+            names.iter().any(|name| {
+                let wanted = free || tool.required().any(|required| required == *name);
+                wanted && tool.property(name).is_some_and(takes_text)
+            })
+        };
+        let chosen = shape.choice.is_none_or(|(member, values)| {
+            choices(tool, member).any(|choice| values.contains(&choice))
+        });
+        chosen
+            && shape.parts.iter().all(taken)
+            && (shape.choice.is_some() || self.foreign(tool, shape) == 0)
+    }
+
+    /// How many members a tool requires that only tools of other classes do.
+    fn foreign(&self, tool: &Offered, shape: &Shape) -> usize {
+        let own = |name: &str| shape.parts.iter().any(|names| names.contains(&name));
+        let foreign = |name: &&str| !own(name) && OWN.iter().any(|names| names.contains(name));
+        tool.required().filter(foreign).count()
+    }
+}
+
+/// The values that a member has to choose from.
+pub(super) fn choices<'a>(tool: &'a Offered, member: &str) -> impl Iterator<Item = &'a str> {
+    let choices = tool.property(member).and_then(|schema| schema["enum"].as_array());
+    choices.into_iter().flatten().filter_map(|choice| choice.as_str())
+}
+
+/// Whether a member takes any text, or a list.
+fn takes_text(schema: &crate::wire::json::Value) -> bool {
+    let types = types(schema);
+    let any = types.is_empty() || types.iter().any(|kind| kind == "string" || kind == "array");
+    any && schema.get("enum").is_none()
+}
+
+fn takes_a_patch(tool: &Offered) -> bool {
+    tool.form == CallForm::FreeText || PATCH.iter().any(|name| tool.property(name).is_some())
+}

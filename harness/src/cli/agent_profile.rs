@@ -1,0 +1,122 @@
+//! `ahp-harness agent profile`: starts an agent, looks at it, and writes a profile of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::agent::mode::Mode;
+use crate::run::introduction::introduce;
+use crate::run::profile::Profile;
+use crate::run::profile_draft::{ModelUse, draft};
+use crate::wire::json::Value;
+
+use super::agents::Agents;
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+use super::options;
+
+/// How long an agent may take for an answer.
+const LIMIT: &str = "60s";
+
+/// Starts an agent of the Agent Client Protocol, looks at it, and writes a profile for `run --acp` and `certify --acp`,
+/// with what it said as comments: its methods to authenticate, the modes and options of its sessions, the tools that it
+/// offers its model.
+///
+/// Give it the command, or a profile that is to be looked at again. Where the agent asks a model, say by `--env` where that
+/// is, such as `--env OPENAI_BASE_URL={model}/v1`: `{model}` is the URL of our stand-in.
+#[derive(Args, Debug)]
+pub(super) struct AgentProfile {
+    /// A profile that is there already; what it says is kept
+    #[arg(required_unless_present = "command", conflicts_with_all = ["command", "env", "auth"])]
+    profile: Option<PathBuf>,
+    /// How the agent is started, a line for a shell
+    #[arg(long)]
+    command: Option<String>,
+    /// A variable of its environment (repeatable)
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// The method to authenticate by
+    #[arg(long, value_name = "ID")]
+    auth: Option<String>,
+    /// Write the profile to this file; to standard output unless given
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How long the agent may take for each answer
+    #[arg(long, default_value = LIMIT, value_parser = options::duration)]
+    timeout: Duration,
+}
+
+impl AgentProfile {
+    pub(super) async fn main(self, context: &Context) -> Outcome {
+        let mut agents = match (&self.profile, &self.command) {
+            (Some(path), _) => Agents::open(path, None).await?,
+            (None, Some(command)) => Agents::of(self.given(command)?, None, None).await?,
+            (None, None) => {
+                return Err(Stop::usage("expected a profile, or `--command`".to_owned()));
+            }
+        };
+        let seat = agents
+            .seat(&[], "a first look")
+            .map_err(|error| Stop::fault(format!("no folder could be made: {error}")))?;
+        let told = introduce(&seat.endpoint, &seat.side, self.timeout).await;
+        if let (None, Some(why)) = (&told.handshake, &told.ended) {
+            return Err(Stop::usage(format!("the agent did not answer `initialize`: {why}")));
+        }
+        let named = told.handshake.as_ref().and_then(|answer| answer.as_ref().ok());
+        let named = named.and_then(|result| result["agentInfo"]["name"].as_str());
+        if let (None, Some(name)) = (&self.profile, named) {
+            name.clone_into(&mut agents.profile.agent);
+        }
+        let text = draft(&agents.profile, &told, &model_use(&agents));
+        match &self.out {
+            Some(path) => {
+                let failed =
+                    |error| Stop::usage(format!("`{}` cannot be written: {error}", path.display()));
+                std::fs::write(path, text).map_err(failed)?;
+                let path = path.display();
+                context.say(&format!(
+                    "{path}\nnext: ahp-harness certify --acp {path} --out certificate\n"
+                ));
+            }
+            None => context.say(&text),
+        }
+        Ok(Code::Ok)
+    }
+
+    /// The profile that the arguments make.
+    fn given(&self, command: &str) -> Result<Profile, Stop> {
+        let pair = |given: &String| {
+            let (name, value) = given.split_once('=').ok_or_else(|| {
+                Stop::usage(format!("expected NAME=VALUE at `--env`, found `{given}`"))
+            })?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        Ok(Profile {
+            agent: "my-agent".to_owned(),
+            command: ["sh", "-c", command].map(str::to_owned).to_vec(),
+            env: self.env.iter().map(pair).collect::<Result<_, Stop>>()?,
+            auth: self.auth.clone(),
+            stimulus: Mode::Model,
+            ..Profile::default()
+        })
+    }
+}
+
+/// What the stand-in was asked: the request with the most tools tells what the agent has.
+fn model_use(agents: &Agents) -> ModelUse {
+    let Some(stand) = &agents.behind.stand else { return ModelUse::default() };
+    let records: Vec<Value> =
+        stand.records().iter().filter_map(|line| Value::read(line).ok()).collect();
+    let asked = records.iter().filter(|record| record.get("family").is_some());
+    let names = |record: &Value, member: &str| -> Vec<String> {
+        let all = record[member].as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let most = asked.clone().max_by_key(|record| names(record, "tools").len());
+    ModelUse {
+        requests: u64::try_from(asked.count()).unwrap_or_default(),
+        tools: most.map(|record| names(record, "tools")).unwrap_or_default(),
+        classes: most.map(|record| names(record, "classes")).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,305 @@
+//! A profile written for a person to read and change, from what an agent said of itself.
+//!
+//! Knows: profiles, answers of agents. Never knows: processes, sockets.
+//!
+//! Start at [`draft`].
+
+use std::fmt::Write as _;
+
+use crate::scenario::capability::ABILITIES;
+use crate::wire::json::{Value, json};
+
+use super::introduction::{Introduction, SAYS};
+use super::profile::Profile;
+
+/// Characters of a comment that are shown of what an agent said.
+const MAX_SHOWN: usize = 300;
+
+/// What the stand-in for its model was asked.
+#[derive(Clone, Debug, Default)]
+pub struct ModelUse {
+    /// How many requests came.
+    pub requests: u64,
+    /// The tools that the agent offered.
+    pub tools: Vec<String>,
+    /// The classes of tools among them.
+    pub classes: Vec<String>,
+}
+
+/// The text of a profile: what `given` says already, and as comments what the agent said.
+pub fn draft(given: &Profile, told: &Introduction, model: &ModelUse) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    let mut line = |words: &str| {
+        let _ = writeln!(out, "{words}");
+    };
+    line(
+        "# Written by `ahp-harness agent profile`; what each member means: `ahp-harness explain profile`",
+    );
+    line(&format!("agent: {}", quoted(&given.agent)));
+    match &given.url {
+        Some(url) => line(&format!("url: {}", quoted(url))),
+        None => line(&format!("command: {}", command(&given.command))),
+    }
+    for (name, pairs) in [("env", &given.env), ("home", &given.home)] {
+        if !pairs.is_empty() {
+            line(&format!("{name}:"));
+        }
+        for (key, value) in pairs {
+            line(&format!("  {}: {}", quoted(key), quoted(value)));
+        }
+    }
+    for words in handshake(given, told) {
+        line(&words);
+    }
+    for words in session(given, told) {
+        line(&words);
+    }
+    for words in stimulus(told, model) {
+        line(&words);
+    }
+    line("timeout: 20s   # how long a wait may take");
+    text
+}
+
+/// A text in quotes, as YAML and JSON have it.
+fn quoted(text: &str) -> String {
+    json!(text).to_text()
+}
+
+fn command(words: &[String]) -> String {
+    match words {
+        [shell, flag, line] if shell == "sh" && flag == "-c" => quoted(line),
+        words => json!(words).to_text(),
+    }
+}
+
+/// A comment of one line.
+fn comment(words: &str) -> String {
+    let bare: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = bare.chars().take(MAX_SHOWN).filter(|c| !c.is_control()).collect();
+    format!("# {shown}")
+}
+
+fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn error(error: &Value) -> String {
+    let data = error.get("data").map(|data| format!(" ({})", data.to_text())).unwrap_or_default();
+    format!("error {}: {}{data}", error["code"].to_text(), word(error, "message"))
+}
+
+/// An id with its name and what is said of it.
+fn described(value: &Value, id: &str) -> String {
+    let more: Vec<&str> = [word(value, "name"), word(value, "description")]
+        .into_iter()
+        .filter(|words| !words.is_empty())
+        .collect();
+    format!("{}: {}", word(value, id), more.join(", "))
+}
+
+/// What it said of itself, and how it wants to be authenticated.
+fn handshake(given: &Profile, told: &Introduction) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &told.handshake {
+        Some(Ok(result)) => {
+            let info = &result["agentInfo"];
+            let name = [word(info, "name"), word(info, "version")].join(" ");
+            let name = match name.trim() {
+                "" => "It does not say what it is called".to_owned(),
+                name => format!("It is called `{name}`"),
+            };
+            let version = result["protocolVersion"].to_text();
+            lines.push(comment(&format!("{name}, and answers with version {version}.")));
+            if result["protocolVersion"] != 1 {
+                lines.push(comment("Only version 1 is tested: with this one nothing will be."));
+            }
+            let methods = items(result, "authMethods");
+            if !methods.is_empty() {
+                lines.push(comment("Its methods to authenticate, of which `auth` names one:"));
+            }
+            for method in methods {
+                let words = described(method, "id");
+                lines.push(comment(&words).replacen("# ", "#   ", 1));
+            }
+            match (&given.auth, methods.first()) {
+                (Some(auth), _) => lines.push(format!("auth: {}", quoted(auth))),
+                (None, Some(first)) => lines.push(format!("# auth: {}", quoted(word(first, "id")))),
+                (None, None) => {}
+            }
+        }
+        Some(Err(why)) => lines.push(comment(&format!("It refused `initialize`: {}", error(why)))),
+        None => {}
+    }
+    if let Some(why) = &told.ended {
+        lines.push(comment(&format!("The conversation ended early: {why}")));
+    }
+    lines
+}
+
+/// The modes and options of a session.
+fn session(given: &Profile, told: &Introduction) -> Vec<String> {
+    let mut lines = Vec::new();
+    let session = match &told.session {
+        Some(Ok(session)) => session,
+        Some(Err(why)) => {
+            let words =
+                format!("It gave no session: {} (hint: `auth`, `env` or `home`)", error(why));
+            return vec![comment(&words)];
+        }
+        None => return lines,
+    };
+    let modes = &session["modes"];
+    let now = word(modes, "currentModeId");
+    if !items(modes, "availableModes").is_empty() {
+        lines.push(comment("Modes of a session, of which `mode` names one; it should be one that asks for permission:"));
+    }
+    for mode in items(modes, "availableModes") {
+        let words = described(mode, "id");
+        lines.push(comment(&words).replacen("# ", "#   ", 1));
+    }
+    match &given.mode {
+        Some(mode) => lines.push(format!("mode: {}", quoted(mode))),
+        None if !now.is_empty() => lines.push(format!("# mode: {}   # as it is now", quoted(now))),
+        None => {}
+    }
+    let options = items(session, "configOptions");
+    if !options.is_empty() {
+        lines.push(comment("Options of a session, of which `options` sets some:"));
+    }
+    for option in options {
+        let groups = items(option, "options").iter();
+        let values = groups.flat_map(|value| match items(value, "options") {
+            [] => std::slice::from_ref(value),
+            inner => inner,
+        });
+        let values: Vec<&str> = values.map(|value| word(value, "value")).collect();
+        let now = option["currentValue"].to_text();
+        let words = format!("{}: {} (now {now})", word(option, "id"), values.join(" | "));
+        lines.push(comment(&words).replacen("# ", "#   ", 1));
+    }
+    if !given.options.is_empty() {
+        lines.push("options:".to_owned());
+    }
+    for (name, value) in &given.options {
+        lines.push(format!("  {}: {}", quoted(name), quoted(value)));
+    }
+    lines
+}
+
+/// How it can be made to do things.
+fn stimulus(told: &Introduction, model: &ModelUse) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(Err(why)) = &told.turn {
+        lines.push(comment(&format!("Its turn failed: {}", error(why))));
+    }
+    if told.turn.is_none() {
+        lines.push(comment(
+            "No turn was played, so that how it is made to do things is not known yet.",
+        ));
+        lines.push("stimulus: model".to_owned());
+        return lines;
+    }
+    // Some say more than their model; one that says its prompt back has played nothing.
+    let plays = told.said.contains(SAYS) && !told.said.contains("ahp-script");
+    if model.requests > 0 {
+        lines.push(format!("stimulus: model   # it asked the stand-in {} times", model.requests));
+        if !plays {
+            lines.push(comment(&format!("Its model said `{SAYS}`, and it said: {}", told.said)));
+        }
+        lines.push(comment(&format!(
+            "The tools that it offers its model: {}",
+            model.tools.join(", ")
+        )));
+        let known = ABILITIES.iter().filter(|name| model.classes.iter().any(|it| it == *name));
+        let offers: Vec<&str> = known.copied().chain(["mcp", "ask"]).collect();
+        lines.push(format!("offers: [{}]", offers.join(", ")));
+    } else if plays {
+        lines.push("stimulus: script   # it played a script in its prompt".to_owned());
+    } else {
+        lines.push(comment(
+            "It asked nobody at the stand-in, and played no script. If it asks a model, say where that is: in `env`, \
+             `command` or a file of `home`, `{model}` stands for a URL such as http://127.0.0.1:9000 (some want `{model}/v1`). \
+             Then run `ahp-harness agent profile` with this file.",
+        ));
+        lines.push(comment(&format!("To `hello` it said: {}", told.said)));
+        lines.push("stimulus: fixed".to_owned());
+        lines.push("prompt: hello".to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(session: Value) -> Introduction {
+        let handshake = json!({
+            "protocolVersion": 1, "agentInfo": {"name": "an agent", "version": "2"},
+            "authMethods": [{"id": "key", "name": "API\nkey"}],
+        });
+        Introduction {
+            handshake: Some(Ok(handshake)),
+            session: Some(Ok(session)),
+            turn: Some(Ok(json!({"stopReason": "end_turn"}))),
+            said: SAYS.to_owned(),
+            ..Introduction::default()
+        }
+    }
+
+    #[test]
+    fn a_draft_is_a_profile_that_says_what_was_seen() {
+        let given = Profile::parse(
+            "p.yaml",
+            "agent: it's\ncommand: \"FOO='{model}' ./a --acp\"\nenv: { K: 'a: \"b\"' }\nmode: ask\n",
+        )
+        .unwrap();
+        let session = json!({
+            "sessionId": "s",
+            "modes": {"currentModeId": "auto", "availableModes": [{"id": "ask", "name": "Asks"}]},
+            "configOptions": [{
+                "id": "effort", "currentValue": "low", "options": [{"value": "low"}, {"value": "high"}],
+            }],
+        });
+        let model = ModelUse {
+            requests: 2,
+            tools: vec!["Bash".to_owned()],
+            classes: vec!["shell".to_owned()],
+        };
+        let text = draft(&given, &told(session), &model);
+        for part in [
+            "`an agent 2`",
+            "#   key: API key",
+            "# auth: \"key\"",
+            "#   ask: Asks",
+            "#   effort: low | high (now \"low\")",
+            "tools that it offers its model: Bash",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let read = Profile::parse("p.yaml", &text).unwrap();
+        assert_eq!(
+            (&read.command, &read.env, &read.mode),
+            (&given.command, &given.env, &given.mode)
+        );
+        assert_eq!(read.offers, ["shell", "mcp", "ask"]);
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_in_the_agents_words() {
+        let given = Profile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
+        let refused = json!({"code": (-32000), "message": "log in\nfirst"});
+        let mut told = told(Value::Null);
+        (told.session, told.turn) = (Some(Err(refused)), None);
+        told.ended = Some("the agent ended (its last words: no key)".to_owned());
+        let text = draft(&given, &told, &ModelUse::default());
+        assert!(text.contains("error -32000: log in first"), "{text}");
+        assert!(text.contains("no key") && text.contains("No turn was played"), "{text}");
+        assert!(Profile::parse("p.yaml", &text).is_ok(), "{text}");
+    }
+}
