@@ -198,6 +198,28 @@ fn files_fit_a_reader() {
 }
 
 #[test]
+fn the_reference_host_names_no_fault() {
+    // The liars are made of faults; everything else asks hooks.
+    let apart = ["fault/", "tests/", "liar.rs"];
+    let mut mistakes = Vec::new();
+    for (name, text) in sources("src/host") {
+        if apart.iter().any(|place| name.starts_with(place)) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let mut before = line.split("Fault::").rev().skip(1);
+            if before.any(|text| !text.ends_with(|end: char| end.is_alphanumeric())) {
+                mistakes.push(format!(
+                    "{name}:{}: expected no fault by its name (hint: ask a hook of `host::injected`)",
+                    number + 1
+                ));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
+#[test]
 fn nothing_names_a_machine_or_the_reference_folder() {
     let root = root();
     let mut files = Vec::new();

@@ -279,12 +279,4 @@ impl RefHost {
     pub(super) fn list_triggers(&mut self, _call: &Call) -> Reply {
         Ok(json!({"items": []}))
     }
-
-    /// Forgets every automation: a fault.
-    pub(super) fn forget_automations(&mut self) {
-        self.schedules.clear();
-        if let Some(channel) = self.channels.get_mut(AUTOMATIONS) {
-            channel.state = first_state();
-        }
-    }
 }

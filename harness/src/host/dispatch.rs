@@ -9,6 +9,8 @@
 //!
 //! Start at [`RefHost::dispatch`].
 
+use std::borrow::Cow;
+
 use crate::wire::json::{Value, json};
 
 use super::agent::Run;
@@ -184,7 +186,12 @@ impl RefHost {
     /// What an accepted action sets in motion.
     pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        self.injected().into_iter().for_each(|fault| fault.precedes(self, uri, action));
+        let mut action = Cow::Borrowed(action);
+        let faults = self.injected();
+        if !faults.is_empty() {
+            faults.into_iter().for_each(|fault| fault.precedes(self, uri, action.to_mut()));
+        }
+        let action = action.as_ref();
         let over = |run: &Run| {
             let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
             !goes_on && active.as_deref() != Some(run.turn.as_str())
@@ -226,29 +233,6 @@ impl RefHost {
             _ => self.wake(uri),
         }
         self.injected().into_iter().for_each(|fault| fault.follows(self, uri, action));
-    }
-
-    /// A fault: the turns that a client started end when it is gone.
-    pub(super) fn cancel_turns_of(&mut self, client: &str) {
-        let started = |uri: &&String| {
-            let turn = &self.state(uri)["activeTurn"]["id"];
-            self.log.after(0).any(|envelope| {
-                let action = &envelope.params["action"];
-                envelope.channel == **uri
-                    && envelope.action_type == "chat/turnStarted"
-                    && &action["turnId"] == turn
-                    && envelope.params["origin"]["clientId"] == client
-            })
-        };
-        let chats: Vec<String> = self.runs.keys().filter(started).cloned().collect();
-        for uri in chats {
-            let turn = self.state(&uri)["activeTurn"]["id"].clone();
-            self.runs.remove(&uri);
-            self.publish(
-                &uri,
-                json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1}),
-            );
-        }
     }
 
     /// Counts what a client puts into a chat for good.

@@ -16,15 +16,16 @@ use crate::wire::json::Value;
 use super::agent::Op;
 use super::connection::{Call, Reply};
 use super::dispatch::{DispatchedAction, Refusal, RejectedAction};
-use super::engine::{Config, RefHost};
+use super::engine::RefHost;
 use super::fault::{self, Fault};
 use super::publish::Origin;
 use super::rules::Facts;
+use crate::model::Outcome;
 
 /// A fault in the behaviour of the host. By default every hook changes nothing.
 pub(super) trait HostFault: Send + Sync {
-    /// Changes the configuration of the host.
-    fn configures(&self, _config: &mut Config) {}
+    /// Called when something happens to the host that no message says.
+    fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
     /// Whether a rule is not enforced; `rule` is the id of its requirement.
     fn lifts(&self, _rule: &str) -> bool {
@@ -51,8 +52,8 @@ pub(super) trait HostFault: Send + Sync {
         true
     }
 
-    /// Called after a client's action was applied, before its consequences.
-    fn precedes(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
+    /// Called after a client's action was applied, before its consequences; may change what they are drawn from.
+    fn precedes(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value) {}
 
     /// Called after the consequences of a client's action.
     fn follows(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
@@ -101,8 +102,47 @@ pub(super) trait HostFault: Send + Sync {
         true
     }
 
-    /// Called before the host handles its timers.
-    fn ticks(&self, _host: &mut RefHost) {}
+    /// Changes the message of a turn of which the agent is given the attachments.
+    fn attaches(&self, _host: &RefHost, _message: &mut Value) {}
+}
+
+/// Something that happens to the host and that no message to a client says.
+pub(super) enum HostEvent<'a> {
+    /// The host was made.
+    Made,
+    /// Time has passed; the host has not handled its timers yet.
+    Timer,
+    /// A connection has ended; the client behind it, after a handshake.
+    Closed(Option<&'a str>),
+    /// A client has unsubscribed from a channel.
+    Unsubscribed {
+        /// The client.
+        client: &'a str,
+        /// The channel.
+        uri: &'a str,
+    },
+    /// The host came back after a crash.
+    Restarted,
+}
+
+/// A fault in the states of channels, and in how snapshots show them. By default every hook changes nothing.
+pub(super) trait StateFault: Send + Sync {
+    /// Changes the state that an action has left.
+    fn reduced(&self, _it: &Reduction, _state: &mut Value) {}
+
+    /// Changes the state in a snapshot; `before` is the one before the last action of the channel.
+    fn shows(&self, _state: &mut Value, _before: &Value) {}
+}
+
+/// An action that was reduced into a state.
+pub(super) struct Reduction<'a> {
+    /// Its type in the newest version.
+    pub(super) kind: &'a str,
+    pub(super) action: &'a Value,
+    /// Whether the state is that of a session which has the turns itself, as before there were chats.
+    pub(super) has_turns: bool,
+    /// The state before the action.
+    pub(super) before: &'a Value,
 }
 
 /// A request that was served.
@@ -122,9 +162,59 @@ pub(super) struct AgentStep<'a> {
     pub(super) turn: &'a str,
 }
 
-/// The active faults that have hooks.
+/// The active faults in the behaviour of the host.
 #[derive(Clone, Default)]
 pub(super) struct InjectedFaults(Vec<&'static dyn HostFault>);
+
+/// The active faults in states.
+#[derive(Clone, Default)]
+pub(super) struct StateFaults(Vec<&'static dyn StateFault>);
+
+impl StateFaults {
+    /// Those of these faults that are faults in states.
+    pub(super) fn of(faults: &[Fault]) -> StateFaults {
+        StateFaults(fault::in_states(faults).collect())
+    }
+
+    /// Reduces an action into the state of a channel. `state_before` is set to the state before it, where there are
+    /// faults in states.
+    pub(super) fn reduce(
+        &self,
+        kind: &str,
+        action: &Value,
+        has_turns: bool,
+        state: &mut Value,
+        state_before: &mut Option<Value>,
+        reduce: impl Fn(&mut Value) -> Outcome,
+    ) -> Outcome {
+        if self.0.is_empty() {
+            return reduce(state);
+        }
+        let before = state.clone();
+        let outcome = reduce(state);
+        if outcome == Outcome::Applied {
+            let it = Reduction { kind, action, has_turns, before: &before };
+            self.0.iter().for_each(|fault| fault.reduced(&it, state));
+            *state_before = Some(before);
+        }
+        outcome
+    }
+
+    /// The state of a channel as a snapshot shows it.
+    pub(super) fn shown(&self, state: &Value, before: Option<&Value>) -> Value {
+        let mut shown = state.clone();
+        if let Some(before) = before {
+            self.0.iter().for_each(|fault| fault.shows(&mut shown, before));
+        }
+        shown
+    }
+}
+
+impl fmt::Debug for StateFaults {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} faults in states", self.0.len())
+    }
+}
 
 impl InjectedFaults {
     /// Those of these faults that have hooks.
@@ -134,10 +224,6 @@ impl InjectedFaults {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    pub(super) fn configure(&self, config: &mut Config) {
-        self.0.iter().for_each(|fault| fault.configures(config));
     }
 }
 
@@ -192,6 +278,11 @@ impl RefHost {
     /// Lets faults change a notification; returns whether it is sent.
     pub(super) fn sends_notice(&mut self, method: &str, params: &mut Value) -> bool {
         self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
+    }
+
+    /// Tells the faults what has happened.
+    pub(super) fn happened(&mut self, event: &HostEvent) {
+        self.injected().into_iter().for_each(|fault| fault.happens(self, event));
     }
 
     /// A copy of the list of faults, so that their hooks can borrow the host mutably.

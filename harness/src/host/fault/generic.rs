@@ -1,12 +1,14 @@
-//! Implementations of [`HostFault`] by one function or value each, for the rows of the fault tables.
+//! Implementations of [`HostFault`] and [`StateFault`] by one function or value each, for the rows of the fault tables.
 //!
 //! Knows: the hooks. Never knows: what a row fills in.
 
 use crate::host::agent::Op;
 use crate::host::connection::{Call, Reply};
 use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
-use crate::host::engine::{Config, RefHost};
-use crate::host::injected::{AgentStep, HostFault, ServedRequest};
+use crate::host::engine::RefHost;
+use crate::host::injected::{
+    AgentStep, HostEvent, HostFault, Reduction, ServedRequest, StateFault,
+};
 use crate::host::publish::{Origin, action_type};
 use crate::host::rules::Facts;
 use crate::wire::channel::ChannelKind;
@@ -21,12 +23,21 @@ impl HostFault for LiftsRules {
     }
 }
 
-/// Changes the configuration of the host.
-pub(super) struct ChangesSetUp(pub(super) fn(&mut Config));
+/// Called when something happens to the host that no message says.
+pub(super) struct ActsOnEvents(pub(super) fn(&mut RefHost, &HostEvent));
 
-impl HostFault for ChangesSetUp {
-    fn configures(&self, config: &mut Config) {
-        (self.0)(config);
+impl HostFault for ActsOnEvents {
+    fn happens(&self, host: &mut RefHost, event: &HostEvent) {
+        (self.0)(host, event);
+    }
+}
+
+/// Changes the message of a turn of which the agent is given the attachments.
+pub(super) struct ChangesAttachments(pub(super) fn(&RefHost, &mut Value));
+
+impl HostFault for ChangesAttachments {
+    fn attaches(&self, host: &RefHost, message: &mut Value) {
+        (self.0)(host, message);
     }
 }
 
@@ -107,11 +118,11 @@ impl HostFault for ActsBeforeApplying {
 /// Called before the consequences of a client's action of a type.
 pub(super) struct ActsBeforeConsequences(
     pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &Value),
+    pub(super) fn(&mut RefHost, &str, &mut Value),
 );
 
 impl HostFault for ActsBeforeConsequences {
-    fn precedes(&self, host: &mut RefHost, uri: &str, action: &Value) {
+    fn precedes(&self, host: &mut RefHost, uri: &str, action: &mut Value) {
         if action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
@@ -184,15 +195,19 @@ impl HostFault for FixedIds {
     }
 }
 
-/// Called before requests of a method; a returned reply is sent in place of the host's.
+/// Called before requests of these methods, of all methods if the list is empty; a returned reply is sent in place of
+/// the host's.
 pub(super) struct AnswersRequests(
-    pub(super) &'static str,
+    pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
 );
 
 impl HostFault for AnswersRequests {
     fn serves(&self, host: &mut RefHost, method: &str, call: &Call) -> Option<Reply> {
-        if method == self.0 { (self.1)(host, call) } else { None }
+        match self.0.is_empty() || self.0.contains(&method) {
+            true => (self.1)(host, call),
+            false => None,
+        }
     }
 }
 
@@ -217,5 +232,42 @@ pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op)
 impl HostFault for ChangesAgentSteps {
     fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
         (self.0)(host, step, op)
+    }
+}
+
+/// Actions of these types (names of the newest version) change nothing.
+pub(super) struct LeavesState(pub(super) &'static [&'static str]);
+
+impl StateFault for LeavesState {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if self.0.contains(&it.kind) {
+            state.clone_from(it.before);
+        }
+    }
+}
+
+/// Changes the state that actions of these types (names of the newest version) leave.
+pub(super) struct ChangesState(
+    pub(super) &'static [&'static str],
+    pub(super) fn(&Reduction, &mut Value),
+);
+
+impl StateFault for ChangesState {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if self.0.contains(&it.kind) {
+            (self.1)(it, state);
+        }
+    }
+}
+
+/// Changes what a session shows of its chats where it has the turns itself: what the function gets is its summary
+/// before. In other versions that is told by actions of the session.
+pub(super) struct RollsUp(pub(super) fn(&Value, &mut Value));
+
+impl StateFault for RollsUp {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if it.has_turns && it.kind.starts_with("chat/") {
+            (self.0)(&it.before["summary"], state);
+        }
     }
 }
