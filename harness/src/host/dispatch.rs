@@ -15,6 +15,7 @@ use crate::wire::json::{Value, json};
 
 use super::agent::Run;
 use super::engine::RefHost;
+use super::injected::ActionStage;
 use super::publish::{Origin, action_type};
 use super::rules::{Facts, RULES, unmet};
 use crate::model::{NoOp, Outcome};
@@ -110,10 +111,11 @@ impl RefHost {
     }
 
     fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.accepts(self, uri, action, origin)) {
+        let mut action = Cow::Borrowed(action);
+        if !self.injected.is_empty() && !self.acts(uri, action.to_mut(), Some(origin)) {
             return;
         }
+        let action = action.as_ref();
         if let Some(sent) = &origin.sent
             && self.protocol.action(action_type(action)).is_none()
         {
@@ -185,13 +187,17 @@ impl RefHost {
 
     /// What an accepted action sets in motion.
     pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
-        let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        let mut action = Cow::Borrowed(action);
-        let faults = self.injected();
-        if !faults.is_empty() {
-            faults.into_iter().for_each(|fault| fault.precedes(self, uri, action.to_mut()));
+        if self.injected.is_empty() {
+            return self.set_in_motion(uri, action);
         }
-        let action = action.as_ref();
+        let mut action = action.clone();
+        self.acted(uri, &mut action, ActionStage::Accepted);
+        self.set_in_motion(uri, &action);
+        self.acted(uri, &mut action, ActionStage::Followed);
+    }
+
+    fn set_in_motion(&mut self, uri: &str, action: &Value) {
+        let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
         let over = |run: &Run| {
             let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
             !goes_on && active.as_deref() != Some(run.turn.as_str())
@@ -232,7 +238,6 @@ impl RefHost {
             "terminal/resized" => self.resize(uri),
             _ => self.wake(uri),
         }
-        self.injected().into_iter().for_each(|fault| fault.follows(self, uri, action));
     }
 
     /// Counts what a client puts into a chat for good.

@@ -43,7 +43,7 @@ use super::door::Visitor;
 use super::errands::Errand;
 use super::fault::{self, Fault, FaultMemory};
 use super::files::Files;
-use super::injected::{HostEvent, InjectedFaults, StateFaults};
+use super::injected::{HostEvent, InjectedFaults, MadeValue, StateFaults};
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
@@ -307,8 +307,8 @@ impl RefHost {
         timestamp::iso(self.epoch_ms.saturating_add(elapsed))
     }
 
-    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, mut state: Value) {
-        self.injected().into_iter().for_each(|fault| fault.opens(kind, &mut state));
+    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
+        let state = self.made(&MadeValue::FirstState(kind), state);
         self.show(uri, kind, &state);
         let channel = Channel { kind, state, born: self.log.seq(), before: None };
         self.channels.insert(uri.to_owned(), channel);

@@ -15,6 +15,7 @@
 use data_encoding::BASE64;
 
 use super::engine::RefHost;
+use super::injected::MadeValue;
 use crate::agent::script;
 use crate::wire::json::Value;
 
@@ -25,8 +26,7 @@ impl RefHost {
     /// The texts that come with the message of a turn of a chat.
     pub(super) fn given(&self, uri: &str, message: &Value) -> Vec<String> {
         let known = self.chats.get(uri).map(|chat| chat.context.clone()).unwrap_or_default();
-        let mut message = message.clone();
-        self.injected().into_iter().for_each(|fault| fault.attaches(self, &mut message));
+        let message = self.made(&MadeValue::MessageForAgent, message.clone());
         let attachments = message["attachments"].as_array().into_iter().flatten();
         let attached = attachments.filter_map(|attachment| self.text_of(attachment)).map(cut);
         let mut given: Vec<String> = std::iter::once(known).chain(attached).collect();

@@ -10,7 +10,7 @@ use crate::wire::json::{Map, Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
-use super::injected::HostEvent;
+use super::injected::{ActionStage, HostEvent};
 use super::log::Envelope;
 use super::merge;
 use super::view::{Sent, Worded};
@@ -51,15 +51,13 @@ const CURSOR: &str = "turns-before ";
 impl RefHost {
     /// Applies an action of the host, and tells the subscribers if it did anything.
     pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> Outcome {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.publishes(self, uri, &mut action)) {
+        if !self.acts(uri, &mut action, None) {
             return Outcome::Applied;
         }
-        let faults = self.injected();
-        let after = (!faults.is_empty()).then(|| action.clone());
+        let after = (!self.injected.is_empty()).then(|| action.clone());
         let outcome = self.publish_from(uri, action, None);
-        if let Some(action) = after.filter(|_| outcome == Outcome::Applied) {
-            faults.into_iter().for_each(|fault| fault.published(self, uri, &action));
+        if let Some(mut action) = after.filter(|_| outcome == Outcome::Applied) {
+            self.acted(uri, &mut action, ActionStage::Published);
         }
         outcome
     }

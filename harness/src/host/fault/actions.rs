@@ -422,8 +422,16 @@ impl HostFault for EchoesWithoutApplying {
         true
     }
 
-    fn accepts(&self, host: &mut RefHost, uri: &str, action: &Value, from: &Origin) -> bool {
-        host.emit(uri, action.clone(), Some(from));
-        false
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        if from.is_some() {
+            host.emit(uri, action.clone(), from);
+        }
+        from.is_none()
     }
 }

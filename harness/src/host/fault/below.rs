@@ -5,9 +5,9 @@
 use super::FaultPart::Host;
 use super::generic::{ActsBeforeConsequences, AddsAfterAction};
 use crate::host::engine::RefHost;
-use crate::host::injected::HostFault;
+use crate::host::injected::{ActionStage, HostFault};
 use crate::host::play::tool_call;
-use crate::host::publish::action_type;
+use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -92,7 +92,13 @@ fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
 struct ThirdTextLost;
 
 impl HostFault for ThirdTextLost {
-    fn publishes(&self, host: &mut RefHost, uri: &str, action: &mut Value) -> bool {
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
         !is_third(host, uri, action)
     }
 }
@@ -109,7 +115,13 @@ impl ThirdTextLate {
 }
 
 impl HostFault for ThirdTextLate {
-    fn publishes(&self, host: &mut RefHost, uri: &str, action: &mut Value) -> bool {
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
         if is_third(host, uri, action) {
             host.memory.held.insert(key(uri, action), action.clone());
             return false;
@@ -120,7 +132,7 @@ impl HostFault for ThirdTextLate {
         true
     }
 
-    fn published(&self, host: &mut RefHost, uri: &str, action: &Value) {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, _stage: ActionStage) {
         if is_text(action) {
             ThirdTextLate::let_go(host, uri, action);
         }

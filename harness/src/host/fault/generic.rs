@@ -7,12 +7,12 @@ use crate::host::connection::{Call, Reply};
 use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
-    AgentStep, HostEvent, HostFault, Reduction, ServedRequest, StateFault,
+    ActionStage, AgentStep, HostEvent, HostFault, MadeValue, Reduction, ServedRequest, StateFault,
 };
 use crate::host::publish::{Origin, action_type};
 use crate::host::rules::Facts;
 use crate::wire::channel::ChannelKind;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
 
 /// The rules with these requirement ids are not enforced.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
@@ -36,8 +36,10 @@ impl HostFault for ActsOnEvents {
 pub(super) struct ChangesAttachments(pub(super) fn(&RefHost, &mut Value));
 
 impl HostFault for ChangesAttachments {
-    fn attaches(&self, host: &RefHost, message: &mut Value) {
-        (self.0)(host, message);
+    fn makes(&self, host: &RefHost, what: &MadeValue, message: &mut Value) {
+        if let MadeValue::MessageForAgent = what {
+            (self.0)(host, message);
+        }
     }
 }
 
@@ -72,8 +74,14 @@ impl HostFault for RefusesActions {
 pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
 impl HostFault for OmitsActions {
-    fn publishes(&self, _host: &mut RefHost, _uri: &str, action: &mut Value) -> bool {
-        !self.0.contains(&action_type(action))
+    fn acts(
+        &self,
+        _host: &mut RefHost,
+        _uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        from.is_some() || !self.0.contains(&action_type(action))
     }
 }
 
@@ -84,8 +92,14 @@ pub(super) struct AltersAction(
 );
 
 impl HostFault for AltersAction {
-    fn publishes(&self, host: &mut RefHost, uri: &str, action: &mut Value) -> bool {
-        action_type(action) != self.0 || (self.1)(host, uri, action)
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        from.is_some() || action_type(action) != self.0 || (self.1)(host, uri, action)
     }
 }
 
@@ -96,8 +110,8 @@ pub(super) struct AddsAfterAction(
 );
 
 impl HostFault for AddsAfterAction {
-    fn published(&self, host: &mut RefHost, uri: &str, action: &Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Published && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -110,8 +124,15 @@ pub(super) struct ActsBeforeApplying(
 );
 
 impl HostFault for ActsBeforeApplying {
-    fn accepts(&self, host: &mut RefHost, uri: &str, action: &Value, from: &Origin) -> bool {
-        action_type(action) != self.0 || (self.1)(host, uri, action, from)
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        let from = from.filter(|_| action_type(action) == self.0);
+        from.is_none_or(|from| (self.1)(host, uri, action, from))
     }
 }
 
@@ -122,8 +143,8 @@ pub(super) struct ActsBeforeConsequences(
 );
 
 impl HostFault for ActsBeforeConsequences {
-    fn precedes(&self, host: &mut RefHost, uri: &str, action: &mut Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Accepted && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -136,8 +157,8 @@ pub(super) struct ActsAfterConsequences(
 );
 
 impl HostFault for ActsAfterConsequences {
-    fn follows(&self, host: &mut RefHost, uri: &str, action: &Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Followed && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -158,8 +179,10 @@ impl HostFault for ChangesRejections {
 pub(super) struct ChangesFirstState(pub(super) ChannelKind, pub(super) fn(&mut Value));
 
 impl HostFault for ChangesFirstState {
-    fn opens(&self, kind: ChannelKind, state: &mut Value) {
-        if kind == self.0 {
+    fn makes(&self, _host: &RefHost, what: &MadeValue, state: &mut Value) {
+        if let MadeValue::FirstState(kind) = what
+            && *kind == self.0
+        {
             (self.1)(state);
         }
     }
@@ -169,8 +192,10 @@ impl HostFault for ChangesFirstState {
 pub(super) struct ChangesSummaries(pub(super) fn(&RefHost, &str, &mut Value));
 
 impl HostFault for ChangesSummaries {
-    fn summarizes(&self, host: &RefHost, uri: &str, summary: &mut Value) {
-        (self.0)(host, uri, summary);
+    fn makes(&self, host: &RefHost, what: &MadeValue, summary: &mut Value) {
+        if let MadeValue::Summary(uri) = what {
+            (self.0)(host, uri, summary);
+        }
     }
 }
 
@@ -190,8 +215,12 @@ impl HostFault for ChangesNotifications {
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
 impl HostFault for FixedIds {
-    fn names(&self, kind: &str) -> Option<String> {
-        (kind == self.0).then(|| self.1.to_owned())
+    fn makes(&self, _host: &RefHost, what: &MadeValue, id: &mut Value) {
+        if let MadeValue::Id(kind) = what
+            && *kind == self.0
+        {
+            *id = json!(self.1);
+        }
     }
 }
 

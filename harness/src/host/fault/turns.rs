@@ -14,7 +14,7 @@ use crate::host::acp::AGENT_ENDED;
 use crate::host::agent::{Op, Wait};
 use crate::host::engine::RefHost;
 use crate::host::injected::{HostEvent, HostFault};
-use crate::host::publish::action_type;
+use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -235,7 +235,13 @@ fn empty_queue(host: &mut RefHost, uri: &str) {
 struct PartIdReused;
 
 impl HostFault for PartIdReused {
-    fn publishes(&self, _host: &mut RefHost, _uri: &str, action: &mut Value) -> bool {
+    fn acts(
+        &self,
+        _host: &mut RefHost,
+        _uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
         let id = json!(format!("part-of-{}", action["turnId"].as_str().unwrap_or("")));
         match action_type(action) {
             "chat/responsePart" if action["part"]["id"].is_string() => action["part"]["id"] = id,
