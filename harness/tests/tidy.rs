@@ -203,7 +203,7 @@ fn the_reference_host_names_no_fault() {
     // The liars are made of faults.
     for (name, text) in host_alone().filter(|(name, _)| name != "liar.rs") {
         for (number, line) in text.lines().enumerate() {
-            let mut before = line.split("Fault::").rev().skip(1);
+            let mut before = line.rsplit("Fault::").skip(1);
             if before.any(|text| !text.ends_with(|end: char| end.is_alphanumeric())) {
                 mistakes.push(format!(
                     "{name}:{}: expected no fault by its name (hint: ask a hook of `host::injected`)",
