@@ -97,8 +97,6 @@ fn is_telemetry(message: &Value) -> bool {
     message["method"].as_str().is_some_and(|method| method.starts_with("otlp/"))
 }
 
-/// Faults in telemetry that take part in what the host does.
-
 /// The method of log records.
 const LOGS: &str = "otlp/exportLogs";
 /// Where a log record is in the params of its notification.
