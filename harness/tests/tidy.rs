@@ -199,6 +199,55 @@ fn files_fit_a_reader() {
 }
 
 #[test]
+fn the_reference_host_names_no_fault() {
+    let mut mistakes = Vec::new();
+    // The liars are made of faults.
+    for (name, text) in host_alone().filter(|(name, _)| name != "liar.rs") {
+        for (number, line) in text.lines().enumerate() {
+            let mut before = line.rsplit("Fault::").skip(1);
+            if before.any(|text| !text.ends_with(|end: char| end.is_alphanumeric())) {
+                mistakes.push(format!(
+                    "{name}:{}: expected no fault by its name (hint: ask a hook of `host::injected`)",
+                    number + 1
+                ));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
+/// The sources of the reference host without its faults, variants and tests.
+fn host_alone() -> impl Iterator<Item = (String, String)> {
+    let apart = ["fault/", "tests/", "variant/"];
+    sources("src/host")
+        .into_iter()
+        .filter(move |(name, _)| !apart.iter().any(|it| name.starts_with(it)))
+}
+
+#[test]
+fn rules_that_faults_lift_are_requirements() {
+    let ledgers = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/requirements");
+    let mut files = Vec::new();
+    walk(&ledgers, &mut files);
+    let known: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let (mut asked, mut mistakes) = (0, Vec::new());
+    for (name, text) in host_alone() {
+        let calls = code(&text).split(".keeps(").skip(1);
+        for call in calls {
+            asked += 1;
+            let rule = call.strip_prefix('"').and_then(|rest| rest.split('"').next());
+            if rule.is_some_and(|rule| !known.contains(&format!("id = \"{rule}\""))) {
+                mistakes.push(format!("{name}: expected the id of a requirement, found {rule:?}"));
+            }
+        }
+    }
+    report(&mistakes);
+    let said = fs::read_to_string(root().join("harness/ARCHITECTURE.md")).unwrap();
+    let sentence = format!("It asks so at {asked} places");
+    assert!(said.contains(&sentence), "expected `{sentence}` in ARCHITECTURE.md");
+}
+
+#[test]
 fn nothing_names_a_machine_or_the_reference_folder() {
     let root = root();
     let mut files = Vec::new();

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::agent::mode::Mode;
 use crate::host::engine::{Config, RefHost};
-use crate::host::fault::{BELOW, FAULTS, Fault};
+use crate::host::fault::{FAULTS, Fault};
 use crate::run::mutant_rows::rows;
 use crate::run::mutants::{play_on, playable};
 use crate::run::suite::{Entry, Suite};
@@ -193,7 +193,7 @@ impl Table {
         let is_known = |fault: &Fault| known.iter().any(|row| row.fault == *fault);
         let open: Vec<Fault> = faults.iter().copied().filter(|it| !is_known(it)).collect();
         let (below, above): (Vec<Fault>, Vec<Fault>) =
-            open.iter().partition(|fault| BELOW.contains(fault));
+            open.iter().partition(|fault| fault.is_below());
         let rows: Mutex<Vec<Row>> = Mutex::new(known);
         for (mode, faults) in [(Mode::Host, above), (Mode::Acp, below)] {
             if faults.is_empty() {

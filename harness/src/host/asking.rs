@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use super::connection::Connection;
 use super::engine::RefHost;
-use super::fault::Fault;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
@@ -43,16 +43,11 @@ pub(super) fn is_elsewhere(source: &Value) -> bool {
 impl RefHost {
     /// Asks the client that published a plugin for what is in it.
     pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
-        let own = |other: bool| {
-            let mut conns = self.connections.iter();
-            let found = conns.find(|(_, it)| (it.client.as_deref() == Some(client)) != other);
-            found.map(|(conn, _)| *conn)
-        };
-        let conn = match self.has(Fault::AsksTheOtherClient) {
-            true => own(true).or(own(false)),
-            false => own(false),
-        };
-        let Some(conn) = conn.filter(|_| self.questions.len() < MAX_QUESTIONS) else {
+        let right = self.keeps("resource.symmetric.right-client");
+        let publisher = |it: &Connection| it.client.as_deref() == Some(client);
+        let conns = self.connections.iter().filter(|(_, it)| publisher(it) || !right);
+        let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| *conn);
+        let Some(conn) = asked.filter(|_| self.questions.len() < MAX_QUESTIONS) else {
             return;
         };
         self.asked_so_far += 1;

@@ -64,10 +64,9 @@ pub(super) fn entries(catalogue: &Value) -> &[Value] {
 
 /// Whether a definition is one that this host can keep. Source: `automation.create.*`.
 fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
-    let keeps = |rule| facts.host.keeps(rule);
     let own = definition["message"]["origin"]["kind"] == "automation";
     require(
-        own || !keeps("automation.create.message-kind"),
+        own || !facts.host.keeps("automation.create.message-kind"),
         "expected a message of kind `automation`",
     )?;
     let triggers = definition["triggers"].as_array().map_or(&[][..], Vec::as_slice);
@@ -77,7 +76,8 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
         require(ids.insert(trigger["id"].as_str()), "expected triggers with ids of their own")?;
         let schedule = &trigger["schedule"];
         let text = schedule["expression"].as_str().unwrap_or("");
-        let known = Cron::parse(text).is_some() || !keeps("automation.cron.reject-invalid");
+        let known =
+            Cron::parse(text).is_some() || !facts.host.keeps("automation.cron.reject-invalid");
         require(known, "expected a cron expression of five fields")?;
         let zone = schedule["timeZone"].as_str().unwrap_or("");
         require(ZONES.contains(&zone), "this host knows no time zone but UTC")?;
@@ -85,8 +85,8 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
     let conditions = definition["disableConditions"].as_array().into_iter().flatten();
     let mut seen = HashSet::new();
     let mut kinds = conditions.map(|condition| condition["kind"].as_str().unwrap_or(""));
-    let apart =
-        kinds.all(|kind| seen.insert(kind)) || !keeps("automation.create.duplicate-disable-kinds");
+    let apart = kinds.all(|kind| seen.insert(kind))
+        || !facts.host.keeps("automation.create.duplicate-disable-kinds");
     require(apart, "expected one condition of each kind")?;
     let session = &definition["session"];
     let provider = session["provider"].as_str().unwrap_or(PROVIDER);
@@ -278,13 +278,5 @@ impl RefHost {
     /// Serves `listAutomationTriggerDefinitions`: there are none.
     pub(super) fn list_triggers(&mut self, _call: &Call) -> Reply {
         Ok(json!({"items": []}))
-    }
-
-    /// Forgets every automation: a fault.
-    pub(super) fn forget_automations(&mut self) {
-        self.schedules.clear();
-        if let Some(channel) = self.channels.get_mut(AUTOMATIONS) {
-            channel.state = first_state();
-        }
     }
 }

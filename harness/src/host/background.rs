@@ -10,7 +10,6 @@ use crate::wire::feature::Feature;
 use crate::wire::json::json;
 
 use super::engine::RefHost;
-use super::fault::Fault;
 
 /// The most commands that run by themselves at a time.
 const MAX_RUNNING: usize = 100;
@@ -39,7 +38,7 @@ impl RefHost {
         let id = self.fresh_id("background");
         let terminal = format!("ahp-terminal:/{id}");
         let claim = json!({"kind": "session", "session": session, "chat": chat});
-        if !self.has(Fault::BackgroundUnseen) {
+        if self.keeps("chat.backgroundWork.terminal") {
             self.open_terminal(&terminal, json!({
                 "title": command, "content": [], "lifecycle": {"status": "running"}, "claim": claim,
             }));

@@ -12,11 +12,12 @@ use crate::wire::feature::Feature;
 use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::telemetry::INFO;
 
 /// The most canvases of one chat.
 const MAX_CANVASES: usize = 100;
+/// What a log record says when a canvas is shown.
+pub(super) const SHOWN: &str = "a canvas is shown";
 /// Who shows the canvases of this host.
 const EXTENSION: &str = "scripted";
 
@@ -27,9 +28,8 @@ impl RefHost {
             return;
         }
         let told = match url {
-            Some(url) if self.has(Fault::CanvasUrlLogged) => format!("a canvas is shown at {url}"),
-            Some(_) => "a canvas is shown".to_owned(),
-            None => "a canvas is shown no more".to_owned(),
+            Some(_) => SHOWN,
+            None => "a canvas is shown no more",
         };
         let known = self.canvases_of(chat);
         let uri = known.iter().find(|uri| self.state(uri)["canvasId"] == name).cloned();
@@ -38,14 +38,13 @@ impl RefHost {
             None if known.len() < MAX_CANVASES => self.add_canvas(chat, known, name, url),
             None => {}
         }
-        self.log_of(chat, INFO, &told);
+        self.log_of(chat, INFO, told);
     }
 
     fn change_canvas(&mut self, uri: &str, url: Option<&str>) {
         let mut canvas = self.state(uri).clone();
         match url {
             Some(url) => canvas["url"] = json!(url),
-            None if self.has(Fault::CanvasUrlStays) => {}
             None => take_url(&mut canvas),
         }
         self.publish(uri, json!({"type": "canvas/stateChanged", "canvas": canvas}));
@@ -67,7 +66,7 @@ impl RefHost {
     }
 
     /// The canvases of a chat.
-    fn canvases_of(&self, chat: &str) -> Vec<String> {
+    pub(super) fn canvases_of(&self, chat: &str) -> Vec<String> {
         let list = self.state(chat)["canvases"].as_array().into_iter().flatten();
         list.filter_map(|entry| entry["resource"].as_str().map(str::to_owned)).collect()
     }

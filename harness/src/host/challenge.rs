@@ -12,7 +12,6 @@ use crate::wire::json::{Value, json};
 use super::agent::Wait;
 use super::auth;
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::play::tool_call;
 
 /// What the servers of this host want a token for; they take any.
@@ -101,7 +100,7 @@ impl RefHost {
     /// Ends the calls that wait for a token of servers that are there no more.
     /// Source: `session.customizations.mcp.stop-clears-input`.
     pub(super) fn abandon_challenges(&mut self, session: &str) {
-        if self.has(Fault::StopKeepsInput) {
+        if !self.keeps("session.customizations.mcp.stop-clears-input") {
             return;
         }
         let asks = |server: &str| self.server_state(session, server) == Some("authRequired");

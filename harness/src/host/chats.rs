@@ -80,9 +80,9 @@ impl RefHost {
         };
         let active = &self.state(from)["activeTurn"];
         if active["id"] == turn {
-            return self.transcript(from, None, 0) + &self.told(active, 0);
+            return self.transcript(from, None) + &self.told(active);
         }
-        self.transcript(from, Some(turn), 0)
+        self.transcript(from, Some(turn))
     }
 
     fn chat_from_source(&self, call: &Call, session: &str, chat: &str) -> Reply {

@@ -13,7 +13,6 @@ use crate::wire::json::Value;
 
 use super::door::Visitor;
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::injected::ServedRequest;
 use super::mcp;
 use crate::transcript::ConnId;
@@ -248,7 +247,7 @@ impl RefHost {
         inner: &Call,
         message: &Message,
     ) -> Result<(), Failure> {
-        if self.has(Fault::BadParamsServed) {
+        if !self.keeps("jsonrpc.invalid-params.type") {
             return Ok(());
         }
         // Before the handshake nobody knows of which version a `ping` is; none asks anything of it.

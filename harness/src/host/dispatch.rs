@@ -9,10 +9,13 @@
 //!
 //! Start at [`RefHost::dispatch`].
 
+use std::borrow::Cow;
+
 use crate::wire::json::{Value, json};
 
 use super::agent::Run;
 use super::engine::RefHost;
+use super::injected::ActionStage;
 use super::publish::{Origin, action_type};
 use super::rules::{Facts, RULES, unmet};
 use crate::model::{NoOp, Outcome};
@@ -108,10 +111,11 @@ impl RefHost {
     }
 
     fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.accepts(self, uri, action, origin)) {
+        let mut action = Cow::Borrowed(action);
+        if !self.injected.is_empty() && !self.acts(uri, action.to_mut(), Some(origin)) {
             return;
         }
+        let action = action.as_ref();
         if let Some(sent) = &origin.sent
             && self.protocol.action(action_type(action)).is_none()
         {
@@ -183,8 +187,17 @@ impl RefHost {
 
     /// What an accepted action sets in motion.
     pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
+        if self.injected.is_empty() {
+            return self.set_in_motion(uri, action);
+        }
+        let mut action = action.clone();
+        self.acted(uri, &mut action, ActionStage::Accepted);
+        self.set_in_motion(uri, &action);
+        self.acted(uri, &mut action, ActionStage::Followed);
+    }
+
+    fn set_in_motion(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        self.injected().into_iter().for_each(|fault| fault.precedes(self, uri, action));
         let over = |run: &Run| {
             let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
             !goes_on && active.as_deref() != Some(run.turn.as_str())
@@ -224,30 +237,6 @@ impl RefHost {
             "terminal/input" => self.type_into(uri, action["data"].as_str().unwrap_or("")),
             "terminal/resized" => self.resize(uri),
             _ => self.wake(uri),
-        }
-        self.injected().into_iter().for_each(|fault| fault.follows(self, uri, action));
-    }
-
-    /// A fault: the turns that a client started end when it is gone.
-    pub(super) fn cancel_turns_of(&mut self, client: &str) {
-        let started = |uri: &&String| {
-            let turn = &self.state(uri)["activeTurn"]["id"];
-            self.log.after(0).any(|envelope| {
-                let action = &envelope.params["action"];
-                envelope.channel == **uri
-                    && envelope.action_type == "chat/turnStarted"
-                    && &action["turnId"] == turn
-                    && envelope.params["origin"]["clientId"] == client
-            })
-        };
-        let chats: Vec<String> = self.runs.keys().filter(started).cloned().collect();
-        for uri in chats {
-            let turn = self.state(&uri)["activeTurn"]["id"].clone();
-            self.runs.remove(&uri);
-            self.publish(
-                &uri,
-                json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1}),
-            );
         }
     }
 

@@ -14,7 +14,6 @@
 
 use super::connection::{Call, Failure};
 use super::engine::{MAX_CONNECTIONS, RefHost};
-use super::fault::Fault;
 use super::rules::{Facts, require};
 use crate::peer::guise::{Credentials, Guise};
 use crate::transcript::ConnId;
@@ -34,8 +33,6 @@ pub(super) enum Visitor {
     Anybody,
     /// Whose token has this place.
     Known(usize),
-    /// Somebody who should not have been let in, and whom nothing is answered: a fault.
-    Stranger,
 }
 
 /// The headers of a client that comes to a guarded reference host like this.
@@ -84,8 +81,8 @@ impl RefHost {
         let known = self.tokens.iter().position(|own| token == Some(own.as_str()));
         let visitor = match known {
             Some(place) => Visitor::Known(place),
-            None if self.tokens.is_empty() || self.has(Fault::DoorOpen) => Visitor::Anybody,
-            None if self.has(Fault::DoorLate) => Visitor::Stranger,
+            None if self.tokens.is_empty() => Visitor::Anybody,
+            None if !self.keeps("transport.auth.during-handshake") => Visitor::Anybody,
             None => return Err(401),
         };
         // Somebody who was let in may be gone before there is a connection.
@@ -104,15 +101,10 @@ impl RefHost {
     }
 
     /// Refuses a client id that is somebody else's. Source: `security.clientid-bound`.
-    pub(super) fn require_own(
-        &self,
-        call: &Call,
-        client: &str,
-        unless: Fault,
-    ) -> Result<(), Failure> {
+    pub(super) fn require_own(&self, call: &Call, client: &str) -> Result<(), Failure> {
         let owner = self.clients.get(client).map(|known| known.visitor);
         let own = owner.is_none_or(|owner| owner == self.visitor(call.conn));
-        match own || self.has(unless) {
+        match own {
             true => Ok(()),
             false => Err(Failure::invalid_request("this client id is somebody else's")),
         }
@@ -126,8 +118,7 @@ pub(super) fn guarded_setting(facts: &Facts) -> Result<(), String> {
     let (key, now) = (GUARDED.0, &facts.state["config"]["values"][GUARDED.0]);
     let wanted = &facts.action["config"][key];
     let same = wanted == now || wanted.is_null() && facts.action["replace"] != true;
-    let free = owner || same || facts.host.has(Fault::SettingsUnguarded);
-    require(free, "only the owner of this host changes that")
+    require(owner || same, "only the owner of this host changes that")
 }
 
 #[cfg(test)]

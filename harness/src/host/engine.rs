@@ -41,9 +41,9 @@ use super::connection::{Call, Connection, Failure, Reply};
 use super::customizations::Brought;
 use super::door::Visitor;
 use super::errands::Errand;
-use super::fault::{self, Fault, FaultSet};
+use super::fault::{self, Fault, FaultMemory};
 use super::files::Files;
-use super::injected::InjectedFaults;
+use super::injected::{HostEvent, InjectedFaults, MadeValue, StateFaults};
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
@@ -157,18 +157,21 @@ pub(super) struct Channel {
     pub(super) state: Value,
     /// The number at which it came to be; a replay cannot begin before it.
     pub(super) born: u64,
-    /// The state before the last action, which only a fault keeps.
-    pub(super) stale: Option<Value>,
+    /// The state before the last action, where there are faults in states.
+    pub(super) before: Option<Value>,
 }
 
 /// The reference host.
 #[derive(Debug)]
 pub struct RefHost {
-    pub(super) faults: FaultSet,
-    /// The faults that change messages only.
+    /// The faults in messages.
     chain: MessageChain,
-    /// Those of them that take part in what it does.
+    /// The faults in behaviour.
     pub(super) injected: InjectedFaults,
+    /// The faults in states.
+    pub(super) state_faults: StateFaults,
+    /// What faults remember.
+    pub(super) memory: FaultMemory,
     pub(super) versions: Vec<Version>,
     /// The newest version, which states are kept in.
     pub(super) protocol: &'static Protocol,
@@ -224,21 +227,15 @@ pub struct RefHost {
     pub(super) asked_so_far: u64,
     /// Whether anybody ever subscribed to telemetry.
     pub(super) telemetered: bool,
-    /// The latest batch of telemetry, which only a fault keeps.
-    pub(super) latest_record: Option<Value>,
     /// Nothing is read any more, which only a fault brings about.
     pub(super) stalled: bool,
-    /// The highest number that each client dispatched, which only a fault looks at.
-    pub(super) dispatched: LiteMap<String, i64>,
     /// The requirement by which an action was refused last; empty where there is none.
     pub(super) refused_by: String,
 }
 
 impl RefHost {
     /// Makes a host without sessions or connections.
-    pub fn new(mut config: Config) -> RefHost {
-        let injected = InjectedFaults::of(&config.faults);
-        injected.configure(&mut config);
+    pub fn new(config: Config) -> RefHost {
         let known = Protocol::known();
         let mut versions = config.versions;
         versions.retain(|version| Protocol::all_played().contains(version));
@@ -252,9 +249,10 @@ impl RefHost {
         let newest =
             newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
         let mut host = RefHost {
-            faults: FaultSet::of(&config.faults),
             chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
-            injected,
+            injected: InjectedFaults::of(&config.faults),
+            state_faults: StateFaults::of(&config.faults),
+            memory: FaultMemory::default(),
             protocol: newest.unwrap_or_else(fallback),
             versions,
             views: older.into_iter().map(View::new).collect(),
@@ -290,22 +288,17 @@ impl RefHost {
             acp: config.acp.map(Link::new),
             active: LiteMap::new(),
             creating: HashSet::new(),
-            dispatched: LiteMap::new(),
             questions: LiteMap::new(),
             asked_so_far: 0,
             telemetered: false,
-            latest_record: None,
             stalled: false,
             ids: 0,
             refused_by: String::new(),
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
         host.add_channel(AUTOMATIONS, ChannelKind::Automations, automations::first_state());
+        host.happened(&HostEvent::Made);
         host
-    }
-
-    pub(super) fn has(&self, fault: Fault) -> bool {
-        self.faults.has(fault)
     }
 
     /// The wall time as a timestamp.
@@ -314,10 +307,10 @@ impl RefHost {
         timestamp::iso(self.epoch_ms.saturating_add(elapsed))
     }
 
-    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, mut state: Value) {
-        self.injected().into_iter().for_each(|fault| fault.opens(kind, &mut state));
+    pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
+        let state = self.made(&MadeValue::FirstState(kind), state);
         self.show(uri, kind, &state);
-        let channel = Channel { kind, state, born: self.log.seq(), stale: None };
+        let channel = Channel { kind, state, born: self.log.seq(), before: None };
         self.channels.insert(uri.to_owned(), channel);
     }
 
@@ -436,11 +429,8 @@ impl RefHost {
     /// Whether a request may be served at this point of a connection.
     pub(super) fn admits(&self, call: &Call, early: bool) -> Result<(), Failure> {
         let connection = self.connections.get(&call.conn);
-        if connection.is_some_and(|it| it.visitor == Visitor::Stranger) {
-            return Err(Failure::invalid_request("nobody has let you in"));
-        }
         let shaken = connection.is_some_and(|connection| connection.client.is_some());
-        if shaken || early || self.has(Fault::ServesBeforeInitialize) {
+        if shaken || early || !self.keeps("lifecycle.preinit.request-refused") {
             return Ok(());
         }
         Err(Failure::invalid_request("the handshake comes first (hint: send `initialize`)"))
@@ -513,23 +503,13 @@ impl Host for RefHost {
         if let Some(connection) = self.connections.remove(&conn) {
             self.idle_watches();
             self.left(connection.client.as_deref());
-            if let Some(client) =
-                connection.client.filter(|_| self.has(Fault::TurnCancelledWithClient))
-            {
-                self.cancel_turns_of(&client);
-            }
-        }
-        if self.has(Fault::TurnDiesWithClient) {
-            let heard = |chat: &String| {
-                self.connections.values().any(|other| other.subscriptions.contains(chat))
-            };
-            self.runs.retain(|chat, _| heard(chat));
+            self.happened(&HostEvent::Closed(connection.client.as_deref()));
         }
     }
 
     fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
-        self.injected().into_iter().for_each(|fault| fault.ticks(self));
+        self.happened(&HostEvent::Timer);
         self.run_scheduled();
         self.begin_errands();
         self.ready_sessions();
@@ -596,22 +576,14 @@ impl Host for RefHost {
         self.late.clear();
         self.runs.clear();
         self.acp = self.acp.take().map(Link::anew);
-        if !self.has(Fault::RestartKeepsTurns) {
-            self.fail_turns();
-        }
+        self.fail_turns();
         self.lose_running();
         self.end_terminals();
         self.end_servers();
         self.end_canvases();
-        if self.has(Fault::AutomationsForgotten) {
-            self.forget_automations();
-        }
         self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
         self.log.forget();
-        if self.has(Fault::RestartForgetsSequence) {
-            self.log.reset();
-            self.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
-        }
+        self.happened(&HostEvent::Restarted);
     }
 }
 

@@ -15,41 +15,29 @@
 use data_encoding::BASE64;
 
 use super::engine::RefHost;
-use super::fault::Fault;
+use super::injected::MadeValue;
 use crate::agent::script;
 use crate::wire::json::Value;
 
 /// The most bytes of one text that an agent is given.
 const MAX_TEXT: usize = 1 << 20;
 
-/// How far the attachments of attachments are followed by a fault.
-const MAX_DEPTH: u32 = 3;
-
 impl RefHost {
     /// The texts that come with the message of a turn of a chat.
     pub(super) fn given(&self, uri: &str, message: &Value) -> Vec<String> {
         let known = self.chats.get(uri).map(|chat| chat.context.clone()).unwrap_or_default();
-        let mut given = vec![known];
-        if !self.has(Fault::AttachmentsWithheld) {
-            given.extend(self.attached(message, 0));
-        }
+        let message = self.made(&MadeValue::MessageForAgent, message.clone());
+        let attachments = message["attachments"].as_array().into_iter().flatten();
+        let attached = attachments.filter_map(|attachment| self.text_of(attachment)).map(cut);
+        let mut given: Vec<String> = std::iter::once(known).chain(attached).collect();
         given.retain(|text| !text.is_empty());
         given
     }
 
-    fn attached(&self, message: &Value, depth: u32) -> Vec<String> {
-        let attachments = message["attachments"].as_array().into_iter().flatten();
-        attachments.filter_map(|attachment| self.text_of(attachment, depth)).map(cut).collect()
-    }
-
-    fn text_of(&self, attachment: &Value, depth: u32) -> Option<String> {
+    fn text_of(&self, attachment: &Value) -> Option<String> {
         let text = |name: &str| attachment[name].as_str();
         match text("type")? {
-            "chat" => {
-                let whole = self.has(Fault::AttachmentsWhole);
-                let end = text("endTurn").filter(|_| !whole);
-                Some(self.transcript(text("resource")?, end, depth))
-            }
+            "chat" => Some(self.transcript(text("resource")?, text("endTurn"))),
             "resource" => self.file_of(text("uri")?),
             "embeddedResource" => {
                 let bytes = BASE64.decode(text("data")?.as_bytes()).ok()?;
@@ -61,40 +49,32 @@ impl RefHost {
     }
 
     fn file_of(&self, uri: &str) -> Option<String> {
-        let anywhere = self.has(Fault::AttachmentsReachOut);
-        let path = if anywhere { self.place_of(uri) } else { self.path_of(uri) };
-        let file = path.and_then(|path| self.files.file(&path)).ok()?;
+        let file = self.path_of(uri).and_then(|path| self.files.file(&path)).ok()?;
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 
     /// What was said in a chat, up to the end of a turn, or all of it but the active one.
-    pub(super) fn transcript(&self, uri: &str, end: Option<&str>, depth: u32) -> String {
+    pub(super) fn transcript(&self, uri: &str, end: Option<&str>) -> String {
         let turns = self.state(uri)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
         let last = end.and_then(|end| turns.iter().position(|turn| turn["id"] == end));
         let shown = &turns[..last.map_or(turns.len(), |at| at + 1)];
-        shown.iter().map(|turn| self.told(turn, depth)).collect()
+        shown.iter().map(|turn| self.told(turn)).collect()
     }
 
     /// What was said in a turn.
-    pub(super) fn told(&self, turn: &Value, depth: u32) -> String {
-        let message = &turn["message"];
-        let mut lines = vec![message["text"].as_str().unwrap_or_default().to_owned()];
+    pub(super) fn told(&self, turn: &Value) -> String {
+        let mut lines = vec![turn["message"]["text"].as_str().unwrap_or_default().to_owned()];
         let parts = turn["responseParts"].as_array().into_iter().flatten();
         let texts = parts.filter(|part| part["kind"] == "markdown");
         lines.extend(texts.filter_map(|part| part["content"].as_str()).map(str::to_owned));
-        if self.has(Fault::AttachmentsFollowed) && depth < MAX_DEPTH {
-            lines.extend(self.attached(message, depth + 1));
-        }
         lines.join("\n") + "\n"
     }
 
     /// Answers which of the words the agent of a chat was given, for the turn that it works on.
     pub(super) fn recall(&self, uri: &str, words: &[String]) -> String {
         let active = &self.state(uri)["activeTurn"]["message"];
-        let late = self.has(Fault::AttachmentsUnpinned).then(|| self.given(uri, active));
-        let pinned = self.runs.get(uri).map(|run| run.given.clone());
-        let mut given = late.or(pinned).unwrap_or_default();
-        given.push(self.transcript(uri, None, 0));
+        let mut given = self.runs.get(uri).map(|run| run.given.clone()).unwrap_or_default();
+        given.push(self.transcript(uri, None));
         given.push(active["text"].as_str().unwrap_or_default().to_owned());
         script::recalled(words, &given.iter().map(String::as_str).collect::<Vec<_>>())
     }

@@ -14,7 +14,6 @@ use super::chats::TRIGGER;
 use super::connection::{Call, Failure, Reply};
 use super::door::Visitor;
 use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
-use super::fault::Fault;
 use super::files::AREA;
 use super::log::Envelope;
 use super::resources::uri_of;
@@ -39,7 +38,7 @@ impl RefHost {
         if client.is_empty() || client.len() > MAX_CLIENT_ID {
             return Err(Failure::invalid_params("expected a name at `params.clientId`"));
         }
-        self.require_own(call, &client, Fault::ClientIdTaken)?;
+        self.require_own(call, &client)?;
         let (version, protocol) = self.negotiate(call.params)?;
         let apps = call.params.pointer("/capabilities/mcpApps").is_some_and(Value::is_object);
         self.remember(&client, &version, apps, self.visitor(call.conn));
@@ -187,10 +186,7 @@ impl RefHost {
         let Some(version) = version else {
             return Err(Failure::invalid_params("unknown client (hint: send `initialize`)"));
         };
-        self.require_own(call, &client, Fault::ClientIdResumed)?;
-        if self.has(Fault::ReconnectForgets) {
-            self.forget_sessions();
-        }
+        self.require_own(call, &client)?;
         self.supersede(call.conn, &client);
         let protocol = self.protocol_named(&version);
         let view = self.view_for(protocol);
@@ -211,7 +207,6 @@ impl RefHost {
         if let Some(connection) = self.connections.get_mut(&call.conn) {
             connection.subscriptions = wanted.into_iter().collect();
         }
-        self.repeat_record(call.conn);
         Ok(result)
     }
 
@@ -222,7 +217,7 @@ impl RefHost {
         let too_new = last_seen > self.log.seq();
         let reborn =
             |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);
-        if too_old || too_new || wanted.iter().any(reborn) || self.has(Fault::ReconnectForgets) {
+        if too_old || too_new || wanted.iter().any(reborn) {
             let snapshots: Vec<Value> =
                 wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
             return json!({"type": "snapshot", "snapshots": snapshots});
@@ -285,26 +280,22 @@ impl RefHost {
         }
     }
 
+    /// The clients that left and are active somewhere, and when each stops to be.
+    fn removals(&self) -> impl Iterator<Item = (&String, Duration)> {
+        let expire = self.keeps("reconnect.active-client-grace-expired");
+        let active = self.active.keys().filter(move |_| expire);
+        active.filter_map(|client| Some((client, self.clients.get(client)?.gone_at? + self.grace)))
+    }
+
     /// When the next client that left stops to be active somewhere.
     pub(super) fn next_removal(&self) -> Option<Duration> {
-        if self.has(Fault::GoneStayActive) {
-            return None;
-        }
-        let gone = |client: &String| self.clients.get(client)?.gone_at;
-        self.active.keys().filter_map(gone).min().map(|at| at + self.grace)
+        self.removals().map(|(_, at)| at).min()
     }
 
     /// Removes clients that left and did not come back in time from their sessions.
     pub(super) fn remove_gone_clients(&mut self) {
-        if self.has(Fault::GoneStayActive) {
-            return;
-        }
-        let due = |client: &&String| {
-            let gone = self.clients.get(*client).and_then(|known| known.gone_at);
-            gone.is_some_and(|at| at + self.grace <= self.now)
-        };
-        let due: Vec<String> = self.active.keys().filter(due).cloned().collect();
-        for client in due {
+        let due = self.removals().filter(|(_, at)| *at <= self.now);
+        for client in due.map(|(client, _)| client.clone()).collect::<Vec<String>>() {
             for session in self.active_in(&client) {
                 self.deactivate(&session, &client);
             }

@@ -1,8 +1,9 @@
 //! The hooks by which injected faults change the behaviour of the host, and the code that calls them.
 //!
-//! The host names its rules by their requirements and asks at one place, [`RefHost::keeps`], whether one is in force.
-//! Other hooks are called at general places: a dispatch, the consequences of an action, a rejection, an action or
-//! notification of the host, a request, a step of the agent, a timer. The host names no fault at these places.
+//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether it enforces one. Other hooks are
+//! called at general places: requests and replies, actions before and after they are applied, rejections and
+//! notifications, values that the host makes, steps of the agent, events that no message says. The host names no fault
+//! at these places.
 //!
 //! Knows: where the hooks are. Never knows: which fault does what; that stands in `fault`, by protocol concept.
 //!
@@ -11,20 +12,21 @@
 use std::fmt;
 
 use crate::wire::channel::ChannelKind;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
 
 use super::agent::Op;
 use super::connection::{Call, Reply};
 use super::dispatch::{DispatchedAction, Refusal, RejectedAction};
-use super::engine::{Config, RefHost};
+use super::engine::RefHost;
 use super::fault::{self, Fault};
 use super::publish::Origin;
 use super::rules::Facts;
+use crate::model::Outcome;
 
 /// A fault in the behaviour of the host. By default every hook changes nothing.
 pub(super) trait HostFault: Send + Sync {
-    /// Changes the configuration of the host.
-    fn configures(&self, _config: &mut Config) {}
+    /// Called when something happens to the host that no message says.
+    fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
     /// Whether a rule is not enforced; `rule` is the id of its requirement.
     fn lifts(&self, _rule: &str) -> bool {
@@ -46,45 +48,33 @@ pub(super) trait HostFault: Send + Sync {
         true
     }
 
-    /// Called before an allowed action of a client is applied. Returns whether it is applied.
-    fn accepts(&self, _host: &mut RefHost, _uri: &str, _action: &Value, _from: &Origin) -> bool {
+    /// Called before an action is applied, a client's once it is allowed; `from` is the client, `None` for an action of the
+    /// host's own. May change the action. Returns whether it is applied.
+    fn acts(
+        &self,
+        _host: &mut RefHost,
+        _uri: &str,
+        _action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
         true
     }
 
-    /// Called after a client's action was applied, before its consequences.
-    fn precedes(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
-
-    /// Called after the consequences of a client's action.
-    fn follows(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
+    /// Called after an action was applied. Before the consequences of a client's action, changes to it count for these.
+    fn acted(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value, _stage: ActionStage) {}
 
     /// Called when an action is rejected; may change the envelope. Returns whether the envelope is sent.
     fn rejects(&self, _host: &mut RefHost, _it: &RejectedAction, _envelope: &mut Value) -> bool {
         true
     }
 
-    /// Called before the host's own action is applied; may change it. Returns whether it is applied.
-    fn publishes(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value) -> bool {
-        true
-    }
-
-    /// Called after the host's own action was applied.
-    fn published(&self, _host: &mut RefHost, _uri: &str, _action: &Value) {}
-
-    /// Changes the initial state of a channel.
-    fn opens(&self, _kind: ChannelKind, _state: &mut Value) {}
-
-    /// Changes the summary of a session.
-    fn summarizes(&self, _host: &RefHost, _uri: &str, _summary: &mut Value) {}
-
     /// Called before a notification other than `action` is sent; may change it. Returns whether it is sent.
     fn notifies(&self, _host: &mut RefHost, _method: &str, _params: &mut Value) -> bool {
         true
     }
 
-    /// An id to use in place of a new one; `None` for a new one.
-    fn names(&self, _kind: &str) -> Option<String> {
-        None
-    }
+    /// Changes a value that the host has made.
+    fn makes(&self, _host: &RefHost, _what: &MadeValue, _value: &mut Value) {}
 
     /// Called before a request is served. A returned reply is sent, and the request is not served.
     fn serves(&self, _host: &mut RefHost, _method: &str, _call: &Call) -> Option<Reply> {
@@ -100,9 +90,68 @@ pub(super) trait HostFault: Send + Sync {
     fn performs(&self, _host: &mut RefHost, _step: &AgentStep, _op: &Op) -> bool {
         true
     }
+}
 
-    /// Called before the host handles its timers.
-    fn ticks(&self, _host: &mut RefHost) {}
+/// The stages of an action that was applied.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ActionStage {
+    /// The host's own.
+    Published,
+    /// A client's; its consequences come next.
+    Accepted,
+    /// A client's; its consequences are over.
+    Followed,
+}
+
+/// A kind of value that the host makes.
+pub(super) enum MadeValue<'a> {
+    /// The first state of a channel.
+    FirstState(ChannelKind),
+    /// The summary of the session with this URI.
+    Summary(&'a str),
+    /// An id of a kind, such as `call`.
+    Id(&'a str),
+    /// The message of a turn, of which the agent is given the attachments.
+    MessageForAgent,
+}
+
+/// Something that happens to the host and that no message to a client says.
+pub(super) enum HostEvent<'a> {
+    /// The host was made.
+    Made,
+    /// Time has passed; the host has not handled its timers yet.
+    Timer,
+    /// A connection has ended; the client behind it, after a handshake.
+    Closed(Option<&'a str>),
+    /// A client has unsubscribed from a channel.
+    Unsubscribed {
+        /// The client.
+        client: &'a str,
+        /// The channel.
+        uri: &'a str,
+    },
+    /// The host came back after a crash.
+    Restarted,
+}
+
+/// A fault in the states of channels, and in how snapshots show them. By default every hook changes nothing.
+pub(super) trait StateFault: Send + Sync {
+    /// Changes the state that an action has left.
+    fn reduced(&self, _it: &Reduction, _state: &mut Value) {}
+
+    /// Changes the state in a snapshot; `before` is the one before the last action of the channel.
+    fn shows(&self, _state: &mut Value, _before: &Value) {}
+}
+
+/// An action that was reduced into a state.
+pub(super) struct Reduction<'a> {
+    /// Its type in the newest version.
+    pub(super) kind: &'a str,
+    pub(super) action: &'a Value,
+    /// Whether the state is that of a session which has the turns itself, as before there were chats.
+    pub(super) has_turns: bool,
+    /// The state before the action.
+    pub(super) before: &'a Value,
 }
 
 /// A request that was served.
@@ -122,9 +171,59 @@ pub(super) struct AgentStep<'a> {
     pub(super) turn: &'a str,
 }
 
-/// The active faults that have hooks.
+/// The active faults in the behaviour of the host.
 #[derive(Clone, Default)]
 pub(super) struct InjectedFaults(Vec<&'static dyn HostFault>);
+
+/// The active faults in states.
+#[derive(Clone, Default)]
+pub(super) struct StateFaults(Vec<&'static dyn StateFault>);
+
+impl StateFaults {
+    /// Those of these faults that are faults in states.
+    pub(super) fn of(faults: &[Fault]) -> StateFaults {
+        StateFaults(fault::in_states(faults).collect())
+    }
+
+    /// Reduces an action into the state of a channel. `state_before` is set to the state before it, where there are
+    /// faults in states.
+    pub(super) fn reduce(
+        &self,
+        kind: &str,
+        action: &Value,
+        has_turns: bool,
+        state: &mut Value,
+        state_before: &mut Option<Value>,
+        reduce: impl Fn(&mut Value) -> Outcome,
+    ) -> Outcome {
+        if self.0.is_empty() {
+            return reduce(state);
+        }
+        let before = state.clone();
+        let outcome = reduce(state);
+        if outcome == Outcome::Applied {
+            let it = Reduction { kind, action, has_turns, before: &before };
+            self.0.iter().for_each(|fault| fault.reduced(&it, state));
+            *state_before = Some(before);
+        }
+        outcome
+    }
+
+    /// The state of a channel as a snapshot shows it.
+    pub(super) fn shown(&self, state: &Value, before: Option<&Value>) -> Value {
+        let mut shown = state.clone();
+        if let Some(before) = before {
+            self.0.iter().for_each(|fault| fault.shows(&mut shown, before));
+        }
+        shown
+    }
+}
+
+impl fmt::Debug for StateFaults {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} faults in states", self.0.len())
+    }
+}
 
 impl InjectedFaults {
     /// Those of these faults that have hooks.
@@ -134,10 +233,6 @@ impl InjectedFaults {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    pub(super) fn configure(&self, config: &mut Config) {
-        self.0.iter().for_each(|fault| fault.configures(config));
     }
 }
 
@@ -157,7 +252,7 @@ impl IntoIterator for InjectedFaults {
 }
 
 impl RefHost {
-    /// Whether a rule is enforced: `rule` is the id of a requirement, or the name of a limit of the host.
+    /// Whether a rule is enforced; `rule` is the id of a requirement.
     pub(super) fn keeps(&self, rule: &str) -> bool {
         !self.injected.0.iter().any(|fault| fault.lifts(rule))
     }
@@ -174,12 +269,29 @@ impl RefHost {
 
     /// Makes an id that this host has not used.
     pub(super) fn fresh_id(&mut self, kind: &str) -> String {
-        let named = self.injected().into_iter().find_map(|fault| fault.names(kind));
-        if let Some(id) = named {
+        self.ids += 1;
+        let id = format!("{kind}-{:x}-{}", self.seed, self.ids);
+        if self.injected.0.is_empty() {
             return id;
         }
-        self.ids += 1;
-        format!("{kind}-{:x}-{}", self.seed, self.ids)
+        let made = self.made(&MadeValue::Id(kind), json!(id));
+        made.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A value that the host has made, as the faults have it.
+    pub(super) fn made(&self, what: &MadeValue, mut value: Value) -> Value {
+        self.injected.0.iter().for_each(|fault| fault.makes(self, what, &mut value));
+        value
+    }
+
+    /// Lets faults change an action that is about to be applied; returns whether it is applied.
+    pub(super) fn acts(&mut self, uri: &str, action: &mut Value, from: Option<&Origin>) -> bool {
+        self.injected().into_iter().all(|fault| fault.acts(self, uri, action, from))
+    }
+
+    /// Tells the faults that an action was applied.
+    pub(super) fn acted(&mut self, uri: &str, action: &mut Value, stage: ActionStage) {
+        self.injected().into_iter().for_each(|fault| fault.acted(self, uri, action, stage));
     }
 
     /// Tells the subscribers of the root channel something that is not an action.
@@ -192,6 +304,11 @@ impl RefHost {
     /// Lets faults change a notification; returns whether it is sent.
     pub(super) fn sends_notice(&mut self, method: &str, params: &mut Value) -> bool {
         self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
+    }
+
+    /// Tells the faults what has happened.
+    pub(super) fn happened(&mut self, event: &HostEvent) {
+        self.injected().into_iter().for_each(|fault| fault.happens(self, event));
     }
 
     /// A copy of the list of faults, so that their hooks can borrow the host mutably.

@@ -111,7 +111,7 @@ impl Log {
         self.floor = self.seq;
     }
 
-    /// Begins to count anew: a fault.
+    /// Forgets the tail and counts from 0 again.
     pub(super) fn reset(&mut self) {
         self.forget();
         self.seq = 0;

@@ -19,7 +19,6 @@ use crate::wire::json::{Value, json};
 use super::connection::{Call, Failure, Reply};
 use super::customizations::entries;
 use super::engine::RefHost;
-use super::fault::Fault;
 use crate::wire::message::Message;
 
 /// How long a server takes to become ready.
@@ -103,7 +102,7 @@ impl RefHost {
 
     /// Whether a client has said that it shows MCP apps.
     pub(super) fn shows_apps(&self, client: &str) -> bool {
-        self.has(Fault::AppsForAll) || self.clients.get(client).is_some_and(|known| known.apps)
+        self.clients.get(client).is_some_and(|known| known.apps)
     }
 
     /// Begins to start a server, which says so already.
@@ -216,7 +215,6 @@ impl RefHost {
         });
         match row {
             Some((_, _, answer)) => answer(call.params),
-            None if self.has(Fault::UnofferedServed) => Ok(json!({})),
             None => Err(Failure::named("MethodNotFound", "the server offers no such method")),
         }
     }

@@ -15,7 +15,6 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::log::Envelope;
 
 /// Actions that are merged: their text, and what has to be equal for that.
@@ -57,7 +56,7 @@ impl RefHost {
         if params.get("origin").is_some() {
             return false;
         }
-        let forgetful = self.has(Fault::MergedTextLost);
+        let whole = self.keeps("subscribe.delivery.same-reduced-state");
         if let Some(held) = self.merging.get_mut(&conn) {
             let action = |params: &Value, name: &str| params["action"][name].clone();
             let equal = |name: &&str| action(&held.params, name) == action(params, name);
@@ -67,7 +66,7 @@ impl RefHost {
             {
                 let (first, next) = (action(&held.params, text), action(params, text));
                 let (first, next) = (first.as_str().unwrap_or(""), next.as_str().unwrap_or(""));
-                let joined = if forgetful { next.to_owned() } else { format!("{first}{next}") };
+                let joined = if whole { format!("{first}{next}") } else { next.to_owned() };
                 held.params["action"][*text] = json!(joined);
                 held.params["serverSeq"] = json!(envelope.seq);
                 return true;

@@ -13,7 +13,6 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_CHATS, MAX_SESSIONS, RefHost};
-use super::fault::Fault;
 use super::publish::unknown_channel;
 use super::sessions::empty_state;
 
@@ -45,7 +44,9 @@ impl RefHost {
             return Err(Failure::invalid_request("the chat is not movable"));
         }
         let mut moved = vec![chat.clone()];
-        moved.extend(self.workers_of(&chat));
+        if self.keeps("chat.move.descendants") {
+            moved.extend(self.workers_of(&chat));
+        }
         let to = match destination["kind"].as_str() {
             Some("newSession") => self.session_like(&from),
             _ => {
@@ -83,9 +84,6 @@ impl RefHost {
 
     /// Puts a chat behind another one, or first.
     fn reposition(&mut self, session: &str, chat: &str, after: Option<&str>) {
-        if self.has(Fault::MovesKeepOrder) {
-            return;
-        }
         let chats = self.state(session)["chats"].as_array();
         let uris = chats.into_iter().flatten().filter_map(|entry| entry["resource"].as_str());
         let mut order: Vec<String> = uris.filter(|uri| *uri != chat).map(str::to_owned).collect();
@@ -96,15 +94,12 @@ impl RefHost {
 
     /// Takes a chat and its workers from one session to another.
     fn relocate(&mut self, from: &str, to: &str, moved: &[String], after: Option<&str>) {
-        let left = if self.has(Fault::MovesLeaveWorkers) { 1 } else { moved.len() };
-        let moved = &moved[..left];
         for uri in moved {
             if let Some(chat) = self.chats.get_mut(uri) {
                 to.clone_into(&mut chat.session);
             }
         }
-        let leaves = if self.has(Fault::MovesCopy) { &[] } else { moved };
-        for uri in leaves {
+        for uri in moved {
             self.publish(from, json!({"type": "session/chatRemoved", "chat": uri}));
         }
         for uri in moved {
@@ -114,12 +109,6 @@ impl RefHost {
         let Some(chat) = moved.first() else {
             return;
         };
-        if self.has(Fault::MovedChatsForget)
-            && let Some(channel) = self.channels.get_mut(chat)
-            && let Some(turns) = channel.state.get_mut("turns").and_then(Value::as_array_mut)
-        {
-            turns.pop();
-        }
         if self.state(to)["lifecycle"] == "creating" {
             let default = json!({"type": "session/defaultChatChanged", "defaultChat": chat});
             self.publish(to, default);

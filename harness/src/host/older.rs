@@ -15,7 +15,6 @@ use crate::wire::trim::Of;
 
 use super::connection::{Call, Failure};
 use super::engine::RefHost;
-use super::fault::Fault;
 
 fn before_chats(protocol: &Protocol) -> bool {
     !protocol.has(Feature::Chats)
@@ -89,12 +88,9 @@ impl RefHost {
         let source = self.forked(fork).map_or(&Value::Null, |session| self.state(&session));
         let chat = source["defaultChat"].as_str().unwrap_or_default();
         let turns = self.state(chat)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let end = turns.iter().position(|turn| turn["id"] == fork["turnId"]);
-        let end = end.filter(|_| !self.has(Fault::ForksForgotten));
-        match (end, self.has(Fault::ForksForgotten)) {
-            (Some(end), _) => Ok(turns[..=end].to_vec()),
-            (None, true) => Ok(Vec::new()),
-            (None, false) => Err(Failure::invalid_params("no such turn in the session to fork")),
+        match turns.iter().position(|turn| turn["id"] == fork["turnId"]) {
+            Some(end) => Ok(turns[..=end].to_vec()),
+            None => Err(Failure::invalid_params("no such turn in the session to fork")),
         }
     }
 

@@ -9,7 +9,6 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::publish::trim_summary;
 use crate::wire::feature::Feature;
 
@@ -33,7 +32,7 @@ impl RefHost {
         };
         let mut all: Vec<(&str, &str, &Value)> = self.sessions.iter().map(entry).collect();
         all.sort_by(|a, b| b.0.cmp(a.0).then(a.1.cmp(b.1)));
-        if self.has(Fault::ListOldestFirst) {
+        if !self.keeps("root.listSessions.order") {
             all.reverse();
         }
         let after = self.after(call)?;

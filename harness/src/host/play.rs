@@ -366,6 +366,9 @@ impl RefHost {
 
     /// Ends every turn that a crash interrupted. Source: `disconnect.crash.turns-failed`.
     pub(super) fn fail_turns(&mut self) {
+        if !self.keeps("disconnect.crash.turns-failed") {
+            return;
+        }
         let turn = |uri: &String| {
             let id = self.state(uri)["activeTurn"]["id"].as_str()?.to_owned();
             Some((uri.clone(), id))

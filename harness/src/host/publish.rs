@@ -10,7 +10,7 @@ use crate::wire::json::{Map, Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
-use super::fault::{Fault, reduction};
+use super::injected::{ActionStage, HostEvent};
 use super::log::Envelope;
 use super::merge;
 use super::view::{Sent, Worded};
@@ -51,15 +51,13 @@ const CURSOR: &str = "turns-before ";
 impl RefHost {
     /// Applies an action of the host, and tells the subscribers if it did anything.
     pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> Outcome {
-        let mut faults = self.injected().into_iter();
-        if !faults.all(|fault| fault.publishes(self, uri, &mut action)) {
+        if !self.acts(uri, &mut action, None) {
             return Outcome::Applied;
         }
-        let faults = self.injected();
-        let after = (!faults.is_empty()).then(|| action.clone());
+        let after = (!self.injected.is_empty()).then(|| action.clone());
         let outcome = self.publish_from(uri, action, None);
-        if let Some(action) = after.filter(|_| outcome == Outcome::Applied) {
-            faults.into_iter().for_each(|fault| fault.published(self, uri, &action));
+        if let Some(mut action) = after.filter(|_| outcome == Outcome::Applied) {
+            self.acted(uri, &mut action, ActionStage::Published);
         }
         outcome
     }
@@ -71,21 +69,20 @@ impl RefHost {
         action: Value,
         origin: Option<&Origin>,
     ) -> Outcome {
-        let (faults, version) = (self.faults, self.protocol.version());
+        let (faults, version) = (self.state_faults.clone(), self.protocol.version());
         let worded = self.worded(uri, &action, origin);
         let Some(channel) = self.channels.get_mut(uri) else {
             return Outcome::OutOfScope;
         };
-        let before = faults.has(Fault::SnapshotStale).then(|| channel.state.clone());
         let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
         let kind = action_type(&action);
         let summaries = match kind == "session/changesetsChanged" {
             true => self.views.iter().map(|view| view.summary(uri)).collect(),
             false => Vec::new(),
         };
-        let outcome = reduction::reduce(faults, kind, &mut channel.state, &action, reduce);
+        let (state, before) = (&mut channel.state, &mut channel.before);
+        let outcome = faults.reduce(kind, &action, false, state, before, reduce);
         if outcome == Outcome::Applied {
-            channel.stale = before;
             self.fold_views(kind, &worded);
             self.emit_worded(uri, action, origin, worded, false);
             for (view, before) in summaries.iter().enumerate() {
@@ -147,7 +144,7 @@ impl RefHost {
     }
 
     fn fan_out(&mut self, envelope: &Envelope) {
-        let newer = self.has(Fault::NewerActionsSent);
+        let newer = !self.keeps("version.action-types-known");
         let mut receivers = Vec::new();
         for (conn, connection) in &self.connections {
             let protocol = connection.protocol.unwrap_or(self.protocol);
@@ -194,11 +191,10 @@ impl RefHost {
     /// A snapshot of a channel, of its whole state, as a connection knows it.
     pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
-        let stale = channel.stale.as_ref().filter(|_| self.has(Fault::SnapshotStale));
         let view = self.view_of(conn);
         let state = match view {
             Some(view) => self.shown(view, uri)?,
-            None => stale.unwrap_or(&channel.state).clone(),
+            None => self.state_faults.shown(&channel.state, channel.before.as_ref()),
         };
         let resource = match view.and_then(|view| self.views.get(view)) {
             Some(view) => view.edge.lower_uri(uri),
@@ -226,23 +222,11 @@ impl RefHost {
             Some(latency) => connection.latencies.insert(uri.to_owned(), latency),
             None => connection.latencies.remove(uri),
         };
-        let client = connection.client.clone();
-        if self.has(Fault::SubscribeJoins)
-            && let Some(channel) = self.channels.get_mut(uri)
-            && let Some(list) = channel.state.get_mut("activeClients").and_then(Value::as_array_mut)
-        {
-            list.push(json!({"clientId": client, "tools": []}));
-            self.join_unheard(uri, client.as_deref());
-        }
         self.telemetered |= self.is_telemetry(uri);
         // A side channel to an MCP server has no state, and neither has telemetry.
         let Some(mut snapshot) = self.snapshot(call.conn, uri) else {
             return Ok(json!({}));
         };
-        if self.has(Fault::ActionBeforeSnapshot) && self.sessions.contains_key(uri) {
-            let title = self.state(uri)["title"].clone();
-            self.publish(uri, json!({"type": "session/titleChanged", "title": title}));
-        }
         let turns = call.params.pointer("/view/turns").and_then(Value::as_u64).unwrap_or(0);
         self.shorten(uri, &mut snapshot, usize::try_from(turns).unwrap_or(usize::MAX));
         Ok(json!({"snapshot": snapshot}))
@@ -288,7 +272,7 @@ impl RefHost {
 
     /// Loads what windows leave out into the states of all subscribers.
     pub(super) fn load_turns(&mut self, uri: &str) {
-        if !self.has(Fault::OlderTurnsStay) {
+        if self.keeps("chat.fetchTurns.eager-load") {
             self.page_turns(uri);
         }
     }
@@ -331,10 +315,7 @@ impl RefHost {
         if !stays {
             self.deactivate(uri, &client);
         }
-        let session = self.chats.get(uri).map(|chat| chat.session.clone());
-        if let Some(session) = session.filter(|_| self.has(Fault::ChatUnsubscribeRemoves)) {
-            self.deactivate(&session, &client);
-        }
+        self.happened(&HostEvent::Unsubscribed { client: &client, uri });
     }
 
     /// The params of a notification as the version of a connection knows them; `None` when nothing

@@ -12,6 +12,7 @@
 use crate::wire::json::{Map, Text, Value, json};
 
 use super::engine::RefHost;
+use super::injected::MadeValue;
 use super::play::doing;
 use crate::wire::channel::ROOT;
 
@@ -209,9 +210,7 @@ impl RefHost {
         if let Some(changes) = self.changes_of(uri) {
             summary.insert("changes", changes);
         }
-        let mut summary = Value::Object(summary);
-        self.injected().into_iter().for_each(|fault| fault.summarizes(self, uri, &mut summary));
-        summary
+        self.made(&MadeValue::Summary(uri), Value::Object(summary))
     }
 
     /// Tells what has changed of a session's summary.

@@ -295,20 +295,6 @@ impl RefHost {
         }
     }
 
-    /// Loses every session: a fault.
-    pub(super) fn forget_sessions(&mut self) {
-        self.runs.clear();
-        let chats: Vec<String> = self.chats.keys().cloned().collect();
-        for chat in chats {
-            self.chats.remove(&chat);
-            self.drop_channel(&chat);
-        }
-        let sessions: Vec<String> = self.sessions.keys().cloned().collect();
-        for session in sessions {
-            self.drop_session(&session);
-        }
-    }
-
     pub(super) fn count_sessions(&mut self) {
         let count = self.sessions.len();
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": count});

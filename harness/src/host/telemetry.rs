@@ -11,7 +11,6 @@
 use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
-use super::fault::Fault;
 use crate::transcript::ConnId;
 
 const LOGS: &str = "ahp-otlp://logs";
@@ -131,8 +130,8 @@ impl RefHost {
             "resource": self.resource(),
             "scopeLogs": [{"scope": {"name": "host"}, "logRecords": [record]}],
         }]});
-        let any = self.has(Fault::LevelIgnored);
-        self.export("otlp/exportLogs", &payload, |signal| match signal {
+        let any = !self.keeps("telemetry.level-filter");
+        self.export("otlp/exportLogs", payload, |signal| match signal {
             Signal::Logs(from) => any || from <= severity,
             _ => false,
         });
@@ -151,7 +150,7 @@ impl RefHost {
             "resource": self.resource(),
             "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
         }]});
-        self.export("otlp/exportTraces", &payload, |signal| signal == Signal::Traces);
+        self.export("otlp/exportTraces", payload, |signal| signal == Signal::Traces);
     }
 
     fn measurement(&mut self, about: &Value) {
@@ -165,15 +164,13 @@ impl RefHost {
                 "scope": {"name": "host"}, "metrics": [{"name": "ahp.turns", "sum": sum}],
             }],
         }]});
-        self.export("otlp/exportMetrics", &payload, |signal| signal == Signal::Metrics);
+        self.export("otlp/exportMetrics", payload, |signal| signal == Signal::Metrics);
     }
 
-    fn export(&mut self, method: &str, payload: &Value, wanted: impl Fn(Signal) -> bool) {
-        // The fault replays records that no client received, so it keeps every one.
-        if self.has(Fault::TelemetryReplayed) && method == "otlp/exportLogs" {
-            let params = json!({"channel": LOGS, "payload": payload});
-            self.latest_record =
-                Some(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    fn export(&mut self, method: &str, payload: Value, wanted: impl Fn(Signal) -> bool) {
+        let mut record = json!({"payload": payload});
+        if !self.sends_notice(method, &mut record) {
+            return;
         }
         let mut told: Vec<(ConnId, String)> = Vec::new();
         for (conn, connection) in &self.connections {
@@ -184,20 +181,9 @@ impl RefHost {
             told.extend(channels.iter().map(|uri| (*conn, (*uri).clone())));
         }
         for (conn, channel) in told {
-            let params = json!({"channel": channel, "payload": payload});
+            let params = json!({"channel": channel, "payload": record["payload"]});
             let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
             self.send(conn, message);
-        }
-    }
-
-    /// Tells a client that came back what it has missed: a fault.
-    pub(super) fn repeat_record(&mut self, conn: ConnId) {
-        let listens = |uri: &&String| matches!(signal(uri), Some(Signal::Logs(_)));
-        let subscriptions = self.connections.get(&conn).map(|it| &it.subscriptions);
-        let channel = subscriptions.and_then(|all| all.iter().find(listens)).cloned();
-        if let Some((channel, mut message)) = channel.zip(self.latest_record.clone()) {
-            message["params"]["channel"] = json!(channel);
-            self.late.push((conn, crate::wire::frame::Frame::json(&message)));
         }
     }
 }

@@ -16,7 +16,6 @@ use crate::wire::json::{Value, json};
 use super::Output;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::publish::unknown_channel;
 use super::shell::{Deed, Piece, Said, Shell, Size};
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -184,11 +183,8 @@ impl RefHost {
             return;
         };
         if terminal.shell.is_some() {
-            let typed = match self.faults.has(Fault::InputReversed) {
-                true => data.chars().rev().collect(),
-                false => data.to_owned(),
-            };
-            return self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::Type(typed)));
+            let typed = Deed::Type(data.to_owned());
+            return self.outputs.push_back(Output::Shell(uri.to_owned(), typed));
         }
         for character in data.chars() {
             match character {
@@ -199,9 +195,6 @@ impl RefHost {
             }
         }
         let mut ends = Vec::new();
-        if self.has(Fault::InputReversed) {
-            lines.iter_mut().for_each(|line| *line = line.chars().rev().collect());
-        }
         for line in lines {
             if let Some(code) = line.strip_prefix("exit") {
                 return self.exit(uri, Some(code.trim().parse().unwrap_or(0)));

@@ -25,7 +25,7 @@ use super::annotations::place_note;
 use super::configuration::PROVIDER;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::{Fault, reduction};
+use super::injected::StateFaults;
 use super::log::Face;
 use super::publish::{Origin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
@@ -45,8 +45,8 @@ pub(super) struct View {
 pub(super) struct Shown {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
-    /// The state before the last action, which only a fault keeps.
-    stale: Option<Value>,
+    /// The state before the last action, where there are faults in states.
+    before: Option<Value>,
     /// The status that those know who only list the sessions.
     listed: Option<Value>,
 }
@@ -67,14 +67,9 @@ pub(super) struct Sent {
 }
 
 impl Shown {
-    /// The state that is given out.
-    fn given(&self) -> &Value {
-        self.stale.as_ref().unwrap_or(&self.state)
-    }
-
     /// What it says of itself, which was a part of the state once.
     fn own(&self) -> &Value {
-        self.given().get("summary").unwrap_or(self.given())
+        self.state.get("summary").unwrap_or(&self.state)
     }
 }
 
@@ -96,29 +91,16 @@ impl View {
     }
 
     /// Folds an action by the reducers of the version.
-    fn fold(
-        &mut self,
-        faults: super::fault::FaultSet,
-        now_ms: u64,
-        kind: &str,
-        worded: &Worded,
-    ) -> Outcome {
+    fn fold(&mut self, faults: &StateFaults, now_ms: u64, kind: &str, worded: &Worded) -> Outcome {
         let version = self.edge.protocol().version();
         let Some(shown) = self.channels.get_mut(&worded.key) else {
             return Outcome::OutOfScope;
         };
-        let before = faults.has(Fault::SnapshotStale).then(|| shown.state.clone());
         let channel = shown.kind;
         let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
-        let state = &mut shown.state;
-        let outcome = match self.edge.has_chats() || channel != ChannelKind::Session {
-            true => reduction::reduce(faults, kind, state, &worded.action, reduce),
-            false => reduction::reduce_turns(faults, kind, state, &worded.action, reduce),
-        };
-        if outcome == Outcome::Applied {
-            shown.stale = before;
-        }
-        outcome
+        let has_turns = channel == ChannelKind::Session && !self.edge.has_chats();
+        let (state, before) = (&mut shown.state, &mut shown.before);
+        faults.reduce(kind, &worded.action, has_turns, state, before, reduce)
     }
 }
 
@@ -173,7 +155,7 @@ impl RefHost {
             if kind == ChannelKind::Session && !view.edge.has_chats() {
                 state["turns"] = json!([]);
             }
-            let mut shown = Shown { kind, state, stale: None, listed: None };
+            let mut shown = Shown { kind, state, before: None, listed: None };
             shown.listed = shown.own().get("status").cloned();
             view.channels.insert(uri.to_owned(), shown);
         }
@@ -183,18 +165,6 @@ impl RefHost {
     pub(super) fn hide(&mut self, uri: &str, heard: bool) {
         for view in self.views.iter_mut().filter(|view| !heard || view.edge.has_chats()) {
             view.channels.remove(uri);
-        }
-    }
-
-    /// A client is active in a session of which no view has heard it.
-    pub(super) fn join_unheard(&mut self, uri: &str, client: Option<&str>) {
-        let entry = json!({"clientId": client, "tools": []});
-        let states = self.views.iter_mut().filter_map(|view| view.channels.get_mut(uri));
-        for shown in states.filter(|shown| shown.kind == ChannelKind::Session) {
-            match shown.state.get_mut("activeClients").and_then(Value::as_array_mut) {
-                Some(list) => list.push(entry.clone()),
-                None => shown.state["activeClient"] = entry.clone(),
-            }
         }
     }
 
@@ -214,7 +184,8 @@ impl RefHost {
             let key = self.key_of(view, uri)?;
             let beside = Beside { state: view.state(&key) };
             let raw = || {
-                let mut raw = self.has(Fault::NewerActionsSent).then(|| action.clone())?;
+                let mut raw =
+                    (!self.keeps("version.action-types-known")).then(|| action.clone())?;
                 let channel = view.edge.lower_uri(&key);
                 if !view.edge.protocol().has(Feature::Channels) {
                     raw["session"] = json!(channel);
@@ -236,7 +207,7 @@ impl RefHost {
         match self.chats.get(uri) {
             Some(chat) if !view.edge.has_chats() => {
                 let default = self.state(&chat.session)["defaultChat"] == *uri;
-                let default = default || self.has(Fault::DisposeKeepsAgent);
+                let default = default || !self.keeps("session.dispose.stops-agent");
                 default.then(|| chat.session.clone())
             }
             _ => Some(uri.to_owned()),
@@ -245,10 +216,10 @@ impl RefHost {
 
     /// Folds an action into every view that has words for it.
     pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<Worded>]) {
-        let (faults, now) = (self.faults, self.wall_ms());
+        let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         for (view, worded) in self.views.iter_mut().zip(worded) {
             if let Some(worded) = worded {
-                view.fold(faults, now, kind, worded);
+                view.fold(&faults, now, kind, worded);
             }
         }
     }
@@ -341,13 +312,13 @@ impl RefHost {
 
     /// Takes an action that only an older version has.
     pub(super) fn publish_own(&mut self, sent: &Sent, origin: &Origin) -> Outcome {
-        let (faults, now) = (self.faults, self.wall_ms());
+        let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         let kind = action_type(&sent.worded.action).to_owned();
         let Some(view) = self.views.get_mut(sent.view) else {
             return Outcome::OutOfScope;
         };
         let before = view.summary(&sent.worded.key);
-        let outcome = view.fold(faults, now, &kind, &sent.worded);
+        let outcome = view.fold(&faults, now, &kind, &sent.worded);
         if matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
             self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
             self.tell_summary(sent.view, &sent.worded.key, &before);
@@ -413,7 +384,7 @@ impl RefHost {
     pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
         let view = self.views.get(view)?;
         let shown = view.channels.get(uri)?;
-        let mut state = shown.given().clone();
+        let mut state = self.state_faults.shown(&shown.state, shown.before.as_ref());
         let place = match view.edge.protocol().has(Feature::FlatSession) {
             true => Some(&mut state),
             false => state.get_mut("summary"),
@@ -435,7 +406,7 @@ impl RefHost {
     ) -> impl Iterator<Item = (&str, &Value)> {
         let has = shown.kind == ChannelKind::Session && view.edge.has_chats();
         let counts = view.edge.protocol().has(Feature::ClientToolsRaiseInputNeeded);
-        let needed = shown.given()["inputNeeded"].as_array();
+        let needed = shown.state["inputNeeded"].as_array();
         let needed = needed.is_some_and(|it| counts && !it.is_empty());
         // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
         let names = if needed { &["annotations"][..] } else { &["status", "annotations"] };
@@ -499,7 +470,7 @@ impl RefHost {
         let Some(view) = self.views.get(view) else { return };
         let Some(shown) = view.channels.get(uri) else { return };
         // The latest of its chats dates a session, whatever its own state saw.
-        let by_chats = view.edge.has_chats() || self.has(Fault::TimesInWords);
+        let by_chats = view.edge.has_chats();
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             // What never changes is no version's own.
             let fixed = IDENTITY.contains(&name.as_str());

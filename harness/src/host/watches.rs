@@ -19,7 +19,6 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::files::{Change, within};
 use super::resources::uri_of;
 use crate::wire::channel::ChannelKind;
@@ -162,16 +161,16 @@ impl RefHost {
         if changes.is_empty() {
             return;
         }
-        let leaks = self.has(Fault::WatchLeaks);
+        let scoped = self.keeps("watch.events");
         let mut told = Vec::new();
         for (uri, watch) in &self.watches {
-            let items = changes.iter().filter(|(path, _)| leaks || watch.wants(path));
+            let items = changes.iter().filter(|(path, _)| !scoped || watch.wants(path));
             let items = items.map(|(path, kind)| json!({"uri": uri_of(path), "type": kind}));
             told.push((uri.clone(), items.collect::<Vec<Value>>()));
         }
         // The state does not change, so that nothing is reduced.
         for (uri, items) in told {
-            if !items.is_empty() || self.has(Fault::EmptyBatches) {
+            if !items.is_empty() || !self.keeps("watch.nonempty-batch") {
                 let changes = json!({"items": items});
                 let action = json!({"type": "resourceWatch/changed", "changes": changes});
                 self.emit(&uri, action, None);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::agent::mode::Mode;
 use crate::host::Host;
 use crate::host::engine::{Config, RefHost};
-use crate::host::fault::{BELOW, Fault};
+use crate::host::fault::Fault;
 use crate::oracle::CHECKS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -160,7 +160,7 @@ pub fn play_all(
             play(&[], &started, version, Mode::Acp, &Hunt::whole()),
         ),
     ];
-    let one = |fault, hunt: &Hunt<'_>| match BELOW.contains(&fault) {
+    let one = |fault: Fault, hunt: &Hunt<'_>| match fault.is_below() {
         true => play(&[fault], &started, version, Mode::Acp, hunt),
         false => play(&[fault], &entries, version, Mode::Host, hunt),
     };

@@ -16,7 +16,6 @@ use litemap::LiteMap;
 
 use super::Output;
 use super::engine::RefHost;
-use super::fault::Fault;
 use super::play::tool_call;
 use super::publish::action_type;
 use crate::wire::frame::Frame;
@@ -25,6 +24,8 @@ use crate::wire::message::{Decoded, Kind, Message, decode};
 
 mod updates;
 
+/// The type of the error by which the turns of an agent end that has ended.
+pub(super) const AGENT_ENDED: &str = "agent-ended";
 /// The version of the protocol that the host speaks.
 const VERSION: u64 = 1;
 
@@ -68,9 +69,6 @@ struct Talk {
     /// The part of the response that texts go into: its kind and its id.
     part: Option<(&'static str, String)>,
     calls: LiteMap<String, Known>,
-    /// How many texts came, and one that is held back: only faults look at them.
-    texts: u64,
-    held: Option<(&'static str, String)>,
 }
 
 /// A tool call of the agent, by the agent's id.
@@ -119,7 +117,7 @@ impl RefHost {
             let talk = link.talks.entry(uri.to_owned()).or_default();
             let prompt = std::iter::once(text).chain(given).collect();
             (talk.turn, talk.prompt) = (Some(turn), Some(prompt));
-            (talk.part, talk.calls, talk.texts) = (None, LiteMap::new(), 0);
+            (talk.part, talk.calls) = (None, LiteMap::new());
         }
         self.proceed(uri);
     }
@@ -242,7 +240,6 @@ impl RefHost {
 
     /// The agent has come to the end of a prompt.
     fn prompted(&mut self, uri: &str, turn: &str, result: &Value) {
-        self.flush_text(uri, turn);
         if self.state(uri)["activeTurn"]["id"] != turn {
             return;
         }
@@ -293,8 +290,8 @@ impl RefHost {
         self.acp = Some(link.anew());
         for (uri, turn) in working {
             let active = self.state(&uri)["activeTurn"]["id"] == turn.as_str();
-            if active && !self.has(Fault::CrashUnnoticed) {
-                self.fail_turn(&uri, &turn, "agent-ended", false);
+            if active {
+                self.fail_turn(&uri, &turn, AGENT_ENDED, false);
             }
         }
     }
@@ -330,14 +327,19 @@ impl RefHost {
     /// The user has decided about a call.
     fn decided(&mut self, uri: &str, call: &str) {
         let known = tool_call(self.state(uri), call);
-        let allowed = known["status"] != "cancelled" || self.has(Fault::DenialAllowedBelow);
+        let allowed = known["status"] != "cancelled";
         let chosen = known["selectedOption"]["id"].clone();
+        self.decide(uri, call, &chosen, allowed);
+    }
+
+    /// Answers the agent's request for permission for a call, if that is open.
+    pub(super) fn decide(&mut self, uri: &str, call: &str, chosen: &Value, allowed: bool) {
         let Some(talk) = self.talk(uri) else {
             return;
         };
         let found = talk.calls.iter_mut().find(|(_, known)| known.call == call);
         if let Some((id, options)) = found.and_then(|(_, known)| known.permission.take()) {
-            self.answer_permission(id, &options, &chosen, allowed);
+            self.answer_permission(id, &options, chosen, allowed);
         }
     }
 
@@ -356,26 +358,28 @@ impl RefHost {
 
     /// Ends the agent's work on a chat: its prompt is cancelled, and so is what it has asked.
     fn cancel_agent(&mut self, uri: &str) {
-        let passed = !self.has(Fault::CancelKept);
+        for message in self.abandon_prompt(uri) {
+            self.outputs.push_back(line(message));
+        }
+    }
+
+    /// Forgets the prompt that the agent works on. Returns what the agent is to be told of that.
+    pub(super) fn abandon_prompt(&mut self, uri: &str) -> Vec<Message> {
         let Some(talk) = self.talk(uri) else {
-            return;
+            return Vec::new();
         };
         talk.turn = None;
         let unsent = talk.prompt.take().is_some();
-        let open: Vec<Value> = talk
-            .calls
-            .iter_mut()
-            .filter_map(|(_, known)| known.permission.take().map(|(id, _)| id))
-            .collect();
+        let open = talk.calls.iter_mut().filter_map(|(_, known)| known.permission.take());
+        let refused = |(id, _)| Message::success(id, json!({"outcome": {"outcome": "cancelled"}}));
+        let refusals: Vec<Message> = open.map(refused).collect();
+        if unsent {
+            return Vec::new();
+        }
         let cancel = json!({"sessionId": (talk.session.clone().unwrap_or_default())});
-        if unsent || !passed {
-            return;
-        }
-        self.outputs.push_back(line(Message::notification("session/cancel", cancel)));
-        for id in open {
-            let outcome = json!({"outcome": {"outcome": "cancelled"}});
-            self.outputs.push_back(line(Message::success(id, outcome)));
-        }
+        let mut messages = vec![Message::notification("session/cancel", cancel)];
+        messages.extend(refusals);
+        messages
     }
 
     /// A chat is gone.

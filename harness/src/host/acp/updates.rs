@@ -9,7 +9,6 @@
 //! Start at [`RefHost::updated`].
 
 use super::super::engine::RefHost;
-use super::super::fault::Fault;
 use super::super::play::tool_call;
 use super::Known;
 use crate::wire::json::{Value, json};
@@ -35,31 +34,7 @@ impl RefHost {
     }
 
     fn text_came(&mut self, uri: &str, turn: &str, kind: &'static str, update: &Value) {
-        let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
-        let (loses, swaps) = (self.has(Fault::ChunkLostBelow), self.has(Fault::ChunksSwapped));
-        let Some(talk) = self.talk(uri) else {
-            return;
-        };
-        talk.texts += 1;
-        if loses && talk.texts == 3 {
-            return;
-        }
-        if swaps && talk.texts == 3 {
-            talk.held = Some((kind, text));
-            return;
-        }
-        self.append_text(uri, turn, kind, &text);
-        self.flush_text(uri, turn);
-    }
-
-    /// Gives out the text that a fault has held back.
-    pub(super) fn flush_text(&mut self, uri: &str, turn: &str) {
-        if let Some((kind, text)) = self.talk(uri).and_then(|talk| talk.held.take()) {
-            self.append_text(uri, turn, kind, &text);
-        }
-    }
-
-    fn append_text(&mut self, uri: &str, turn: &str, kind: &'static str, text: &str) {
+        let text = update["content"]["text"].as_str().unwrap_or_default();
         let open = self.talk(uri).and_then(|talk| talk.part.clone());
         let part = match open.filter(|(open, _)| *open == kind) {
             Some((_, part)) => part,
@@ -79,7 +54,6 @@ impl RefHost {
 
     /// The agent tells of a tool call, for the first time or again.
     fn call_told(&mut self, uri: &str, turn: &str, update: &Value) {
-        self.flush_text(uri, turn);
         let Some(id) = update["toolCallId"].as_str() else {
             return;
         };
@@ -129,11 +103,6 @@ impl RefHost {
         }
         if new {
             known.call = self.begin_call(uri, turn, &known, update);
-            if self.has(Fault::CallToldTwice) {
-                let double = self.begin_call(uri, turn, &known, update);
-                let double = Known { call: double, ..known.clone() };
-                self.say(uri, ready(turn, &double, &Value::Null));
-            }
         }
         if let Some(talk) = self.talk(uri) {
             talk.calls.insert(id.to_owned(), known.clone());
@@ -166,13 +135,10 @@ impl RefHost {
             return self.answer_permission(id, &Value::Null, &Value::Null, false);
         };
         let known = self.call_known(uri, &turn, call, &params["toolCall"]);
-        self.say(uri, ready(&turn, &known, options));
-        if self.has(Fault::AllowedUnasked) {
-            return self.answer_permission(id, options, &Value::Null, true);
-        }
         if let Some(known) = self.talk(uri).and_then(|talk| talk.calls.get_mut(call)) {
             known.permission = Some((id, options.clone()));
         }
+        self.say(uri, ready(&turn, &known, options));
     }
 }
 

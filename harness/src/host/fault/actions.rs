@@ -2,11 +2,11 @@
 //!
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
+use super::FaultPart::Host;
 use super::generic::{
     ActsAfterConsequences, ActsBeforeConsequences, ChangesDispatches, ChangesRejections,
     LiftsRules, RefusesActions, WaivesRefusals,
 };
-use super::{Fault, HostFaultRow};
 use crate::host::dispatch::{Refusal, SERVER_ONLY};
 use crate::host::engine::RefHost;
 use crate::host::injected::HostFault;
@@ -18,66 +18,92 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Dispatch;
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AcceptsMalformed, &LiftsRules(&["dispatch.malformed-payload"])),
-    (Fault::AcceptsWrongFamily, &LiftsRules(&["dispatch.wrong-family.session-on-chat"])),
-    (Fault::AcceptsHostOnly, &WaivesRefusals(is_host_only)),
-    (Fault::RejectsLegal, &RefusesActions(|_| Some("nothing is taken here"))),
-    (Fault::EchoesWithoutApplying, &EchoesWithoutApplying),
-    (
-        Fault::NumberlessDispatchTaken,
-        &ChangesDispatches(|_, it| {
+fault_table![
+    AcceptsMalformed(
+        "accepts-malformed",
+        "The shape of client actions is not looked at.",
+        Host(&LiftsRules(&["dispatch.malformed-payload"])),
+    ),
+    AcceptsWrongFamily(
+        "accepts-wrong-family",
+        "An action of another channel's family is echoed as accepted.",
+        Host(&LiftsRules(&["dispatch.wrong-family.session-on-chat"])),
+    ),
+    AcceptsHostOnly(
+        "accepts-host-only",
+        "Actions that only a host may send are accepted from clients.",
+        Host(&WaivesRefusals(is_host_only)),
+    ),
+    RejectsLegal(
+        "rejects-legal",
+        "Every client action is rejected.",
+        Host(&RefusesActions(|_| Some("nothing is taken here"))),
+    ),
+    EchoesWithoutApplying(
+        "echoes-without-applying",
+        "Every client action is echoed as accepted, and none is applied.",
+        Host(&EchoesWithoutApplying),
+    ),
+    NumberlessDispatchTaken(
+        "numberless-dispatch-taken",
+        "A dispatch without a whole number counts as number 0.",
+        Host(&ChangesDispatches(|_, it| {
             let seq = &mut it.origin.client_seq;
             if !seq.is_u64() && !seq.is_i64() {
                 *seq = json!(0);
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::UnknownActionCloses,
-        &ChangesDispatches(|host, it| {
+    UnknownActionCloses(
+        "unknown-action-closes",
+        "An action of no version ends the connection.",
+        Host(&ChangesDispatches(|host, it| {
             let kind = action_type(&it.action);
             let known = kind.is_empty() || host.protocol.action(kind).is_some();
             if !known {
                 host.close(it.origin.conn, 1002, "no such action");
             }
             known
-        }),
+        })),
     ),
-    (
-        Fault::ClientSeqMustGrow,
-        &ChangesDispatches(|host, it| {
+    ClientSeqMustGrow(
+        "client-seq-must-grow",
+        "A dispatch whose number is not above the client's last one is ignored.",
+        Host(&ChangesDispatches(|host, it| {
             let number = it.origin.client_seq.as_i64().unwrap_or(i64::MAX);
-            let last = host.dispatched.entry(it.origin.client.clone()).or_insert(i64::MIN);
+            let last = host.memory.dispatched.entry(it.origin.client.clone()).or_insert(i64::MIN);
             let grows = number > *last;
             *last = number.max(*last);
             grows
-        }),
+        })),
     ),
-    (
-        Fault::OriginFromClient,
-        &ChangesDispatches(|_, it| {
+    OriginFromClient(
+        "origin-from-client",
+        "A dispatch may say whose it is.",
+        Host(&ChangesDispatches(|_, it| {
             if let Some(client) = it.params["origin"]["clientId"].as_str() {
                 client.clone_into(&mut it.origin.client);
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::ActionOnUnknownSessionEchoed,
-        &ChangesDispatches(|host, it| {
+    ActionOnUnknownSessionEchoed(
+        "action-on-unknown-session-echoed",
+        "An action for a session or chat that does not exist is rejected aloud.",
+        Host(&ChangesDispatches(|host, it| {
             let kind = ChannelKind::of_uri(&it.uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
             if aloud && !host.channels.contains_key(&it.uri) {
                 host.reject(&it.uri, &it.action, &it.origin, &Refusal::of("no such channel", ""));
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::RejectionApplied,
-        &ChangesRejections(|host, it, _| {
+    RejectionApplied(
+        "rejection-applied",
+        "A rejected action changes the state all the same.",
+        Host(&ChangesRejections(|host, it, _| {
             let version = host.protocol.version();
             if let Some(channel) = host.channels.get_mut(it.uri) {
                 apply(version, channel.kind, &mut channel.state, it.action);
@@ -85,26 +111,33 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             let worded = host.worded(it.uri, it.action, Some(it.origin));
             host.fold_views(action_type(it.action), &worded);
             true
-        }),
+        })),
     ),
-    (Fault::RejectionSilent, &ChangesRejections(|_, _, _| false)),
-    (
-        Fault::RejectionWithoutReason,
-        &ChangesRejections(|_, _, envelope| {
+    RejectionSilent(
+        "rejection-silent",
+        "A rejected action is swallowed.",
+        Host(&ChangesRejections(|_, _, _| false)),
+    ),
+    RejectionWithoutReason(
+        "rejection-without-reason",
+        "A rejection has an empty reason.",
+        Host(&ChangesRejections(|_, _, envelope| {
             envelope["rejectionReason"] = json!("");
             true
-        }),
+        })),
     ),
-    (
-        Fault::RejectionWithoutOrigin,
-        &ChangesRejections(|_, _, envelope| {
+    RejectionWithoutOrigin(
+        "rejection-without-origin",
+        "A rejection has no origin.",
+        Host(&ChangesRejections(|_, _, envelope| {
             envelope.as_object_mut().map(|members| members.remove("origin"));
             true
-        }),
+        })),
     ),
-    (
-        Fault::RefusalApproves,
-        &ChangesRejections(|host, it, envelope| {
+    RefusalApproves(
+        "refusal-approves",
+        "A refused action about a call that waits is taken for its approval.",
+        Host(&ChangesRejections(|host, it, envelope| {
             let call = it.action["toolCallId"].as_str().unwrap_or("");
             let state = host.state(it.uri);
             if tool_call(state, call)["status"] == "pending-confirmation" {
@@ -117,13 +150,18 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 envelope["serverSeq"] = json!(host.log.seq());
             }
             true
-        }),
+        })),
     ),
     // Turns.
-    (Fault::AcceptsTurnWhileActive, &LiftsRules(&["dispatch.chat.turnStarted.while-active"])),
-    (
-        Fault::ActiveTurnRestarts,
-        &WaivesRefusals(|facts, refusal| {
+    AcceptsTurnWhileActive(
+        "accepts-turn-while-active",
+        "A turn can be started while one is active, and replaces it.",
+        Host(&LiftsRules(&["dispatch.chat.turnStarted.while-active"])),
+    ),
+    ActiveTurnRestarts(
+        "active-turn-restarts",
+        "A start under the id of the turn that runs begins the turn anew.",
+        Host(&WaivesRefusals(|facts, refusal| {
             let rules = [
                 "dispatch.chat.turnStarted.while-active",
                 "dispatch.chat.turnStarted.duplicate-id-history",
@@ -133,29 +171,41 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             rules.contains(&refusal.source.as_str())
                 && facts.state["activeTurn"]["id"] == *wanted
                 && !turns.into_iter().any(|turn| turn["id"] == *wanted)
-        }),
+        })),
     ),
-    (
-        Fault::AcceptsRepeatedTurnId,
-        &LiftsRules(&["dispatch.chat.turnStarted.duplicate-id-history"]),
+    AcceptsRepeatedTurnId(
+        "accepts-repeated-turn-id",
+        "A turn may have the id of an earlier turn of its chat.",
+        Host(&LiftsRules(&["dispatch.chat.turnStarted.duplicate-id-history"])),
     ),
-    (
-        Fault::AcceptsAgentMessages,
-        &LiftsRules(&[
+    AcceptsAgentMessages(
+        "accepts-agent-messages",
+        "A client's message may be of another kind than `user`.",
+        Host(&LiftsRules(&[
             "dispatch.chat.turnStarted.non-user",
             "dispatch.chat.pendingMessageSet.non-user",
             "dispatch.chat.draftChanged.non-user",
-        ]),
+        ])),
     ),
-    (Fault::AcceptsStartAtAnyTime, &LiftsRules(&["dispatch.chat.turnStarted.bad-timestamp"])),
-    (
-        Fault::AcceptsUnknownQueued,
-        &LiftsRules(&["dispatch.chat.turnStarted.client-queuedMessageId"]),
+    AcceptsStartAtAnyTime(
+        "accepts-start-at-any-time",
+        "The start of a turn may be anything but a timestamp.",
+        Host(&LiftsRules(&["dispatch.chat.turnStarted.bad-timestamp"])),
     ),
-    (Fault::AttachesAnything, &LiftsRules(&["chat.attachment.chat.unknown-chat"])),
-    (
-        Fault::EmptyChatsRefused,
-        &RefusesActions(|facts| {
+    AcceptsUnknownQueued(
+        "accepts-unknown-queued",
+        "A turn may be started for a message that is not in the queue.",
+        Host(&LiftsRules(&["dispatch.chat.turnStarted.client-queuedMessageId"])),
+    ),
+    AttachesAnything(
+        "attaches-anything",
+        "A message may attach chats and turns that do not exist.",
+        Host(&LiftsRules(&["chat.attachment.chat.unknown-chat"])),
+    ),
+    EmptyChatsRefused(
+        "empty-chats-refused",
+        "A chat without turns cannot be attached.",
+        Host(&RefusesActions(|facts| {
             let given = facts.action["message"]["attachments"].as_array();
             let mut chats = given.into_iter().flatten().filter(|given| given["type"] == "chat");
             let empty = |given: &Value| {
@@ -164,155 +214,183 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             };
             let starts = action_type(facts.action) == "chat/turnStarted";
             (starts && chats.any(empty)).then_some("an attachment names a chat without turns")
-        }),
+        })),
     ),
-    (Fault::AcceptsCancelWhenIdle, &LiftsRules(&["dispatch.chat.turnCancelled.no-active"])),
-    (
-        Fault::AcceptsAnyResume,
-        &WaivesRefusals(|facts, refusal| {
+    AcceptsCancelWhenIdle(
+        "accepts-cancel-when-idle",
+        "A cancel without an active turn is accepted.",
+        Host(&LiftsRules(&["dispatch.chat.turnCancelled.no-active"])),
+    ),
+    AcceptsAnyResume(
+        "accepts-any-resume",
+        "A resume is accepted although nothing can be resumed.",
+        Host(&WaivesRefusals(|facts, refusal| {
             let useless = matches!(refusal.outcome, Some(Outcome::NoOp(_)));
             useless && action_type(facts.action) == "chat/turnResume"
-        }),
+        })),
     ),
-    (
-        Fault::EarlyTurnsLost,
-        &ChangesDispatches(|host, it| {
-            // Without a chat yet the session itself is spoken to, where it has the turns.
-            let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
-            let early = host.state(session)["lifecycle"] == "creating";
-            !early || action_type(&it.action) != "chat/turnStarted"
-        }),
-    ),
-    (
-        Fault::DefaultChatUnlisted,
-        &ActsBeforeConsequences("chat/turnStarted", |host, uri, _| {
+    DefaultChatUnlisted(
+        "default-chat-unlisted",
+        "With its first turn the default chat leaves the catalogue.",
+        Host(&ActsBeforeConsequences("chat/turnStarted", |host, uri, _| {
             let session = host.chats.get(uri).map(|chat| chat.session.clone());
             if let Some(session) = session.filter(|it| host.state(it)["defaultChat"] == uri) {
                 host.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
             }
-        }),
+        })),
     ),
-    (
-        Fault::OutputAfterCancel,
-        &ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
+    OutputAfterCancel(
+        "output-after-cancel",
+        "The agent goes on after its turn was cancelled.",
+        Host(&ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
             let idle = host.state(uri)["activeTurn"].is_null();
             if let Some(run) = host.runs.get_mut(uri).filter(|_| idle) {
                 run.undead = true;
                 run.tracks.iter_mut().for_each(|track| track.wait = None);
             }
-        }),
+        })),
     ),
-    (
-        Fault::SteeringStartsTurn,
-        &ActsAfterConsequences("chat/pendingMessageSet", |host, uri, action| {
+    SteeringStartsTurn(
+        "steering-starts-turn",
+        "A steering message in an idle chat starts a turn.",
+        Host(&ActsAfterConsequences("chat/pendingMessageSet", |host, uri, action| {
             if action["kind"] == "steering" && host.state(uri)["activeTurn"].is_null() {
                 host.begin_turn(uri, action["message"].clone(), None);
             }
-        }),
+        })),
     ),
     // Tool calls.
-    (
-        Fault::AcceptsSecondConfirmation,
-        &LiftsRules(&["dispatch.chat.toolCallConfirmed.not-pending"]),
+    AcceptsSecondConfirmation(
+        "accepts-second-confirmation",
+        "A call that is no longer pending can be confirmed again.",
+        Host(&LiftsRules(&["dispatch.chat.toolCallConfirmed.not-pending"])),
     ),
-    (
-        Fault::AcceptsConfirmationUnknownCall,
-        &LiftsRules(&["dispatch.chat.toolCallConfirmed.unknown-call"]),
+    AcceptsConfirmationUnknownCall(
+        "accepts-confirmation-unknown-call",
+        "A call that never was can be confirmed.",
+        Host(&LiftsRules(&["dispatch.chat.toolCallConfirmed.unknown-call"])),
     ),
-    (
-        Fault::AcceptsConfirmationWrongTurn,
-        &LiftsRules(&[
+    AcceptsConfirmationWrongTurn(
+        "accepts-confirmation-wrong-turn",
+        "A confirmation may name a turn that is not active.",
+        Host(&LiftsRules(&[
             "dispatch.chat.toolCallConfirmed.wrong-turn",
             "dispatch.chat.toolCallConfirmed.no-active-turn",
-        ]),
+        ])),
     ),
-    (
-        Fault::AcceptsUnfitDecision,
-        &LiftsRules(&[
+    AcceptsUnfitDecision(
+        "accepts-unfit-decision",
+        "A decision may name an option that is not offered, and edit what cannot be edited.",
+        Host(&LiftsRules(&[
             "dispatch.chat.toolCallConfirmed.bad-option",
             "dispatch.chat.toolCallConfirmed.edited-not-editable",
-        ]),
+        ])),
     ),
-    (
-        Fault::AcceptsAnyResultDecision,
-        &LiftsRules(&["dispatch.chat.toolCallResultConfirmed.not-pending"]),
+    AcceptsAnyResultDecision(
+        "accepts-any-result-decision",
+        "A decision about a result is accepted although no result waits.",
+        Host(&LiftsRules(&["dispatch.chat.toolCallResultConfirmed.not-pending"])),
     ),
-    (
-        Fault::AcceptsLateCompletion,
-        &LiftsRules(&[
+    AcceptsLateCompletion(
+        "accepts-late-completion",
+        "An owner may go on with a call that does not run any more.",
+        Host(&LiftsRules(&[
             "dispatch.chat.toolCallComplete.not-running",
             "dispatch.chat.toolCallContentChanged.not-running",
-        ]),
+        ])),
     ),
-    (
-        Fault::AcceptsForeignCompletion,
-        &LiftsRules(&[
+    AcceptsForeignCompletion(
+        "accepts-foreign-completion",
+        "Any client may complete any call.",
+        Host(&LiftsRules(&[
             "dispatch.chat.toolCallComplete.non-owner",
             "dispatch.chat.toolCallContentChanged.non-owner",
-        ]),
+        ])),
     ),
     // Answers.
-    (
-        Fault::InputUnknownRequestAccepted,
-        &WaivesRefusals(|facts, refusal| {
+    InputUnknownRequestAccepted(
+        "input-unknown-request-accepted",
+        "An answer to a request that never was is accepted.",
+        Host(&WaivesRefusals(|facts, refusal| {
             let idle = refusal.outcome == Some(Outcome::NoOp(NoOp::NoActiveTurn));
             answers_nothing(refusal) && (idle || !is_known_request(facts))
-        }),
+        })),
     ),
-    (
-        Fault::InputCompletedTwice,
-        &WaivesRefusals(|facts, refusal| {
+    InputCompletedTwice(
+        "input-completed-twice",
+        "A request that has its response can be completed again.",
+        Host(&WaivesRefusals(|facts, refusal| {
             let unknown = refusal.outcome == Some(Outcome::NoOp(NoOp::UnknownRequest));
             unknown && refusal.source == COMPLETES_NOTHING && is_known_request(facts)
-        }),
+        })),
     ),
-    (
-        Fault::AnswerKindUnchecked,
-        &WaivesRefusals(|_, refusal| {
+    AnswerKindUnchecked(
+        "answer-kind-unchecked",
+        "An answer of another kind than its question is accepted.",
+        Host(&WaivesRefusals(|_, refusal| {
             refusal.source == "dispatch.chat.inputAnswerChanged.bad-value"
                 && refusal.reason == "the answer does not fit the question"
-        }),
+        })),
     ),
-    (
-        Fault::InputIncompleteAccepted,
-        &LiftsRules(&["dispatch.chat.inputCompleted.required-missing"]),
+    InputIncompleteAccepted(
+        "input-incomplete-accepted",
+        "A request is accepted without its required answers.",
+        Host(&LiftsRules(&["dispatch.chat.inputCompleted.required-missing"])),
     ),
     // Sessions, terminals, changesets, annotations.
-    (
-        Fault::ForeignActiveClientAccepted,
-        &LiftsRules(&[
+    ForeignActiveClientAccepted(
+        "foreign-active-client-accepted",
+        "A client can register another client as active.",
+        Host(&LiftsRules(&[
             "session.create.active-client-id-match",
             "dispatch.session.activeClientSet.other-client",
             "dispatch.session.activeClientRemoved.other-client",
-        ]),
+        ])),
     ),
-    (
-        Fault::ExtensionsNeeded,
-        &RefusesActions(|facts| {
+    ExtensionsNeeded(
+        "extensions-needed",
+        "A session is archived for clients with an extension of the host's own alone.",
+        Host(&RefusesActions(|facts| {
             let bare = facts.action["_meta"].is_null();
             let archives = action_type(facts.action) == "session/isArchivedChanged";
             (archives && bare).then_some("expected an extension of this host's in `_meta`")
-        }),
+        })),
     ),
-    (
-        Fault::PrimaryReplaced,
-        &LiftsRules(&["dispatch.session.workingDirectoryReplaced.primary-no-capability"]),
+    PrimaryReplaced(
+        "primary-replaced",
+        "The first directory of a session can be replaced, which no agent here offers.",
+        Host(&LiftsRules(&["dispatch.session.workingDirectoryReplaced.primary-no-capability"])),
     ),
-    (Fault::PrimaryRemoved, &LiftsRules(&["dispatch.session.workingDirectoryRemoved.primary"])),
-    (
-        Fault::ReplacementUnchecked,
-        &LiftsRules(&["dispatch.session.workingDirectoryReplaced.validate"]),
+    PrimaryRemoved(
+        "primary-removed",
+        "The first directory of a session can be removed where it is to be replaced.",
+        Host(&LiftsRules(&["dispatch.session.workingDirectoryRemoved.primary"])),
     ),
-    (
-        Fault::ForeignClaims,
-        &LiftsRules(&["terminal.create.claim-foreign", "dispatch.terminal.input.non-holder"]),
+    ReplacementUnchecked(
+        "replacement-unchecked",
+        "A directory can be replaced by one that is not there.",
+        Host(&LiftsRules(&["dispatch.session.workingDirectoryReplaced.validate"])),
     ),
-    (
-        Fault::ReviewsUnoffered,
-        &LiftsRules(&["dispatch.changeset.filesReviewChanged.no-capability"]),
+    ForeignClaims(
+        "foreign-claims",
+        "Terminals can be made and typed into in another client's name.",
+        Host(&LiftsRules(&["terminal.create.claim-foreign", "dispatch.terminal.input.non-holder"])),
     ),
-    (Fault::AcceptsEmptyAnnotations, &LiftsRules(&["dispatch.annotations.set.empty-entries"])),
-    (Fault::AcceptsLastEntryRemoval, &LiftsRules(&["dispatch.annotations.entryRemoved.last"])),
+    ReviewsUnoffered(
+        "reviews-unoffered",
+        "Files can be marked as reviewed in changesets that do not offer it.",
+        Host(&LiftsRules(&["dispatch.changeset.filesReviewChanged.no-capability"])),
+    ),
+    AcceptsEmptyAnnotations(
+        "accepts-empty-annotations",
+        "An annotation may come without entries.",
+        Host(&LiftsRules(&["dispatch.annotations.set.empty-entries"])),
+    ),
+    AcceptsLastEntryRemoval(
+        "accepts-last-entry-removal",
+        "The last entry of an annotation can be removed alone.",
+        Host(&LiftsRules(&["dispatch.annotations.entryRemoved.last"])),
+    ),
 ];
 
 /// The requirement by which the completion of an unknown request is refused.
@@ -344,8 +422,16 @@ impl HostFault for EchoesWithoutApplying {
         true
     }
 
-    fn accepts(&self, host: &mut RefHost, uri: &str, action: &Value, from: &Origin) -> bool {
-        host.emit(uri, action.clone(), Some(from));
-        false
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        if from.is_some() {
+            host.emit(uri, action.clone(), from);
+        }
+        from.is_none()
     }
 }

@@ -2,22 +2,41 @@
 //!
 //! Knows: the catalogue of automations. Never knows: which check finds which fault.
 
+use super::FaultPart::Host;
 use super::generic::{
-    ActsBeforeApplying, AddsAfterAction, AltersAction, ChangesFirstState, LiftsRules,
+    ActsBeforeApplying, ActsOnEvents, AddsAfterAction, AltersAction, ChangesFirstState, LiftsRules,
     RefusesActions,
 };
-use super::{Fault, HostFaultRow};
+use crate::host::automations::{AUTOMATIONS, first_state};
+use crate::host::injected::HostEvent;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AutomationReplaced, &LiftsRules(&["automation.create.duplicate"])),
-    (Fault::AnyMessageAutomated, &LiftsRules(&["automation.create.message-kind"])),
-    (Fault::ConditionsRepeat, &LiftsRules(&["automation.create.duplicate-disable-kinds"])),
-    (Fault::CronAnything, &LiftsRules(&["automation.cron.reject-invalid"])),
-    (
-        Fault::CronNarrow,
-        &RefusesActions(|facts| {
+fault_table![
+    AutomationReplaced(
+        "automation-replaced",
+        "An automation can be created at a URI in use, and replaces what is there.",
+        Host(&LiftsRules(&["automation.create.duplicate"])),
+    ),
+    AnyMessageAutomated(
+        "any-message-automated",
+        "The message of an automation may be of another kind than `automation`.",
+        Host(&LiftsRules(&["automation.create.message-kind"])),
+    ),
+    ConditionsRepeat(
+        "conditions-repeat",
+        "An automation may end twice for the same reason.",
+        Host(&LiftsRules(&["automation.create.duplicate-disable-kinds"])),
+    ),
+    CronAnything(
+        "cron-anything",
+        "A schedule with any expression is taken.",
+        Host(&LiftsRules(&["automation.cron.reject-invalid"])),
+    ),
+    CronNarrow(
+        "cron-narrow",
+        "A schedule with names of months or days is refused.",
+        Host(&RefusesActions(|facts| {
             let (action, triggers) = (facts.action, "triggers");
             let given = [&action["definition"][triggers], &action["changes"][triggers]];
             let named = |trigger: &Value| {
@@ -26,40 +45,76 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
             };
             let mut given = given.into_iter().filter_map(Value::as_array).flatten();
             given.any(named).then_some("expected a cron expression of five fields")
-        }),
+        })),
     ),
-    (Fault::UpdateForgets, &LiftsRules(&["automation.update.unknown-config-kept"])),
-    (Fault::RunCountMissing, &LiftsRules(&["automation.runCount"])),
-    (Fault::RequestIdIgnored, &LiftsRules(&["automation.run.idempotent"])),
-    (Fault::RunSummaryStale, &LiftsRules(&["automation.run.summary-consistent"])),
-    (Fault::RunsOldestFirst, &LiftsRules(&["automation.runs.order-limit"])),
-    (
-        Fault::PrimaryElsewhere,
-        &AltersAction("automationRun/primarySessionChanged", |_, _, action| {
+    AutomationsForgotten(
+        "automations-forgotten",
+        "After a restart there are no automations.",
+        Host(&ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Restarted) {
+                host.schedules.clear();
+                if let Some(channel) = host.channels.get_mut(AUTOMATIONS) {
+                    channel.state = first_state();
+                }
+            }
+        })),
+    ),
+    UpdateForgets(
+        "update-forgets",
+        "An update of an automation loses what the host does not know.",
+        Host(&LiftsRules(&["automation.update.unknown-config-kept"])),
+    ),
+    RunCountMissing(
+        "run-count-missing",
+        "An automation that ends after runs does not count them.",
+        Host(&LiftsRules(&["automation.runCount"])),
+    ),
+    RequestIdIgnored(
+        "request-id-ignored",
+        "An automation runs as often as somebody asks, under whatever id.",
+        Host(&LiftsRules(&["automation.run.idempotent"])),
+    ),
+    RunSummaryStale(
+        "run-summary-stale",
+        "The catalogue of automations does not follow their runs.",
+        Host(&LiftsRules(&["automation.run.summary-consistent"])),
+    ),
+    RunsOldestFirst(
+        "runs-oldest-first",
+        "The runs of an automation are listed oldest first.",
+        Host(&LiftsRules(&["automation.runs.order-limit"])),
+    ),
+    PrimaryElsewhere(
+        "primary-elsewhere",
+        "The primary session of a run is one that it does not have.",
+        Host(&AltersAction("automationRun/primarySessionChanged", |_, _, action| {
             action["primarySession"] = json!("ahp-session:/elsewhere");
             true
-        }),
+        })),
     ),
-    (
-        Fault::RunOriginMissing,
-        &ChangesFirstState(ChannelKind::Session, |state| {
+    RunOriginMissing(
+        "run-origin-missing",
+        "The session of a run does not say where it comes from.",
+        Host(&ChangesFirstState(ChannelKind::Session, |state| {
             if let Some(members) = state.as_object_mut() {
                 members.remove("origin");
             }
-        }),
+        })),
     ),
-    (
-        Fault::RunEndsEarlier,
-        &AltersAction("automationRun/lifecycleChanged", |_, _, action| {
+    RunEndsEarlier(
+        "run-ends-earlier",
+        "Runs of automations end years before they begin.",
+        Host(&AltersAction("automationRun/lifecycleChanged", |_, _, action| {
             if action["lifecycle"]["completedAt"].is_string() {
                 action["lifecycle"]["completedAt"] = json!("2000-01-01T00:00:00.000Z");
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::RunGoesBack,
-        &AddsAfterAction("automationRun/lifecycleChanged", |host, run, action| {
+    RunGoesBack(
+        "run-goes-back",
+        "A run of an automation that is over is said to be running once more.",
+        Host(&AddsAfterAction("automationRun/lifecycleChanged", |host, run, action| {
             if action["lifecycle"]["completedAt"].is_string() {
                 let mut again = action.clone();
                 again["lifecycle"]["status"] = json!("running");
@@ -69,13 +124,14 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 }
                 host.publish_from(run, again, None);
             }
-        }),
+        })),
     ),
-    (
-        Fault::CancelledRunGoesOn,
-        &ActsBeforeApplying("automationRun/cancelRequested", |host, run, it, from| {
+    CancelledRunGoesOn(
+        "cancelled-run-goes-on",
+        "A cancelled run goes on.",
+        Host(&ActsBeforeApplying("automationRun/cancelRequested", |host, run, it, from| {
             host.emit(run, it.clone(), Some(from));
             false
-        }),
+        })),
     ),
 ];

@@ -2,55 +2,99 @@
 //!
 //! Knows: the actions of changesets and customizations. Never knows: which check finds which fault.
 
-use super::generic::{ActsAfterConsequences, AddsAfterAction, AltersAction, LiftsRules};
-use super::{Fault, HostFaultRow};
+use super::FaultPart::{Host, State};
+use super::generic::{
+    ActsAfterConsequences, AddsAfterAction, AltersAction, ChangesState, LiftsRules,
+};
 use crate::host::customizations::{decide, entries};
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::ChatChangesUnscoped, &LiftsRules(&["chat.changesets.scoped"])),
-    (Fault::ReviewKept, &LiftsRules(&["changeset.review.reset-on-edit"])),
-    (
-        Fault::ClearedToRecompute,
-        &AddsAfterAction("changeset/statusChanged", |host, uri, action| {
+fault_table![
+    ChatChangesUnscoped(
+        "chat-changes-unscoped",
+        "The changes of a chat are those in all directories.",
+        Host(&LiftsRules(&["chat.changesets.scoped"])),
+    ),
+    ReviewKept(
+        "review-kept",
+        "A reviewed file stays so when an agent changes it again.",
+        Host(&LiftsRules(&["changeset.review.reset-on-edit"])),
+    ),
+    ClearedToRecompute(
+        "cleared-to-recompute",
+        "A changeset drops its files before it is computed anew.",
+        Host(&AddsAfterAction("changeset/statusChanged", |host, uri, action| {
             if action["status"] == "recomputing" {
                 host.publish(uri, json!({"type": "changeset/cleared"}));
             }
-        }),
+        })),
     ),
-    (
-        Fault::ErrorBesideReady,
-        &AltersAction("changeset/statusChanged", |_, _, action| {
+    ErrorBesideReady(
+        "error-beside-ready",
+        "A changeset that is ready says what went wrong.",
+        Host(&AltersAction("changeset/statusChanged", |_, _, action| {
             if action["status"] == "ready" {
                 action["error"] = json!({"errorType": "none", "message": "nothing went wrong"});
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::ChangedFileTwice,
-        &AltersAction("changeset/contentChanged", |_, _, action| {
+    ChangedFileTwice(
+        "changed-file-twice",
+        "The last file of a changeset is in it twice.",
+        Host(&AltersAction("changeset/contentChanged", |_, _, action| {
             if let Some(files) = action["files"].as_array_mut() {
                 files.extend(files.last().cloned());
             }
             true
-        }),
+        })),
+        State(&ChangesState(&["changeset/fileSet"], |_, state| {
+            if let Some(files) = state.get_mut("files").and_then(Value::as_array_mut) {
+                files.extend(files.last().cloned());
+            }
+        })),
     ),
-    (Fault::ScopesIgnored, &LiftsRules(&["changeset.operation.bad-scope"])),
-    (Fault::DisabledRuns, &LiftsRules(&["changeset.operation.disabled"])),
-    (
-        Fault::OperationNeverEnds,
-        &AltersAction("changeset/operationStatusChanged", |_, _, action| {
+    ScopesIgnored(
+        "scopes-ignored",
+        "An operation can be invoked for what it has no scope for.",
+        Host(&LiftsRules(&["changeset.operation.bad-scope"])),
+    ),
+    DisabledRuns(
+        "disabled-runs",
+        "An operation that is disabled can be invoked.",
+        Host(&LiftsRules(&["changeset.operation.disabled"])),
+    ),
+    OperationNeverEnds(
+        "operation-never-ends",
+        "An operation that was invoked is running for ever.",
+        Host(&AltersAction("changeset/operationStatusChanged", |_, _, action| {
             action["status"] == "running"
-        }),
+        })),
     ),
-    (Fault::PluginsOutlive, &LiftsRules(&["disconnect.customizations-removed"])),
-    (Fault::PluginIdsRepeat, &LiftsRules(&["session.customizations.ids-unique"])),
-    (Fault::UnreadableLoaded, &LiftsRules(&["session.customizations.load-state"])),
-    (Fault::DecisionsUnsorted, &LiftsRules(&["session.customizations.enablement-sorted"])),
-    (
-        Fault::ToggleTakesContainer,
-        &ActsAfterConsequences("session/customizationToggled", |host, uri, action| {
+    PluginsOutlive(
+        "plugins-outlive",
+        "The plugins of a client that is no longer active stay in the session.",
+        Host(&LiftsRules(&["disconnect.customizations-removed"])),
+    ),
+    PluginIdsRepeat(
+        "plugin-ids-repeat",
+        "What a client publishes keeps its ids, although another customization has them.",
+        Host(&LiftsRules(&["session.customizations.ids-unique"])),
+    ),
+    UnreadableLoaded(
+        "unreadable-loaded",
+        "A plugin that could not be read counts as loaded.",
+        Host(&LiftsRules(&["session.customizations.load-state"])),
+    ),
+    DecisionsUnsorted(
+        "decisions-unsorted",
+        "Decisions about enablement are published with the global one first.",
+        Host(&LiftsRules(&["session.customizations.enablement-sorted"])),
+    ),
+    ToggleTakesContainer(
+        "toggle-takes-container",
+        "A decision about a customization counts for its container too.",
+        Host(&ActsAfterConsequences("session/customizationToggled", |host, uri, action| {
             let meant = entries(host.state(uri)).find(|(_, it)| it["id"] == action["id"]);
             let container = meant.map(|(container, _)| container.clone());
             if let Some(mut container) = container {
@@ -63,14 +107,28 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 });
                 host.publish(uri, updated);
             }
-        }),
+        })),
     ),
-    (Fault::OffServersRun, &LiftsRules(&["session.customizations.toggle"])),
-    (Fault::SideChannelBare, &LiftsRules(&["session.customizations.mcpApp-gated"])),
-    (
-        Fault::ServerNeverReady,
-        &AltersAction("session/mcpServerStateChanged", |_, _, action| {
+    OffServersRun(
+        "off-servers-run",
+        "An MCP server that is turned off goes on, and can be started.",
+        Host(&LiftsRules(&["session.customizations.toggle"])),
+    ),
+    StopKeepsInput(
+        "stop-keeps-input",
+        "A call waits on for the token of a server that was stopped.",
+        Host(&LiftsRules(&["session.customizations.mcp.stop-clears-input"])),
+    ),
+    SideChannelBare(
+        "side-channel-bare",
+        "The MCP servers of clients have side channels on which nothing may be asked.",
+        Host(&LiftsRules(&["session.customizations.mcpApp-gated"])),
+    ),
+    ServerNeverReady(
+        "server-never-ready",
+        "An MCP server that was started is never ready.",
+        Host(&AltersAction("session/mcpServerStateChanged", |_, _, action| {
             action["state"]["kind"] != "ready"
-        }),
+        })),
     ),
 ];

@@ -2,18 +2,35 @@
 //!
 //! Knows: the life of a chat. Never knows: which check finds which fault.
 
+use super::FaultPart::{Host, Message};
 use super::generic::{
-    AddsAfterAction, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules,
+    AddsAfterAction, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
 };
-use super::{Fault, HostFaultRow};
+use super::parts::{RequestChange, remove};
 use crate::host::Output;
+use crate::host::engine::RefHost;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (
-        Fault::ChatAddedAfterResponse,
-        &ChangesReplies(&["createChat"], |host, request, reply| {
+fault_table![
+    ForksForgotten(
+        "forks-forgotten",
+        "A session or chat that is forked begins without turns.",
+        Message(|| {
+            Box::new(RequestChange("createSession", |_, params| {
+                remove(params, "fork");
+            }))
+        }),
+        Host(&ChangesFirstState(ChannelKind::Chat, |state| {
+            if state["origin"]["kind"] == "fork" {
+                state["turns"] = json!([]);
+            }
+        })),
+    ),
+    ChatAddedAfterResponse(
+        "chat-added-after-response",
+        "A new chat is announced after `createChat` is answered.",
+        Host(&ChangesReplies(&["createChat"], |host, request, reply| {
             let sent = host.outputs.split_off(request.from.min(host.outputs.len()));
             for output in sent {
                 match output {
@@ -24,32 +41,34 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 }
             }
             reply
-        }),
+        })),
     ),
-    (Fault::ChatsUnoffered, &LiftsRules(&["chat.create.no-capability"])),
-    (
-        Fault::ChatsFromAnywhere,
-        &LiftsRules(&["chat.create.source.unknown-chat", "chat.create.working-directories.subset"]),
+    ChatsUnoffered(
+        "chats-unoffered",
+        "Agents make chats that they do not offer.",
+        Host(&LiftsRules(&["chat.create.no-capability"])),
     ),
-    (
-        Fault::ForksForgotten,
-        &ChangesFirstState(ChannelKind::Chat, |state| {
-            if state["origin"]["kind"] == "fork" {
-                state["turns"] = json!([]);
-            }
-        }),
+    ChatsFromAnywhere(
+        "chats-from-anywhere",
+        "A chat may come from any source and work in any directory.",
+        Host(&LiftsRules(&[
+            "chat.create.source.unknown-chat",
+            "chat.create.working-directories.subset"
+        ])),
     ),
-    (
-        Fault::SelectionTrimmed,
-        &ChangesFirstState(ChannelKind::Chat, |state| {
+    SelectionTrimmed(
+        "selection-trimmed",
+        "What was selected for a side chat loses the white space around it.",
+        Host(&ChangesFirstState(ChannelKind::Chat, |state| {
             if let Some(text) = state["origin"]["selection"]["text"].as_str() {
                 state["origin"]["selection"]["text"] = json!(text.trim());
             }
-        }),
+        })),
     ),
-    (
-        Fault::DefaultChatUnknown,
-        &AddsAfterAction("session/chatAdded", |host, session, action| {
+    DefaultChatUnknown(
+        "default-chat-unknown",
+        "A further chat makes one that does not exist the default chat.",
+        Host(&AddsAfterAction("session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chat = action["summary"]["resource"].as_str().unwrap_or("");
                 let chat = format!("{chat}-not");
@@ -58,26 +77,70 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                     json!({"type": "session/defaultChatChanged", "defaultChat": chat}),
                 );
             }
-        }),
+        })),
     ),
-    (
-        Fault::ReorderIncomplete,
-        &AddsAfterAction("session/chatAdded", |host, session, action| {
+    ReorderIncomplete(
+        "reorder-incomplete",
+        "A further chat comes with an order of the chats that has only itself.",
+        Host(&AddsAfterAction("session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chats = [&action["summary"]["resource"]];
                 host.emit(session, json!({"type": "session/chatsReordered", "chats": chats}), None);
             }
-        }),
+        })),
     ),
-    (
-        Fault::ChatRemovedSilent,
-        &AltersAction("session/chatRemoved", |host, _, action| {
+    ChatRemovedSilent(
+        "chat-removed-silent",
+        "A disposed chat stays in the session's catalog.",
+        Host(&AltersAction("session/chatRemoved", |host, _, action| {
             host.chats.contains_key(action["chat"].as_str().unwrap_or(""))
-        }),
+        })),
     ),
-    (
-        Fault::UpdatesRemovedChat,
-        &AddsAfterAction("session/chatRemoved", |host, session, action| {
+    MovesKeepOrder(
+        "moves-keep-order",
+        "A chat that is moved stands last, or stays where it was.",
+        Host(&OmitsActions(&["session/chatsReordered"])),
+    ),
+    MovesLeaveWorkers(
+        "moves-leave-workers",
+        "The workers of a chat that is moved stay behind.",
+        Host(&LiftsRules(&["chat.move.descendants"])),
+    ),
+    MovesCopy(
+        "moves-copy",
+        "A chat that is moved stays in the catalogue that it leaves.",
+        Host(&AltersAction("session/chatRemoved", |host, session, action| {
+            !is_moved(host, session, action["chat"].as_str().unwrap_or(""))
+        })),
+    ),
+    MovedChatsForget(
+        "moved-chats-forget",
+        "A chat that is moved loses its last turn, and says nothing of it.",
+        Host(&AddsAfterAction("session/chatRemoved", |host, session, action| {
+            let chat = action["chat"].as_str().unwrap_or("");
+            let moved = is_moved(host, session, chat);
+            let channel = host.channels.get_mut(chat).filter(|_| moved);
+            if let Some(turns) = channel.and_then(|it| it.state.get_mut("turns")?.as_array_mut()) {
+                turns.pop();
+            }
+        })),
+    ),
+    CanvasUrlStays(
+        "canvas-url-stays",
+        "A canvas keeps its address when what showed it is gone.",
+        Host(&AltersAction("canvas/stateChanged", |host, uri, action| {
+            if let Some(url) =
+                host.state(uri).get("url").filter(|_| action["canvas"]["url"].is_null())
+            {
+                action["canvas"]["url"] = url.clone();
+            }
+            true
+        })),
+    ),
+    UpdatesRemovedChat(
+        "updates-removed-chat",
+        "A disposed chat changes once more in the catalog that it has left.",
+        Host(&AddsAfterAction("session/chatRemoved", |host, session, action| {
             if !host.chats.contains_key(action["chat"].as_str().unwrap_or("")) {
                 let action = json!({
                     "type": "session/chatUpdated", "chat": action["chat"],
@@ -85,6 +148,11 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 });
                 host.emit(session, action, None);
             }
-        }),
+        })),
     ),
 ];
+
+/// Whether a chat that a session no longer has is another one's by now.
+fn is_moved(host: &RefHost, session: &str, chat: &str) -> bool {
+    host.chats.get(chat).is_some_and(|chat| chat.session != session)
+}

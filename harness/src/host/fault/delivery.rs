@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::FaultPart::Message;
 use super::parts::{
     LostEnvelope, LostRequest, accepted, action_name, channel_of, is_root, is_root_news, number_of,
     remove,
 };
 use super::sequence::DeliveryCount;
-use super::{Fault, MessageFault};
 use crate::host::chain::{
     MessageLink, MessagePassage, MessageRewriter, RewriterOutput, subject_of,
 };
@@ -15,26 +15,77 @@ use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::FanoutSkipsSecondClient, || Box::<SecondSubscriberSkipped>::default()),
-    (Fault::DeliversToUnsubscribed, || Box::<ChatsForSessions>::default()),
-    (Fault::SessionsMixed, || Box::new(SessionsMixed)),
-    (Fault::RootNotifiesEverybody, || Box::new(RootNewsForAll)),
-    (Fault::RootNewsToFirst, || Box::new(RootNewsForFirst)),
-    (Fault::DeliversAfterUnsubscribe, || {
-        Box::new(LostRequest(|_, message| message["method"] == "unsubscribe"))
-    }),
-    (Fault::SubscribeNotLive, || Box::<DeadSubscriptions>::default()),
-    (Fault::ReconnectNotLive, || Box::<DeadReconnects>::default()),
-    (Fault::SlowReadersLose, || Box::<SlowReadersLose>::default()),
-    (Fault::WatchOutlives, || Box::<WatchesKept>::default()),
-    (Fault::WrongFamilyChannel, || Box::<StrayActions>::default()),
-    (Fault::DeltaLost, || Box::new(DeltaLost)),
-    (Fault::RootListsSilent, || {
-        Box::new(LostEnvelope(|envelope| {
-            matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")
-        }))
-    }),
+fault_table![
+    FanoutSkipsSecondClient(
+        "fanout-skips-second-client",
+        "Every third envelope is not sent to the second subscriber of its channel.",
+        Message(|| Box::<SecondSubscriberSkipped>::default()),
+    ),
+    DeliversToUnsubscribed(
+        "delivers-to-unsubscribed",
+        "A chat's actions reach every subscriber of its session too.",
+        Message(|| Box::<ChatsForSessions>::default()),
+    ),
+    SessionsMixed(
+        "sessions-mixed",
+        "The actions of a session reach the subscribers of every other session.",
+        Message(|| Box::new(SessionsMixed)),
+    ),
+    RootNotifiesEverybody(
+        "root-notifies-everybody",
+        "Notifications of the root channel reach connections that are not subscribed to it.",
+        Message(|| Box::new(RootNewsForAll)),
+    ),
+    RootNewsToFirst(
+        "root-news-to-first",
+        "Of the subscribers of the root channel only the first hears of sessions.",
+        Message(|| Box::new(RootNewsForFirst)),
+    ),
+    DeliversAfterUnsubscribe(
+        "delivers-after-unsubscribe",
+        "`unsubscribe` is ignored.",
+        Message(|| { Box::new(LostRequest(|_, message| message["method"] == "unsubscribe")) }),
+    ),
+    SubscribeNotLive(
+        "subscribe-not-live",
+        "A subscribe returns a snapshot, and nothing follows.",
+        Message(|| Box::<DeadSubscriptions>::default()),
+    ),
+    ReconnectNotLive(
+        "reconnect-not-live",
+        "A reconnect answers and resumes no subscription.",
+        Message(|| Box::<DeadReconnects>::default()),
+    ),
+    SlowReadersLose(
+        "slow-readers-lose",
+        "Of what waits for a client that does not read, every third frame is dropped.",
+        Message(|| Box::<SlowReadersLose>::default()),
+    ),
+    WatchOutlives(
+        "watch-outlives",
+        "A watch stays when nobody is subscribed to it any more.",
+        Message(|| Box::<WatchesKept>::default()),
+    ),
+    WrongFamilyChannel(
+        "wrong-family-channel",
+        "`chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are \
+         the session's.",
+        Message(|| Box::<StrayActions>::default()),
+    ),
+    DeltaLost(
+        "delta-lost",
+        "About every other text delta is applied and sent to nobody.",
+        Message(|| Box::new(DeltaLost)),
+    ),
+    RootListsSilent(
+        "root-lists-silent",
+        "Nobody hears of a change in the root's lists of agents and terminals.",
+        Message(|| {
+            Box::new(LostEnvelope(|envelope| {
+                matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")
+            }))
+        }),
+    ),
 ];
 
 /// Every third envelope is not sent to the second subscriber of its channel.

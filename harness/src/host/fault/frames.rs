@@ -1,63 +1,103 @@
 //! Faults in handling frames: batches, text that is not JSON, size limits.
 
+use super::FaultPart::Message;
 use super::parts::{MessageChange, TakenMessage, remove};
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::host::engine::MAX_FRAME_BYTES;
 use crate::wire::frame::Frame;
 use crate::wire::json::json;
 use crate::wire::message::{Decoded, decode};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::VersionTagMissing, || {
-        Box::new(MessageChange(|_, message| {
-            remove(message, "jsonrpc");
-        }))
-    }),
-    (Fault::BatchCloses, || {
-        Box::new(TakenFrame(|link, frame, out| {
-            let batch = is_readable(frame) && matches!(decode(frame), Decoded::Batch(_));
-            batch.then(|| out.close(link.conn, 1002, "a batch"))
-        }))
-    }),
-    (Fault::DeepServed, || {
-        Box::new(TakenFrame(|_, frame, out| {
-            let deep = is_readable(frame) && matches!(decode(frame), Decoded::Deep);
-            deep.then(|| serve_unread(out))
-        }))
-    }),
-    (Fault::ParseErrorSilent, || Box::new(TakenFrame(|_, frame, _| is_odd(frame).then_some(())))),
-    (Fault::ParseErrorCloses, || {
-        Box::new(TakenFrame(|link, frame, out| {
-            is_odd(frame).then(|| out.close(link.conn, 1002, "not JSON"))
-        }))
-    }),
-    (Fault::OddFramesEndAll, || {
-        Box::new(TakenFrame(|link, frame, out| {
-            is_odd(frame).then(|| close_all(link, out, "not JSON"))
-        }))
-    }),
-    (Fault::BadFrameEndsAll, || {
-        Box::new(TakenFrame(|link, frame, out| {
-            (!is_readable(frame)).then(|| close_all(link, out, "a bad frame"))
-        }))
-    }),
-    (Fault::HugeServed, || {
-        Box::new(TakenFrame(|_, frame, out| {
-            (frame.len() > MAX_FRAME_BYTES).then(|| serve_unread(out))
-        }))
-    }),
-    (Fault::LargeFramesStall, || Box::<StalledByLarge>::default()),
-    (Fault::UnaskedResponseCloses, || {
-        Box::new(TakenMessage(|link, message, out| {
-            let response = message.get("method").is_none();
-            if !response || message.get("result").or_else(|| message.get("error")).is_none() {
-                return MessagePassage::Onward;
-            }
-            out.close(link.conn, 1002, "nobody asked");
-            MessagePassage::Stopped
-        }))
-    }),
+fault_table![
+    VersionTagMissing(
+        "version-tag-missing",
+        "Messages lack `jsonrpc`.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                remove(message, "jsonrpc");
+            }))
+        }),
+    ),
+    BatchCloses(
+        "batch-closes",
+        "A batch ends the connection.",
+        Message(|| {
+            Box::new(TakenFrame(|link, frame, out| {
+                let batch = is_readable(frame) && matches!(decode(frame), Decoded::Batch(_));
+                batch.then(|| out.close(link.conn, 1002, "a batch"))
+            }))
+        }),
+    ),
+    DeepServed(
+        "deep-served",
+        "A frame is read however deep it is nested.",
+        Message(|| {
+            Box::new(TakenFrame(|_, frame, out| {
+                let deep = is_readable(frame) && matches!(decode(frame), Decoded::Deep);
+                deep.then(|| serve_unread(out))
+            }))
+        }),
+    ),
+    ParseErrorSilent(
+        "parse-error-silent",
+        "A frame that is not JSON is ignored.",
+        Message(|| Box::new(TakenFrame(|_, frame, _| is_odd(frame).then_some(())))),
+    ),
+    ParseErrorCloses(
+        "parse-error-closes",
+        "A frame that is not JSON ends the connection.",
+        Message(|| {
+            Box::new(TakenFrame(|link, frame, out| {
+                is_odd(frame).then(|| out.close(link.conn, 1002, "not JSON"))
+            }))
+        }),
+    ),
+    OddFramesEndAll(
+        "odd-frames-end-all",
+        "Every connection ends with a frame that cannot be read.",
+        Message(|| {
+            Box::new(TakenFrame(|link, frame, out| {
+                is_odd(frame).then(|| close_all(link, out, "not JSON"))
+            }))
+        }),
+    ),
+    BadFrameEndsAll(
+        "bad-frame-ends-all",
+        "A binary or a huge frame ends every connection.",
+        Message(|| {
+            Box::new(TakenFrame(|link, frame, out| {
+                (!is_readable(frame)).then(|| close_all(link, out, "a bad frame"))
+            }))
+        }),
+    ),
+    HugeServed(
+        "huge-served",
+        "A frame is read however large it is.",
+        Message(|| {
+            Box::new(TakenFrame(|_, frame, out| {
+                (frame.len() > MAX_FRAME_BYTES).then(|| serve_unread(out))
+            }))
+        }),
+    ),
+    LargeFramesStall(
+        "large-frames-stall",
+        "After a frame of more than two million bytes nothing is read any more.",
+        Message(|| Box::<StalledByLarge>::default()),
+    ),
+    UnaskedResponseCloses(
+        "unasked-response-closes",
+        "A response to nothing ends the connection.",
+        Message(|| {
+            Box::new(TakenMessage(|link, message, out| {
+                let response = message.get("method").is_none();
+                if !response || message.get("result").or_else(|| message.get("error")).is_none() {
+                    return MessagePassage::Onward;
+                }
+                out.close(link.conn, 1002, "nobody asked");
+                MessagePassage::Stopped
+            }))
+        }),
+    ),
 ];
 
 /// The size of a frame after which the host stops reading.

@@ -1,16 +1,18 @@
-//! Implementations of [`HostFault`] by one function or value each, for the rows of the fault tables.
+//! Implementations of [`HostFault`] and [`StateFault`] by one function or value each, for the rows of the fault tables.
 //!
 //! Knows: the hooks. Never knows: what a row fills in.
 
 use crate::host::agent::Op;
 use crate::host::connection::{Call, Reply};
 use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
-use crate::host::engine::{Config, RefHost};
-use crate::host::injected::{AgentStep, HostFault, ServedRequest};
+use crate::host::engine::RefHost;
+use crate::host::injected::{
+    ActionStage, AgentStep, HostEvent, HostFault, MadeValue, Reduction, ServedRequest, StateFault,
+};
 use crate::host::publish::{Origin, action_type};
 use crate::host::rules::Facts;
 use crate::wire::channel::ChannelKind;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
 
 /// The rules with these requirement ids are not enforced.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
@@ -21,12 +23,23 @@ impl HostFault for LiftsRules {
     }
 }
 
-/// Changes the configuration of the host.
-pub(super) struct ChangesSetUp(pub(super) fn(&mut Config));
+/// Called when something happens to the host that no message says.
+pub(super) struct ActsOnEvents(pub(super) fn(&mut RefHost, &HostEvent));
 
-impl HostFault for ChangesSetUp {
-    fn configures(&self, config: &mut Config) {
-        (self.0)(config);
+impl HostFault for ActsOnEvents {
+    fn happens(&self, host: &mut RefHost, event: &HostEvent) {
+        (self.0)(host, event);
+    }
+}
+
+/// Changes the message of a turn of which the agent is given the attachments.
+pub(super) struct ChangesAttachments(pub(super) fn(&RefHost, &mut Value));
+
+impl HostFault for ChangesAttachments {
+    fn makes(&self, host: &RefHost, what: &MadeValue, message: &mut Value) {
+        if let MadeValue::MessageForAgent = what {
+            (self.0)(host, message);
+        }
     }
 }
 
@@ -61,8 +74,14 @@ impl HostFault for RefusesActions {
 pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
 impl HostFault for OmitsActions {
-    fn publishes(&self, _host: &mut RefHost, _uri: &str, action: &mut Value) -> bool {
-        !self.0.contains(&action_type(action))
+    fn acts(
+        &self,
+        _host: &mut RefHost,
+        _uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        from.is_some() || !self.0.contains(&action_type(action))
     }
 }
 
@@ -73,8 +92,14 @@ pub(super) struct AltersAction(
 );
 
 impl HostFault for AltersAction {
-    fn publishes(&self, host: &mut RefHost, uri: &str, action: &mut Value) -> bool {
-        action_type(action) != self.0 || (self.1)(host, uri, action)
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        from.is_some() || action_type(action) != self.0 || (self.1)(host, uri, action)
     }
 }
 
@@ -85,8 +110,8 @@ pub(super) struct AddsAfterAction(
 );
 
 impl HostFault for AddsAfterAction {
-    fn published(&self, host: &mut RefHost, uri: &str, action: &Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Published && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -99,20 +124,27 @@ pub(super) struct ActsBeforeApplying(
 );
 
 impl HostFault for ActsBeforeApplying {
-    fn accepts(&self, host: &mut RefHost, uri: &str, action: &Value, from: &Origin) -> bool {
-        action_type(action) != self.0 || (self.1)(host, uri, action, from)
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&Origin>,
+    ) -> bool {
+        let from = from.filter(|_| action_type(action) == self.0);
+        from.is_none_or(|from| (self.1)(host, uri, action, from))
     }
 }
 
 /// Called before the consequences of a client's action of a type.
 pub(super) struct ActsBeforeConsequences(
     pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &Value),
+    pub(super) fn(&mut RefHost, &str, &mut Value),
 );
 
 impl HostFault for ActsBeforeConsequences {
-    fn precedes(&self, host: &mut RefHost, uri: &str, action: &Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Accepted && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -125,8 +157,8 @@ pub(super) struct ActsAfterConsequences(
 );
 
 impl HostFault for ActsAfterConsequences {
-    fn follows(&self, host: &mut RefHost, uri: &str, action: &Value) {
-        if action_type(action) == self.0 {
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
+        if stage == ActionStage::Followed && action_type(action) == self.0 {
             (self.1)(host, uri, action);
         }
     }
@@ -147,8 +179,10 @@ impl HostFault for ChangesRejections {
 pub(super) struct ChangesFirstState(pub(super) ChannelKind, pub(super) fn(&mut Value));
 
 impl HostFault for ChangesFirstState {
-    fn opens(&self, kind: ChannelKind, state: &mut Value) {
-        if kind == self.0 {
+    fn makes(&self, _host: &RefHost, what: &MadeValue, state: &mut Value) {
+        if let MadeValue::FirstState(kind) = what
+            && *kind == self.0
+        {
             (self.1)(state);
         }
     }
@@ -158,8 +192,10 @@ impl HostFault for ChangesFirstState {
 pub(super) struct ChangesSummaries(pub(super) fn(&RefHost, &str, &mut Value));
 
 impl HostFault for ChangesSummaries {
-    fn summarizes(&self, host: &RefHost, uri: &str, summary: &mut Value) {
-        (self.0)(host, uri, summary);
+    fn makes(&self, host: &RefHost, what: &MadeValue, summary: &mut Value) {
+        if let MadeValue::Summary(uri) = what {
+            (self.0)(host, uri, summary);
+        }
     }
 }
 
@@ -179,20 +215,28 @@ impl HostFault for ChangesNotifications {
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
 impl HostFault for FixedIds {
-    fn names(&self, kind: &str) -> Option<String> {
-        (kind == self.0).then(|| self.1.to_owned())
+    fn makes(&self, _host: &RefHost, what: &MadeValue, id: &mut Value) {
+        if let MadeValue::Id(kind) = what
+            && *kind == self.0
+        {
+            *id = json!(self.1);
+        }
     }
 }
 
-/// Called before requests of a method; a returned reply is sent in place of the host's.
+/// Called before requests of these methods, of all methods if the list is empty; a returned reply is sent in place of
+/// the host's.
 pub(super) struct AnswersRequests(
-    pub(super) &'static str,
+    pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
 );
 
 impl HostFault for AnswersRequests {
     fn serves(&self, host: &mut RefHost, method: &str, call: &Call) -> Option<Reply> {
-        if method == self.0 { (self.1)(host, call) } else { None }
+        match self.0.is_empty() || self.0.contains(&method) {
+            true => (self.1)(host, call),
+            false => None,
+        }
     }
 }
 
@@ -217,5 +261,42 @@ pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op)
 impl HostFault for ChangesAgentSteps {
     fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
         (self.0)(host, step, op)
+    }
+}
+
+/// Actions of these types (names of the newest version) change nothing.
+pub(super) struct LeavesState(pub(super) &'static [&'static str]);
+
+impl StateFault for LeavesState {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if self.0.contains(&it.kind) {
+            state.clone_from(it.before);
+        }
+    }
+}
+
+/// Changes the state that actions of these types (names of the newest version) leave.
+pub(super) struct ChangesState(
+    pub(super) &'static [&'static str],
+    pub(super) fn(&Reduction, &mut Value),
+);
+
+impl StateFault for ChangesState {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if self.0.contains(&it.kind) {
+            (self.1)(it, state);
+        }
+    }
+}
+
+/// Changes what a session shows of its chats where it has the turns itself: what the function gets is its summary
+/// before. In other versions that is told by actions of the session.
+pub(super) struct RollsUp(pub(super) fn(&Value, &mut Value));
+
+impl StateFault for RollsUp {
+    fn reduced(&self, it: &Reduction, state: &mut Value) {
+        if it.has_turns && it.kind.starts_with("chat/") {
+            (self.0)(&it.before["summary"], state);
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::FaultPart::Message;
 use super::delivery::LostChannels;
 use super::parts::{
     LostRequest, RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove,
 };
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
@@ -15,56 +15,114 @@ use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::OriginIgnored, || Box::new(OriginIgnored)),
-    (Fault::SecondInitializeServed, || Box::<SecondInitializeServed>::default()),
-    (Fault::InitialWithoutStates, || {
-        Box::new(ResultFault("initialize", |_, result| result["snapshots"] = json!([])))
-    }),
-    (Fault::OldClientsSlighted, || {
-        Box::new(ResultFault("initialize", |link, result| {
-            let own = link.request.and_then(|it| it["params"]["clientInfo"]["version"].as_str());
-            if own.is_some_and(|own| own.starts_with("0.")) {
-                remove(result, "automations");
-                remove(result, "telemetry");
-            }
-        }))
-    }),
-    (Fault::PreferenceIgnored, || {
-        Box::new(RequestChange("initialize", |_, params| {
-            if let Some(offers) = offers_of(params) {
-                offers.sort_by_key(|offer| std::cmp::Reverse(version_of(offer)));
-            }
-        }))
-    }),
-    (Fault::VersionPicksFirst, || {
-        Box::new(RequestChange("initialize", |link, params| {
-            let served = |offer: &&Value| serves(link, offer);
-            if let Some(offers) = offers_of(params)
-                && let Some(first) = offers.iter().find(served).cloned()
-            {
-                *offers = vec![first];
-            }
-        }))
-    }),
-    (Fault::VersionNotOffered, || {
-        Box::new(ResultFault("initialize", |link, result| {
-            if let Some(protocol) = link.protocol.filter(|_| result["protocolVersion"].is_string())
-            {
-                let other = Version::new(protocol.version().major, 99, 0);
-                result["protocolVersion"] = json!(other.to_string());
-            }
-        }))
-    }),
-    (Fault::UnknownVersionAccepted, || Box::<UnknownVersionAccepted>::default()),
-    (Fault::NoSupportedVersions, || Box::new(NoSupportedVersions)),
-    (Fault::UnsupportedStaysOpen, || Box::new(TakenMessage(refuse_and_stay))),
-    (Fault::PingDeadBeforeInitialize, || {
-        Box::new(LostRequest(|link, message| {
-            let early = link.own().is_none_or(|own| own.client.is_none());
-            early && message["method"] == "ping"
-        }))
-    }),
+fault_table![
+    OriginIgnored(
+        "origin-ignored",
+        "Every web page may open a connection.",
+        Message(|| Box::new(OriginIgnored)),
+    ),
+    SecondInitializeServed(
+        "second-initialize-served",
+        "A second handshake on a connection is served and forgets its subscriptions.",
+        Message(|| Box::<SecondInitializeServed>::default()),
+    ),
+    InitialWithoutStates(
+        "initial-without-states",
+        "The handshake gives no state of what it subscribes to.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |_, result| result["snapshots"] = json!([])))
+        }),
+    ),
+    OldClientsSlighted(
+        "old-clients-slighted",
+        "A client of a version before 1.0.0 of its own is offered less.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |link, result| {
+                let own =
+                    link.request.and_then(|it| it["params"]["clientInfo"]["version"].as_str());
+                if own.is_some_and(|own| own.starts_with("0.")) {
+                    remove(result, "automations");
+                    remove(result, "telemetry");
+                }
+            }))
+        }),
+    ),
+    AppsForAll(
+        "apps-for-all",
+        "MCP apps and their side channels are shown to clients that cannot show them.",
+        Message(|| {
+            Box::new(RequestChange("initialize", |_, params| {
+                if params.get("capabilities").is_none() {
+                    params["capabilities"] = json!({});
+                }
+                params["capabilities"]["mcpApps"] = json!({});
+            }))
+        }),
+    ),
+    PreferenceIgnored(
+        "preference-ignored",
+        "Before 1.0.0 too the highest of the offered versions is taken, whatever comes first.",
+        Message(|| {
+            Box::new(RequestChange("initialize", |_, params| {
+                if let Some(offers) = offers_of(params) {
+                    offers.sort_by_key(|offer| std::cmp::Reverse(version_of(offer)));
+                }
+            }))
+        }),
+    ),
+    VersionPicksFirst(
+        "version-picks-first",
+        "The first acceptable version of an offer is taken, not the highest.",
+        Message(|| {
+            Box::new(RequestChange("initialize", |link, params| {
+                let served = |offer: &&Value| serves(link, offer);
+                if let Some(offers) = offers_of(params)
+                    && let Some(first) = offers.iter().find(served).cloned()
+                {
+                    *offers = vec![first];
+                }
+            }))
+        }),
+    ),
+    VersionNotOffered(
+        "version-not-offered",
+        "The host answers with its own version, whatever was offered.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |link, result| {
+                if let Some(protocol) =
+                    link.protocol.filter(|_| result["protocolVersion"].is_string())
+                {
+                    let other = Version::new(protocol.version().major, 99, 0);
+                    result["protocolVersion"] = json!(other.to_string());
+                }
+            }))
+        }),
+    ),
+    UnknownVersionAccepted(
+        "unknown-version-accepted",
+        "An offer without an acceptable version is accepted.",
+        Message(|| Box::<UnknownVersionAccepted>::default()),
+    ),
+    NoSupportedVersions(
+        "no-supported-versions",
+        "The refusal of an offer does not say what is supported.",
+        Message(|| Box::new(NoSupportedVersions)),
+    ),
+    UnsupportedStaysOpen(
+        "unsupported-stays-open",
+        "The connection stays open after the offer was refused.",
+        Message(|| Box::new(TakenMessage(refuse_and_stay))),
+    ),
+    PingDeadBeforeInitialize(
+        "ping-dead-before-initialize",
+        "A ping before the handshake is not answered.",
+        Message(|| {
+            Box::new(LostRequest(|link, message| {
+                let early = link.own().is_none_or(|own| own.client.is_none());
+                early && message["method"] == "ping"
+            }))
+        }),
+    ),
 ];
 
 fn offers_of(params: &mut Value) -> Option<&mut Vec<Value>> {

@@ -1,33 +1,79 @@
-//! Faults in the list of sessions and its pages.
+//! Faults in the list of sessions, its pages and the summaries in it.
 
 use std::collections::HashSet;
 
-use super::parts::{RequestChange, ResultFault, remove};
-use super::{Fault, MessageFault};
+use super::FaultPart::{Host, Message};
+use super::generic::LiftsRules;
+use super::parts::{MessageChange, RequestChange, ResultFault, is_root_news, remove};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::ListMissesCreated, || Box::<NewestMissing>::default()),
-    (Fault::ListOtherProvider, || {
-        Box::new(ResultFault("listSessions", |_, result| {
-            let items = items_of(result);
-            items.into_iter().flatten().for_each(|summary| summary["provider"] = json!("other"));
-        }))
-    }),
-    (Fault::ListRepeats, || {
-        Box::new(ResultFault("listSessions", |_, result| {
-            if let Some(items) = items_of(result) {
-                items.extend(items.first().cloned());
-            }
-        }))
-    }),
-    (Fault::ListCursorStuck, || {
-        Box::new(RequestChange("listSessions", |_, params| {
-            remove(params, "cursor");
-        }))
-    }),
-    (Fault::ListUnknownCursorServed, || Box::<UnknownCursorServed>::default()),
+fault_table![
+    ListMissesCreated(
+        "list-misses-created",
+        "The session list lacks the session created last.",
+        Message(|| Box::<NewestMissing>::default()),
+    ),
+    ListOtherProvider(
+        "list-other-provider",
+        "The list of sessions names another provider than they have.",
+        Message(|| {
+            Box::new(ResultFault("listSessions", |_, result| {
+                let items = items_of(result);
+                items
+                    .into_iter()
+                    .flatten()
+                    .for_each(|summary| summary["provider"] = json!("other"));
+            }))
+        }),
+    ),
+    ListRepeats(
+        "list-repeats",
+        "The session list has its first entry twice.",
+        Message(|| {
+            Box::new(ResultFault("listSessions", |_, result| {
+                if let Some(items) = items_of(result) {
+                    items.extend(items.first().cloned());
+                }
+            }))
+        }),
+    ),
+    ListCursorStuck(
+        "list-cursor-stuck",
+        "Every page of the session list is the first one.",
+        Message(|| {
+            Box::new(RequestChange("listSessions", |_, params| {
+                remove(params, "cursor");
+            }))
+        }),
+    ),
+    ListOldestFirst(
+        "list-oldest-first",
+        "The list of sessions begins with the one that was modified first.",
+        Host(&LiftsRules(&["root.listSessions.order"])),
+    ),
+    TimesInWords(
+        "times-in-words",
+        "Summaries of sessions say `just now` where they were modified.",
+        Message(|| {
+            Box::new(MessageChange(|link, message| {
+                if is_root_news(message) || link.answers == Some("listSessions") {
+                    link.visit_records(message, &mut |name, members| {
+                        if matches!(name, "SessionSummary" | "PartialSessionSummary")
+                            && let Some(time) = members.get_mut("modifiedAt")
+                        {
+                            *time = json!("just now");
+                        }
+                    });
+                }
+            }))
+        }),
+    ),
+    ListUnknownCursorServed(
+        "list-unknown-cursor-served",
+        "A cursor that the host never gave out is taken for the first page.",
+        Message(|| Box::<UnknownCursorServed>::default()),
+    ),
 ];
 
 fn items_of(result: &mut Value) -> Option<&mut Vec<Value>> {

@@ -1,30 +1,51 @@
 //! The injected faults of the reference host: one row each, small, named, switched at run time.
 //!
-//! `catalogue` lists them. A fault that changes messages only is a [`MessageRewriter`]; one that changes the behaviour of
-//! the host is a [`HostFault`], whose hooks the host calls. `reduction` has the faults that change how an action is
-//! reduced. The modules are by protocol concept, each with a table of its faults. The remaining faults are a check
-//! `self.has(Fault::X)` in the host.
+//! The modules are by protocol concept, each with a table of its faults: name, sentence and implementation. A fault in
+//! messages is a [`MessageRewriter`] beside the host, one in behaviour is a [`HostFault`], whose hooks the host calls, one
+//! in states is a [`StateFault`], which changes what an action or a snapshot makes of a state. A fault may be several.
 //! What a fault must trip is not said here: that is the business of the kill matrix.
 //!
-//! Knows: messages, what passed on connections. Never knows: which check finds which fault.
+//! Knows: messages, what passed on connections, the hooks of the host. Never knows: which check finds which fault.
 //!
-//! Start at [`rewriters`] and [`in_host`].
+//! Start at [`fault_table`] and [`FaultPart`].
 
 use super::chain::MessageRewriter;
+use super::injected::{HostFault, StateFault};
+use crate::fault::{Planted, Row};
+
+/// Writes a table of faults: its rows, `FAULTS`, and a constant of [`Fault`] for each of them. A row has the name on the
+/// command line, a sentence that says what the host does wrong, and one or more [`FaultPart`]s.
+macro_rules! fault_table {
+    ($($fault:ident($name:literal, $doc:literal, $($part:expr),+ $(,)?)),+ $(,)?) => {
+        #[expect(non_upper_case_globals, reason = "they are written as the variants of an enumeration")]
+        impl super::Fault {
+            $(#[doc = $doc] pub const $fault: super::Fault = super::Fault($name);)+
+        }
+
+        /// The faults of this module.
+        pub(super) const FAULTS: &[super::FaultRow] = &[$(super::FaultRow {
+            about: crate::fault::Row { fault: super::Fault::$fault, name: $name, doc: $doc },
+            parts: &[$($part),+],
+        }),+];
+    };
+}
 
 mod actions;
+mod attachments;
 mod automations;
-mod catalogue;
+mod below;
 mod changesets;
 mod chats;
+mod connections;
 mod delivery;
 mod frames;
 mod generic;
 mod handshake;
 mod lists;
+mod memory;
 mod notices;
 mod parts;
-pub(super) mod reduction;
+mod reduction;
 mod replay;
 mod resources;
 mod responses;
@@ -38,51 +59,32 @@ mod tokens;
 mod tool_calls;
 mod turns;
 
-pub use catalogue::{FAULTS, Fault};
+pub(super) use memory::FaultMemory;
 
-use super::injected::HostFault;
+/// One way of being wrong, by its name on the command line.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Fault(&'static str);
 
-/// A fault, and what it does in the host.
-type HostFaultRow = (Fault, &'static dyn HostFault);
-
-/// The faults with hooks in the host, by protocol concept.
-const IN_HOST: &[&[HostFaultRow]] = &[
-    actions::FAULTS,
-    turns::FAULTS,
-    tool_calls::FAULTS,
-    sessions::FAULTS,
-    chats::FAULTS,
-    terminals::FAULTS,
-    tokens::FAULTS,
-    resources::FAULTS,
-    automations::FAULTS,
-    changesets::FAULTS,
-];
-
-/// The implementations of those of these faults that have hooks in the host.
-pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
-    let rows = IN_HOST.iter().copied().flatten();
-    rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, does)| *does)
+/// What implements a fault, or a part of one.
+#[derive(Clone, Copy)]
+enum FaultPart {
+    /// Makes a rewriter of messages.
+    Message(fn() -> Box<dyn MessageRewriter>),
+    /// Takes part in what the host does.
+    Host(&'static dyn HostFault),
+    /// Changes states.
+    State(&'static dyn StateFault),
 }
 
-/// A set of faults.
-pub type FaultSet = crate::fault::Set<Fault>;
+/// A fault with what implements it.
+#[derive(Clone, Copy)]
+struct FaultRow {
+    about: Row<Fault>,
+    parts: &'static [FaultPart],
+}
 
-/// Faults that only show on a host which speaks ACP to its agent.
-pub const BELOW: &[Fault] = &[
-    Fault::DenialAllowedBelow,
-    Fault::AllowedUnasked,
-    Fault::CancelKept,
-    Fault::ChunkLostBelow,
-    Fault::ChunksSwapped,
-    Fault::CallToldTwice,
-];
-
-/// A fault and how its rewriter is made.
-type MessageFault = (Fault, fn() -> Box<dyn MessageRewriter>);
-
-/// The faults that show in messages alone, by protocol concept.
-const MESSAGE_FAULTS: &[&[MessageFault]] = &[
+/// The tables, in the order in which several faults take part. Rewriters are in order from the host to the clients.
+const TABLES: &[&[FaultRow]] = &[
     sequence::FAULTS,
     delivery::FAULTS,
     settlement::FAULTS,
@@ -94,26 +96,95 @@ const MESSAGE_FAULTS: &[&[MessageFault]] = &[
     snapshots::FAULTS,
     shapes::FAULTS,
     notices::FAULTS,
+    actions::FAULTS,
+    turns::FAULTS,
+    tool_calls::FAULTS,
+    sessions::FAULTS,
+    chats::FAULTS,
+    terminals::FAULTS,
+    tokens::FAULTS,
+    resources::FAULTS,
+    automations::FAULTS,
+    changesets::FAULTS,
+    connections::FAULTS,
+    attachments::FAULTS,
+    reduction::FAULTS,
+    below::FAULTS,
 ];
 
-/// The rewriters of those of these faults that show in messages alone.
-pub(super) fn rewriters(faults: &[Fault]) -> Vec<Box<dyn MessageRewriter>> {
-    let rows = MESSAGE_FAULTS.iter().copied().flatten();
-    rows.filter(|(fault, _)| faults.contains(fault)).map(|(_, make)| make()).collect()
+/// The number of rows in some tables.
+const fn count(tables: &[&[FaultRow]]) -> usize {
+    let (mut table, mut all) = (0, 0);
+    while table < tables.len() {
+        all += tables[table].len();
+        table += 1;
+    }
+    all
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_fault_has_one_rewriter() {
-        for row in FAULTS {
-            let made = rewriters(&[row.fault]).len();
-            assert!(made <= 1, "expected at most one rewriter for `{}`, found {made}", row.name);
+/// What is said of each fault in some tables that have `N` rows.
+const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [Row<Fault>; N] {
+    let mut rows = [tables[0][0].about; N];
+    let (mut table, mut at) = (0, 0);
+    while table < tables.len() {
+        let mut row = 0;
+        while row < tables[table].len() {
+            rows[at] = tables[table][row].about;
+            (row, at) = (row + 1, at + 1);
         }
-        let rows = MESSAGE_FAULTS.iter().copied().flatten().count();
-        let all: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-        assert_eq!(rewriters(&all).len(), rows);
+        table += 1;
     }
+    rows
+}
+
+/// Every fault.
+pub const FAULTS: &[Row<Fault>] = &listed::<{ count(TABLES) }>(TABLES);
+
+impl Planted for Fault {
+    const ALL: &'static [Row<Fault>] = FAULTS;
+
+    fn place(self) -> usize {
+        FAULTS.iter().position(|row| row.fault == self).unwrap_or_default()
+    }
+}
+
+impl Fault {
+    /// The fault of a name.
+    pub fn by_name(name: &str) -> Option<Fault> {
+        <Fault as Planted>::named(name)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether it only shows on a host which speaks ACP to its agent.
+    pub fn is_below(self) -> bool {
+        below::FAULTS.iter().any(|row| row.about.fault == self)
+    }
+}
+
+/// The parts of these faults.
+fn parts_of(faults: &[Fault]) -> impl Iterator<Item = FaultPart> {
+    let rows = TABLES.iter().copied().flatten();
+    rows.filter(|row| faults.contains(&row.about.fault)).flat_map(|row| row.parts).copied()
+}
+
+/// The rewriters of these faults.
+pub(super) fn rewriters(faults: &[Fault]) -> Vec<Box<dyn MessageRewriter>> {
+    let rewriter = |part| if let FaultPart::Message(make) = part { Some(make()) } else { None };
+    parts_of(faults).filter_map(rewriter).collect()
+}
+
+/// What these faults have hooks with in the host.
+pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
+    parts_of(faults)
+        .filter_map(|part| if let FaultPart::Host(fault) = part { Some(fault) } else { None })
+}
+
+/// What these faults change states with.
+pub(super) fn in_states(faults: &[Fault]) -> impl Iterator<Item = &'static dyn StateFault> {
+    parts_of(faults)
+        .filter_map(|part| if let FaultPart::State(fault) = part { Some(fault) } else { None })
 }

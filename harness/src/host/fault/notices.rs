@@ -1,47 +1,130 @@
 //! Faults in telemetry.
 
+use super::FaultPart::{Host, Message};
+use super::generic::{ChangesNotifications, LiftsRules};
 use super::parts::MessageChange;
-use super::{Fault, MessageFault};
+use crate::host::canvases::SHOWN;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
+use crate::host::connection::Reply;
+use crate::host::engine::RefHost;
+use crate::host::injected::{HostFault, ServedRequest};
+use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::TelemetryForAll, || Box::new(RecordsForAll)),
-    (Fault::TelemetryUncorrelated, || {
-        Box::new(MessageChange(|_, message| {
-            if is_telemetry(message) {
-                forget_attributes(&mut message["params"]["payload"]);
+fault_table![
+    TelemetryForAll(
+        "telemetry-for-all",
+        "Log records come to everybody, subscribed or not.",
+        Message(|| Box::new(RecordsForAll)),
+    ),
+    TelemetryUncorrelated(
+        "telemetry-uncorrelated",
+        "Log records do not say which session they are about, nor who wrote them.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if is_telemetry(message) {
+                    forget_attributes(&mut message["params"]["payload"]);
+                }
+            }))
+        }),
+    ),
+    TelemetryUnfolded(
+        "telemetry-unfolded",
+        "A log record is its payload, outside of `resourceLogs`.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                let record = "/params/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
+                if let Some(record) = message.pointer(record).cloned() {
+                    message["params"]["payload"] = record;
+                }
+            }))
+        }),
+    ),
+    TelemetryMisplaced(
+        "telemetry-misplaced",
+        "Spans come under the method of measurements.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if message["method"] == "otlp/exportTraces" {
+                    message["method"] = json!("otlp/exportMetrics");
+                }
+            }))
+        }),
+    ),
+    TelemetryRenamed(
+        "telemetry-renamed",
+        "Log records name the channel as it is advertised, not as it was subscribed to.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if is_telemetry(message)
+                    && let Some(channel) = message["params"]["channel"].as_str()
+                {
+                    message["params"]["channel"] = json!(channel.split('?').next().unwrap_or(""));
+                }
+            }))
+        }),
+    ),
+    LevelIgnored(
+        "level-ignored",
+        "Log records come at every level, whatever was asked for.",
+        Host(&LiftsRules(&["telemetry.level-filter"])),
+    ),
+    TelemetryReplayed(
+        "telemetry-replayed",
+        "Who reconnects gets the latest log records once more.",
+        Host(&TelemetryReplayed),
+    ),
+    CanvasUrlLogged(
+        "canvas-url-logged",
+        "Log records say where a canvas is shown.",
+        Host(&ChangesNotifications(LOGS, |host, params| {
+            let record = params.pointer_mut(RECORD);
+            if let Some(record) = record.filter(|it| it["body"]["stringValue"] == SHOWN) {
+                let attributes = record["attributes"].as_array().into_iter().flatten();
+                let mut chats = attributes.filter(|it| it["key"] == "ahp.chat.id");
+                let chat = chats.next().and_then(|it| it["value"]["stringValue"].as_str());
+                let canvases = host.canvases_of(chat.unwrap_or(""));
+                let shown = canvases.iter().rev().find_map(|uri| host.state(uri)["url"].as_str());
+                let text = format!("{SHOWN} at {}", shown.unwrap_or("no address"));
+                record["body"]["stringValue"] = json!(text);
             }
-        }))
-    }),
-    (Fault::TelemetryUnfolded, || {
-        Box::new(MessageChange(|_, message| {
-            let record = "/params/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
-            if let Some(record) = message.pointer(record).cloned() {
-                message["params"]["payload"] = record;
-            }
-        }))
-    }),
-    (Fault::TelemetryMisplaced, || {
-        Box::new(MessageChange(|_, message| {
-            if message["method"] == "otlp/exportTraces" {
-                message["method"] = json!("otlp/exportMetrics");
-            }
-        }))
-    }),
-    (Fault::TelemetryRenamed, || {
-        Box::new(MessageChange(|_, message| {
-            if is_telemetry(message)
-                && let Some(channel) = message["params"]["channel"].as_str()
-            {
-                message["params"]["channel"] = json!(channel.split('?').next().unwrap_or(""));
-            }
-        }))
-    }),
+            true
+        })),
+    ),
 ];
 
 fn is_telemetry(message: &Value) -> bool {
     message["method"].as_str().is_some_and(|method| method.starts_with("otlp/"))
+}
+
+/// The method of log records.
+const LOGS: &str = "otlp/exportLogs";
+/// Where a log record is in the params of its notification.
+const RECORD: &str = "/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
+
+/// Who reconnects gets the latest log records once more. No client has received them, where none was subscribed.
+struct TelemetryReplayed;
+
+impl HostFault for TelemetryReplayed {
+    fn notifies(&self, host: &mut RefHost, method: &str, params: &mut Value) -> bool {
+        if method == LOGS {
+            host.memory.latest_record = Some(params["payload"].clone());
+        }
+        true
+    }
+
+    fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: Reply) -> Reply {
+        let conn = request.call.conn;
+        let own = host.connections.get(&conn).filter(|_| request.method == "reconnect");
+        let mut channels = own.into_iter().flat_map(|own| &own.subscriptions);
+        let channel = channels.find(|uri| uri.starts_with("ahp-otlp://logs")).cloned();
+        if let Some((channel, payload)) = channel.zip(host.memory.latest_record.clone()) {
+            let params = json!({"channel": channel, "payload": payload});
+            let message = json!({"jsonrpc": "2.0", "method": LOGS, "params": params});
+            host.late.push((conn, Frame::json(&message)));
+        }
+        reply
+    }
 }
 
 /// Empties every list of attributes.

@@ -1,195 +1,170 @@
-//! Faults in reducing: the state after an action is not what the action says.
+//! Faults in states: the state after an action is not what the action says, or a snapshot shows another one.
 //!
 //! Knows: actions and the state that each is reduced into. Never knows: connections, other states.
-//!
-//! Start at [`reduce`].
 
-use super::{Fault, FaultSet};
-use crate::model::Outcome;
+use super::FaultPart::State;
+use super::generic::{ChangesState, LeavesState};
+use crate::host::injected::StateFault;
 use crate::wire::json::{Value, json};
 
-/// A fault in reducing actions of these types (names of the newest version).
-struct StateFault {
-    fault: Fault,
-    kinds: &'static [&'static str],
-    effect: StateEffect,
-}
-
-/// How a fault changes a state.
-enum StateEffect {
-    /// The action changes nothing.
-    Unchanged,
-    /// The state that the reducers leave is changed.
-    After(fn(&ReducedAction<'_>, &mut Value)),
-}
-
-/// An action that was reduced.
-struct ReducedAction<'a> {
-    action: &'a Value,
-    /// The status of the chat or session before it.
-    status: u64,
-}
-
-const fn unchanged(fault: Fault, kinds: &'static [&'static str]) -> StateFault {
-    StateFault { fault, kinds, effect: StateEffect::Unchanged }
-}
-
-const fn after(
-    fault: Fault,
-    kinds: &'static [&'static str],
-    change: fn(&ReducedAction<'_>, &mut Value),
-) -> StateFault {
-    StateFault { fault, kinds, effect: StateEffect::After(change) }
-}
-
-const FAULTS: &[StateFault] = &[
-    unchanged(
-        Fault::FlagsNotStored,
-        &[
+fault_table![
+    SnapshotStale(
+        "snapshot-stale",
+        "A snapshot lacks the latest action on its channel.",
+        State(&SnapshotStale),
+    ),
+    FlagsNotStored(
+        "flags-not-stored",
+        "Read and archived flags are echoed and not stored.",
+        State(&LeavesState(&[
             "session/isReadChanged",
             "session/isArchivedChanged",
             "chat/isReadChanged",
             "chat/isArchivedChanged",
-        ],
+        ])),
     ),
-    unchanged(Fault::TitleNotApplied, &["session/titleChanged"]),
-    unchanged(Fault::DraftNotStored, &["chat/draftChanged"]),
-    unchanged(Fault::TruncationKeepsTurns, &["chat/truncated"]),
-    unchanged(Fault::ClientStaysActive, &["session/activeClientRemoved"]),
-    unchanged(Fault::ToggleNotStored, &["session/customizationToggled"]),
-    after(
-        Fault::ConfigNotMerged,
-        &["root/configChanged", "session/configChanged"],
-        |reduction, state| state["config"]["values"] = reduction.action["config"].clone(),
+    TitleNotApplied(
+        "title-not-applied",
+        "A new title is echoed and not stored.",
+        State(&LeavesState(&["session/titleChanged"])),
     ),
-    after(Fault::DenialReasonDropped, &["chat/toolCallConfirmed"], |_, state| {
-        forget_of_calls(state, &["reasonMessage"]);
-    }),
-    after(Fault::ChoiceDropped, &["chat/toolCallConfirmed"], |_, state| {
-        forget_of_calls(state, &["selectedOption", "userSuggestion"]);
-    }),
-    after(Fault::ReorderSorts, &["chat/queuedMessagesReordered"], |reduction, state| {
-        sort_unnamed(state, reduction.action);
-    }),
-    after(Fault::UnreadNotSet, &["chat/turnStarted"], |reduction, state| {
-        set_status(state, status_of(state) | (reduction.status & IS_READ));
-    }),
-    after(Fault::ArchivedLostOnTurn, &["chat/turnStarted"], |_, state| {
-        set_status(state, status_of(state) & !IS_ARCHIVED);
-    }),
-    after(Fault::SideChannelKept, &["session/mcpServerStopRequested"], |reduction, state| {
-        keep_side_channel(state, &reduction.action["id"]);
-    }),
-    after(Fault::HistoryUnfinished, &["chat/turnCancelled"], |_, state| keep_running(state)),
-    after(Fault::WaitingUnseen, &["chat/inputRequested"], |reduction, state| {
-        set_status(state, reduction.status);
-    }),
-    after(Fault::RangeDropped, &["annotations/updated"], |_, state| {
-        let annotations = state.get_mut("annotations").and_then(Value::as_array_mut);
-        for members in annotations.into_iter().flatten().filter_map(Value::as_object_mut) {
-            members.remove("range");
-        }
-    }),
-    after(Fault::UnknownKindsDropped, &["chat/draftChanged"], |_, state| {
-        let attachments = state.pointer_mut("/draft/attachments").and_then(Value::as_array_mut);
-        if let Some(attachments) = attachments {
-            attachments.retain(|it| ATTACHMENTS.iter().any(|kind| it["type"] == *kind));
-        }
-    }),
-    after(Fault::ChangedFileTwice, &["changeset/fileSet"], |_, state| {
-        if let Some(files) = state.get_mut("files").and_then(Value::as_array_mut) {
-            files.extend(files.last().cloned());
-        }
-    }),
-    after(Fault::TruncationDropsOneMore, &["chat/truncated"], |_, state| {
-        if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
-            turns.pop();
-        }
-    }),
-];
-
-/// A fault, and what it makes of a session's state, given its summary before.
-type RollUpFault = (Fault, fn(&Value, &mut Value));
-
-/// Faults in what a session shows of its chats, for versions where the session has the turns itself.
-const ROLLED_UP: &[RollUpFault] = &[
-    (Fault::SummaryDrift, |before, state| state["summary"] = before.clone()),
-    (Fault::SessionStatusStuck, |before, state| {
-        set_status(state, before["status"].as_u64().unwrap_or(0));
-    }),
-    (Fault::InputNeededMissing, |_, state| {
-        let status = status_of(state);
-        if status & ACTIVITY == INPUT_NEEDED {
-            set_status(state, status & !ACTIVITY | IN_PROGRESS);
-        }
-    }),
-    (Fault::InputNeededStale, |before, state| {
-        let (was, is) = (before["status"].as_u64().unwrap_or(0), status_of(state));
-        if (was & ACTIVITY, is & ACTIVITY) == (INPUT_NEEDED, IN_PROGRESS) {
-            set_status(state, is & !ACTIVITY | INPUT_NEEDED);
-        }
-    }),
+    DraftNotStored(
+        "draft-not-stored",
+        "A draft is echoed and not stored.",
+        State(&LeavesState(&["chat/draftChanged"])),
+    ),
+    TruncationKeepsTurns(
+        "truncation-keeps-turns",
+        "A truncation is echoed and removes nothing.",
+        State(&LeavesState(&["chat/truncated"])),
+    ),
+    ClientStaysActive(
+        "client-stays-active",
+        "A client that leaves is still listed as active.",
+        State(&LeavesState(&["session/activeClientRemoved"])),
+    ),
+    ToggleNotStored(
+        "toggle-not-stored",
+        "A decision about a customization is echoed and not stored.",
+        State(&LeavesState(&["session/customizationToggled"])),
+    ),
+    ConfigNotMerged(
+        "config-not-merged",
+        "A change of configuration drops the values that it does not name.",
+        State(&ChangesState(&["root/configChanged", "session/configChanged"], |it, state| {
+            state["config"]["values"] = it.action["config"].clone();
+        })),
+    ),
+    DenialReasonDropped(
+        "denial-reason-dropped",
+        "The reason of a denial is not stored.",
+        State(&ChangesState(&["chat/toolCallConfirmed"], |_, state| {
+            forget_of_calls(state, &["reasonMessage"]);
+        })),
+    ),
+    ChoiceDropped(
+        "choice-dropped",
+        "The option that a user chose for a call, and what is suggested instead, are not stored.",
+        State(&ChangesState(&["chat/toolCallConfirmed"], |_, state| {
+            forget_of_calls(state, &["selectedOption", "userSuggestion"]);
+        })),
+    ),
+    ReorderSorts(
+        "reorder-sorts",
+        "Queued messages that a new order does not name are sorted by their ids.",
+        State(&ChangesState(&["chat/queuedMessagesReordered"], |it, state| {
+            sort_unnamed(state, it.action);
+        })),
+    ),
+    UnreadNotSet(
+        "unread-not-set",
+        "A turn leaves its chat marked as read.",
+        State(&ChangesState(&["chat/turnStarted"], |it, state| {
+            set_status(state, status_of(state) | (status_of(it.before) & IS_READ));
+        })),
+    ),
+    ArchivedLostOnTurn(
+        "archived-lost-on-turn",
+        "A turn clears the archived flag of its chat.",
+        State(&ChangesState(&["chat/turnStarted"], |_, state| {
+            set_status(state, status_of(state) & !IS_ARCHIVED);
+        })),
+    ),
+    SideChannelKept(
+        "side-channel-kept",
+        "An MCP server that is stopped has a side channel all the same.",
+        State(&ChangesState(&["session/mcpServerStopRequested"], |it, state| {
+            keep_side_channel(state, &it.action["id"]);
+        })),
+    ),
+    HistoryUnfinished(
+        "history-unfinished",
+        "The tool calls of a cancelled turn stay running.",
+        State(&ChangesState(&["chat/turnCancelled"], |_, state| keep_running(state))),
+    ),
+    WaitingUnseen(
+        "waiting-unseen",
+        "A chat that asks a question does not say in its status that it waits.",
+        State(&ChangesState(&["chat/inputRequested"], |it, state| {
+            set_status(state, status_of(it.before));
+        })),
+    ),
+    RangeDropped(
+        "range-dropped",
+        "An update of an annotation drops its range.",
+        State(&ChangesState(&["annotations/updated"], |_, state| {
+            let annotations = state.get_mut("annotations").and_then(Value::as_array_mut);
+            for members in annotations.into_iter().flatten().filter_map(Value::as_object_mut) {
+                members.remove("range");
+            }
+        })),
+    ),
+    UnknownKindsDropped(
+        "unknown-kinds-dropped",
+        "Attachments of kinds that are not known are left out.",
+        State(&ChangesState(&["chat/draftChanged"], |_, state| {
+            let attachments = state.pointer_mut("/draft/attachments").and_then(Value::as_array_mut);
+            if let Some(attachments) = attachments {
+                attachments.retain(|it| ATTACHMENTS.iter().any(|kind| it["type"] == *kind));
+            }
+        })),
+    ),
+    TruncationDropsOneMore(
+        "truncation-drops-one-more",
+        "A truncation removes the turn that it names too.",
+        State(&ChangesState(&["chat/truncated"], |_, state| {
+            if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
+                turns.pop();
+            }
+        })),
+    ),
 ];
 
 /// The kinds of attachments that have a type. Source: MessageAttachment.
 const ATTACHMENTS: &[&str] = &["simple", "embeddedResource", "resource", "annotations", "chat"];
 
-const ACTIVITY: u64 = 31;
-const IN_PROGRESS: u64 = 8;
-const INPUT_NEEDED: u64 = 24;
+pub(super) const ACTIVITY: u64 = 31;
+pub(super) const IN_PROGRESS: u64 = 8;
+pub(super) const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
-/// Reduces an action into a state, as the faults have it. `kind` is its type in the newest words.
-pub(in crate::host) fn reduce(
-    faults: FaultSet,
-    kind: &str,
-    state: &mut Value,
-    action: &Value,
-    apply: impl Fn(&mut Value) -> Outcome,
-) -> Outcome {
-    let mine = |row: &&StateFault| faults.has(row.fault) && row.kinds.contains(&kind);
-    let reduction = ReducedAction { action, status: status_of(state) };
-    let mut changes = Vec::new();
-    for row in FAULTS.iter().filter(mine) {
-        match row.effect {
-            StateEffect::Unchanged => return apply(&mut state.clone()),
-            StateEffect::After(change) => changes.push(change),
-        }
-    }
-    let outcome = apply(state);
-    if outcome == Outcome::Applied {
-        changes.into_iter().for_each(|change| change(&reduction, state));
-    }
-    outcome
-}
+/// A snapshot has the state before the last action of its channel.
+struct SnapshotStale;
 
-/// As [`reduce`], for a session that has its turns itself: what else a session shows of its chats is a part of its own
-/// state there.
-pub(in crate::host) fn reduce_turns(
-    faults: FaultSet,
-    kind: &str,
-    state: &mut Value,
-    action: &Value,
-    apply: impl Fn(&mut Value) -> Outcome,
-) -> Outcome {
-    let rolled_up = ROLLED_UP.iter().find(|(fault, _)| faults.has(*fault));
-    let before = rolled_up.map(|_| state["summary"].clone());
-    let outcome = reduce(faults, kind, state, action, apply);
-    if let Some((before, (_, change))) = before.zip(rolled_up).filter(|_| kind.starts_with("chat/"))
-    {
-        change(&before, state);
+impl StateFault for SnapshotStale {
+    fn shows(&self, state: &mut Value, before: &Value) {
+        state.clone_from(before);
     }
-    outcome
 }
 
 /// The status of a chat or a session, which has it in its `summary` up to 0.4.0.
-fn status_of(state: &Value) -> u64 {
+pub(super) fn status_of(state: &Value) -> u64 {
     let holder = state.get("summary").unwrap_or(state);
     holder.get("status").and_then(Value::as_u64).unwrap_or(0)
 }
 
-fn set_status(state: &mut Value, status: u64) {
+pub(super) fn set_status(state: &mut Value, status: u64) {
     match state.get_mut("summary") {
         Some(summary) => summary["status"] = json!(status),
         None => state["status"] = json!(status),

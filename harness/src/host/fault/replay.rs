@@ -2,63 +2,111 @@
 
 use std::collections::VecDeque;
 
+use super::FaultPart::Message;
 use super::parts::{ResultFault, accepted, channel_of, is_root, is_root_news, number_of};
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput, subject_of};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::ReplaysBelowFromSeq, || Box::<RepeatedBelowSnapshot>::default()),
-    (Fault::ReplayLeaksChannels, || Box::<LeakedEnvelopes>::default()),
-    (Fault::ReplayRepeatsLastSeen, || Box::<LastSeenRepeated>::default()),
-    (Fault::ReplayFutureEmpty, || Box::new(ResultFault("reconnect", empty_for_future))),
-    (Fault::ReplayPartialAfterOverflow, || Box::<PartialReplay>::default()),
-    (Fault::TerminalsNotReplayed, || {
-        Box::new(ResultFault("reconnect", |_, result| {
-            let terminal = |envelope: &Value| {
-                ChannelKind::of_uri(channel_of(envelope)) == Some(ChannelKind::Terminal)
-            };
-            if let Some(actions) = actions_of(result) {
-                actions.retain(|envelope| !terminal(envelope));
-            }
-        }))
-    }),
-    (Fault::ReplayLosesOne, || {
-        Box::new(ResultFault("reconnect", |_, result| {
-            if let Some(actions) = actions_of(result).filter(|actions| !actions.is_empty()) {
-                actions.remove(0);
-            }
-        }))
-    }),
-    (Fault::ReplayUnordered, || {
-        Box::new(ResultFault("reconnect", |_, result| {
-            if let Some(actions) = actions_of(result) {
-                actions.reverse();
-            }
-        }))
-    }),
-    (Fault::ReplayAsNotifications, || Box::new(ReplayAsNotifications)),
-    (Fault::MissingNotReported, || {
-        Box::new(ResultFault("reconnect", |_, result| {
-            if let Some(missing) = result.get_mut("missing").and_then(Value::as_array_mut) {
-                missing.clear();
-            }
-        }))
-    }),
-    (Fault::MissingNamesRoot, || {
-        Box::new(ResultFault("reconnect", |link, result| {
-            let listens =
-                link.own().is_some_and(|own| own.subscriptions.iter().any(|uri| is_root(uri)));
-            if let Some(missing) =
-                result.get_mut("missing").and_then(Value::as_array_mut).filter(|_| listens)
-            {
-                missing.push(json!(ROOT));
-            }
-        }))
-    }),
-    (Fault::NotificationsReplayed, || Box::<RootNewsRepeated>::default()),
+fault_table![
+    ReplaysBelowFromSeq(
+        "replays-below-from-seq",
+        "After a snapshot the last envelope that it already holds is sent again.",
+        Message(|| Box::<RepeatedBelowSnapshot>::default()),
+    ),
+    ReplayLeaksChannels(
+        "replay-leaks-channels",
+        "A replay holds envelopes of channels that were not asked for.",
+        Message(|| Box::<LeakedEnvelopes>::default()),
+    ),
+    ReplayRepeatsLastSeen(
+        "replay-repeats-last-seen",
+        "A replay begins with the envelope that the client saw last.",
+        Message(|| Box::<LastSeenRepeated>::default()),
+    ),
+    ReplayFutureEmpty(
+        "replay-future-empty",
+        "A `lastSeenServerSeq` that the host never reached is answered with an empty replay.",
+        Message(|| Box::new(ResultFault("reconnect", empty_for_future))),
+    ),
+    ReplayPartialAfterOverflow(
+        "replay-partial-after-overflow",
+        "A gap that begins before the retained history is answered with what is left of it.",
+        Message(|| Box::<PartialReplay>::default()),
+    ),
+    TerminalsNotReplayed(
+        "terminals-not-replayed",
+        "A replay leaves out what happened on terminals.",
+        Message(|| {
+            Box::new(ResultFault("reconnect", |_, result| {
+                let terminal = |envelope: &Value| {
+                    ChannelKind::of_uri(channel_of(envelope)) == Some(ChannelKind::Terminal)
+                };
+                if let Some(actions) = actions_of(result) {
+                    actions.retain(|envelope| !terminal(envelope));
+                }
+            }))
+        }),
+    ),
+    ReplayLosesOne(
+        "replay-loses-one",
+        "A replay lacks its first envelope.",
+        Message(|| {
+            Box::new(ResultFault("reconnect", |_, result| {
+                if let Some(actions) = actions_of(result).filter(|actions| !actions.is_empty()) {
+                    actions.remove(0);
+                }
+            }))
+        }),
+    ),
+    ReplayUnordered(
+        "replay-unordered",
+        "A replay is in reverse order.",
+        Message(|| {
+            Box::new(ResultFault("reconnect", |_, result| {
+                if let Some(actions) = actions_of(result) {
+                    actions.reverse();
+                }
+            }))
+        }),
+    ),
+    ReplayAsNotifications(
+        "replay-as-notifications",
+        "Missed envelopes are sent after an empty replay.",
+        Message(|| Box::new(ReplayAsNotifications)),
+    ),
+    MissingNotReported(
+        "missing-not-reported",
+        "The replay's `missing` is always empty.",
+        Message(|| {
+            Box::new(ResultFault("reconnect", |_, result| {
+                if let Some(missing) = result.get_mut("missing").and_then(Value::as_array_mut) {
+                    missing.clear();
+                }
+            }))
+        }),
+    ),
+    MissingNamesRoot(
+        "missing-names-root",
+        "A replay names the root channel as missing.",
+        Message(|| {
+            Box::new(ResultFault("reconnect", |link, result| {
+                let listens =
+                    link.own().is_some_and(|own| own.subscriptions.iter().any(|uri| is_root(uri)));
+                if let Some(missing) =
+                    result.get_mut("missing").and_then(Value::as_array_mut).filter(|_| listens)
+                {
+                    missing.push(json!(ROOT));
+                }
+            }))
+        }),
+    ),
+    NotificationsReplayed(
+        "notifications-replayed",
+        "After a reconnect every notification of the root channel is sent again.",
+        Message(|| Box::<RootNewsRepeated>::default()),
+    ),
 ];
 
 /// Envelopes and notifications that are remembered.

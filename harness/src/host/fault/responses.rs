@@ -2,85 +2,159 @@
 
 use std::collections::HashMap;
 
+use super::FaultPart::Message;
 use super::parts::{LostRequest, MessageChange, TakenMessage, error, remove};
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::AnswersMixedUp, || Box::<AnswersMixedUp>::default()),
-    (Fault::StringIdMangled, || {
-        Box::new(MessageChange(|_, message| {
-            if is_response(message)
-                && let Some(id) = message["id"].as_str().map(str::len)
-            {
-                message["id"] = json!(id);
-            }
-        }))
-    }),
-    (Fault::FloodsStarve, || Box::new(LostResponse(is_starved))),
-    (Fault::ResponseNever, || {
-        Box::new(LostResponse(|link, _| {
-            let requests = requests_of(link);
-            requests > 0 && requests.is_multiple_of(7)
-        }))
-    }),
-    (Fault::UnknownMethodSilent, || {
-        Box::new(LostResponse(|_, message| {
-            // What comes on a side channel to an MCP server is no method of the protocol.
-            let own = message.get("channel").is_none();
-            own && message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound")
-        }))
-    }),
-    (Fault::ResultMissing, || {
-        Box::new(MessageChange(|_, message| {
-            let result = message.get("result");
-            let empty = |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.is_empty());
-            if result.is_some_and(empty) {
-                remove(message, "result");
-            }
-        }))
-    }),
-    (Fault::ResponseTwice, || Box::new(ResponseTwice)),
-    (Fault::WrongErrorCode, || {
-        Box::new(MessageChange(|_, message| {
-            if let Some(code) = message.get_mut("error").and_then(|error| error.get_mut("code")) {
-                *code = json!(-32603);
-            }
-        }))
-    }),
-    (Fault::ErrorWithoutMessage, || {
-        Box::new(MessageChange(|_, message| {
-            message.get_mut("error").and_then(|error| remove(error, "message"));
-        }))
-    }),
-    (Fault::StacksTold, || {
-        Box::new(MessageChange(|_, message| {
-            let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
-            let text = message.get_mut("error").and_then(|error| error.get_mut("message"));
-            if let Some(text) = text {
-                *text = json!(format!("{}{at}", text.as_str().unwrap_or("")));
-            }
-        }))
-    }),
-    (Fault::CompletionsNever, || {
-        Box::new(LostRequest(|_, message| message["method"] == "completions"))
-    }),
-    (Fault::ExtensionsRefused, || Box::new(TakenMessage(refuse_extensions))),
-    (Fault::NotificationAnswered, || Box::new(TakenMessage(answer_notification))),
-    (Fault::IdsMixedUp, || Box::<IdsMixedUp>::default()),
-    (Fault::MovesAnything, || {
-        Box::new(TakenMessage(|_, message, out| {
-            if message["method"] != "moveChat" {
-                return MessagePassage::Onward;
-            }
-            let result = json!({"session": message["params"]["destination"]["session"]});
-            out.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
-            MessagePassage::Stopped
-        }))
-    }),
+fault_table![
+    AnswersMixedUp(
+        "answers-mixed-up",
+        "A number above 1000 as an id belongs to the first connection that used it.",
+        Message(|| Box::<AnswersMixedUp>::default()),
+    ),
+    StringIdMangled(
+        "string-id-mangled",
+        "A string id comes back as a number.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if is_response(message)
+                    && let Some(id) = message["id"].as_str().map(str::len)
+                {
+                    message["id"] = json!(id);
+                }
+            }))
+        }),
+    ),
+    FloodsStarve(
+        "floods-starve",
+        "While one connection asks for hundreds of things no other one is answered.",
+        Message(|| Box::new(LostResponse(is_starved))),
+    ),
+    ResponseNever(
+        "response-never",
+        "Every seventh request is not answered.",
+        Message(|| {
+            Box::new(LostResponse(|link, _| {
+                let requests = requests_of(link);
+                requests > 0 && requests.is_multiple_of(7)
+            }))
+        }),
+    ),
+    UnknownMethodSilent(
+        "unknown-method-silent",
+        "A request of an unknown method is not answered.",
+        Message(|| {
+            Box::new(LostResponse(|_, message| {
+                // What comes on a side channel to an MCP server is no method of the protocol.
+                let own = message.get("channel").is_none();
+                own && message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound")
+            }))
+        }),
+    ),
+    UnofferedServed(
+        "unoffered-served",
+        "Every method is answered on side channels.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                let refused =
+                    message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound");
+                if refused && message.get("channel").is_some() {
+                    remove(message, "error");
+                    message["result"] = json!({});
+                }
+            }))
+        }),
+    ),
+    ResultMissing(
+        "result-missing",
+        "A response with an empty result has no `result`.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                let result = message.get("result");
+                let empty =
+                    |it: &Value| it.is_null() || it.as_object().is_some_and(|it| it.is_empty());
+                if result.is_some_and(empty) {
+                    remove(message, "result");
+                }
+            }))
+        }),
+    ),
+    ResponseTwice(
+        "response-twice",
+        "Every fifth request is answered twice.",
+        Message(|| Box::new(ResponseTwice)),
+    ),
+    WrongErrorCode(
+        "wrong-error-code",
+        "Every error is an internal error.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if let Some(code) = message.get_mut("error").and_then(|error| error.get_mut("code"))
+                {
+                    *code = json!(-32603);
+                }
+            }))
+        }),
+    ),
+    ErrorWithoutMessage(
+        "error-without-message",
+        "Errors have no message.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                message.get_mut("error").and_then(|error| remove(error, "message"));
+            }))
+        }),
+    ),
+    StacksTold(
+        "stacks-told",
+        "Errors come with a trace of the stack.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
+                let text = message.get_mut("error").and_then(|error| error.get_mut("message"));
+                if let Some(text) = text {
+                    *text = json!(format!("{}{at}", text.as_str().unwrap_or("")));
+                }
+            }))
+        }),
+    ),
+    CompletionsNever(
+        "completions-never",
+        "Completions are not answered.",
+        Message(|| { Box::new(LostRequest(|_, message| message["method"] == "completions")) }),
+    ),
+    ExtensionsRefused(
+        "extensions-refused",
+        "Parameters with a member that begins with `x-` are refused.",
+        Message(|| Box::new(TakenMessage(refuse_extensions))),
+    ),
+    NotificationAnswered(
+        "notification-answered",
+        "`dispatchAction` and `unsubscribe` are answered like requests.",
+        Message(|| Box::new(TakenMessage(answer_notification))),
+    ),
+    IdsMixedUp(
+        "ids-mixed-up",
+        "A request of a client with the number of one of the host's own is taken for its answer.",
+        Message(|| Box::<IdsMixedUp>::default()),
+    ),
+    MovesAnything(
+        "moves-anything",
+        "Every move of a chat succeeds, and moves nothing.",
+        Message(|| {
+            Box::new(TakenMessage(|_, message, out| {
+                if message["method"] != "moveChat" {
+                    return MessagePassage::Onward;
+                }
+                let result = json!({"session": message["params"]["destination"]["session"]});
+                out.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+                MessagePassage::Stopped
+            }))
+        }),
+    ),
 ];
 
 /// Requests of one connection after which nobody else is served.

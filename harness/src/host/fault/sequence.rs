@@ -2,18 +2,34 @@
 
 use std::collections::VecDeque;
 
+use super::FaultPart::Message;
 use super::parts::{EnvelopeFault, ResultFault, accepted, number_of};
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::SequenceRepeats, || Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 1)))),
-    (Fault::SequenceGoesBack, || Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 3)))),
-    (Fault::SeqDiffersPerClient, || Box::<DifferentNumbers>::default()),
-    (Fault::HandshakeSeqZero, || {
-        Box::new(ResultFault("initialize", |_, result| result["serverSeq"] = json!(0)))
-    }),
+fault_table![
+    SequenceRepeats(
+        "sequence-repeats",
+        "Every fourth accepted envelope repeats the number before it.",
+        Message(|| Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 1)))),
+    ),
+    SequenceGoesBack(
+        "sequence-goes-back",
+        "Every fourth accepted envelope goes out with a number that is three too low.",
+        Message(|| Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 3)))),
+    ),
+    SeqDiffersPerClient(
+        "seq-differs-per-client",
+        "The second subscriber of a channel gets other numbers than the first.",
+        Message(|| Box::<DifferentNumbers>::default()),
+    ),
+    HandshakeSeqZero(
+        "handshake-seq-zero",
+        "The handshake always tells the number 0.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |_, result| result["serverSeq"] = json!(0)))
+        }),
+    ),
 ];
 
 /// Every fourth envelope has a number that is this much too low.

@@ -4,15 +4,18 @@
 
 use std::time::Duration;
 
+use super::FaultPart::{Host, State};
 use super::generic::{
-    AddsAfterAction, AltersAction, AnswersRequests, ChangesFirstState, ChangesNotifications,
-    ChangesReplies, ChangesSetUp, ChangesSummaries, LiftsRules, OmitsActions,
+    ActsOnEvents, AddsAfterAction, AltersAction, AnswersRequests, ChangesDispatches,
+    ChangesFirstState, ChangesNotifications, ChangesReplies, ChangesSummaries, LiftsRules,
+    OmitsActions, RollsUp,
 };
-use super::{Fault, HostFaultRow};
+use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_of};
 use crate::host::connection::Failure;
 use crate::host::customizations;
 use crate::host::engine::RefHost;
-use crate::host::injected::HostFault;
+use crate::host::injected::{HostEvent, HostFault};
+use crate::host::publish::action_type;
 use crate::host::rollup::IDENTITY;
 use crate::host::sessions::{STAGES, is_session};
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -23,208 +26,325 @@ const HELD_BACK: Duration = Duration::from_millis(500);
 /// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
 const UNASSIGNED_CODE: i64 = -32_050;
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
+fault_table![
     // Creation.
-    (
-        Fault::BadSessionUriAccepted,
-        &ChangesReplies(&["createSession"], |_, request, reply| {
+    BadSessionUriAccepted(
+        "bad-session-uri-accepted",
+        "`createSession` says yes to any URI, and creates nothing where it is no session's.",
+        Host(&ChangesReplies(&["createSession"], |_, request, reply| {
             if is_session(request.call.channel()) { reply } else { Ok(Value::Null) }
-        }),
+        })),
     ),
-    (
-        Fault::DuplicateSessionAccepted,
-        &AnswersRequests("createSession", |host, call| {
+    DuplicateSessionAccepted(
+        "duplicate-session-accepted",
+        "A session can be created at a URI in use, and replaces what is there.",
+        Host(&AnswersRequests(&["createSession"], |host, call| {
             if host.sessions.contains_key(call.channel()) {
                 host.drop_session(call.channel());
             }
             None
-        }),
+        })),
     ),
-    (
-        Fault::UnassignedErrorCode,
-        &ChangesReplies(&["createSession"], |_, _, reply| {
+    UnassignedErrorCode(
+        "unassigned-error-code",
+        "A session's URI in use is refused with a reserved code that nothing is assigned to.",
+        Host(&ChangesReplies(&["createSession"], |_, _, reply| {
             let taken = Failure::named("SessionAlreadyExists", "").code;
             reply.map_err(|failure| match failure.code == taken {
                 true => Failure { code: UNASSIGNED_CODE, ..failure },
                 false => failure,
             })
-        }),
+        })),
     ),
-    (Fault::UnknownProviderAccepted, &LiftsRules(&["session.create.unknown-provider"])),
-    (Fault::OwnIdsRepeat, &ChangesFirstState(ChannelKind::Session, customizations::repeat_ids)),
-    (Fault::SessionNeverReady, &SessionNeverReady),
-    (
-        Fault::SessionReadyTwice,
-        &AddsAfterAction("session/ready", |host, uri, action| {
+    UnknownProviderAccepted(
+        "unknown-provider-accepted",
+        "A session can be created with a provider that does not exist.",
+        Host(&LiftsRules(&["session.create.unknown-provider"])),
+    ),
+    OwnIdsRepeat(
+        "own-ids-repeat",
+        "Two of the host's own customizations have the same id.",
+        Host(&ChangesFirstState(ChannelKind::Session, customizations::repeat_ids)),
+    ),
+    SessionNeverReady(
+        "session-never-ready",
+        "A session stays in `creating`.",
+        Host(&SessionNeverReady),
+    ),
+    SessionReadyTwice(
+        "session-ready-twice",
+        "A session becomes ready twice.",
+        Host(&AddsAfterAction("session/ready", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
-        }),
+        })),
     ),
-    (Fault::ReadyHeldBack, &ChangesSetUp(|config| config.ready_after = HELD_BACK)),
-    (Fault::ReadyHeldBack, &LiftsRules(&["chat.turn.ready-gate"])),
-    (Fault::EarlyTurnsLost, &ChangesSetUp(|config| config.ready_after = HELD_BACK)),
-    (
-        Fault::ProgressNeverEnds,
-        &ChangesNotifications("root/progress", |_, params| params["progress"] != json!(STAGES)),
+    ReadyHeldBack(
+        "ready-held-back",
+        "A session becomes ready a while after its chat is there to be used.",
+        Host(&ActsOnEvents(hold_back)),
+        Host(&LiftsRules(&["chat.turn.ready-gate"])),
     ),
-    (
-        Fault::ProgressGoesBack,
-        &AddsAfterAction("session/defaultChatChanged", |host, uri, _| {
+    EarlyTurnsLost(
+        "early-turns-lost",
+        "A session is ready long after its chat is there, and turns that start before are lost.",
+        Host(&ActsOnEvents(hold_back)),
+        Host(&ChangesDispatches(|host, it| {
+            // Without a chat yet the session itself is spoken to, where it has the turns.
+            let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
+            let early = host.state(session)["lifecycle"] == "creating";
+            !early || action_type(&it.action) != "chat/turnStarted"
+        })),
+    ),
+    ProgressNeverEnds(
+        "progress-never-ends",
+        "The last frame of a creation's progress is not sent.",
+        Host(
+            &ChangesNotifications("root/progress", |_, params| params["progress"] != json!(STAGES))
+        ),
+    ),
+    ProgressGoesBack(
+        "progress-goes-back",
+        "The progress of a creation begins anew before it ends.",
+        Host(&AddsAfterAction("session/defaultChatChanged", |host, uri, _| {
             host.report_progress(uri, 1);
             host.report_progress(uri, 0);
-        }),
+        })),
     ),
-    (Fault::SessionAddedNotAnnounced, &ChangesNotifications("root/sessionAdded", |_, _| false)),
-    (
-        Fault::SessionAddedTwice,
-        &ChangesNotifications("root/sessionAdded", |host, params| {
+    SessionAddedNotAnnounced(
+        "session-added-not-announced",
+        "A new session is not announced.",
+        Host(&ChangesNotifications("root/sessionAdded", |_, _| false)),
+    ),
+    SessionAddedTwice(
+        "session-added-twice",
+        "A new session is announced twice.",
+        Host(&ChangesNotifications("root/sessionAdded", |host, params| {
             host.notify_all("root/sessionAdded", params.clone());
             true
-        }),
+        })),
     ),
-    (
-        Fault::ActiveSessionsOneMore,
-        &AltersAction("root/activeSessionsChanged", |_, _, action| {
+    ActiveSessionsOneMore(
+        "active-sessions-one-more",
+        "One session more is active than there are.",
+        Host(&AltersAction("root/activeSessionsChanged", |_, _, action| {
             action["activeSessions"] = json!(action["activeSessions"].as_u64().unwrap_or(0) + 1);
             true
-        }),
+        })),
     ),
     // The end.
-    (
-        Fault::DisposeUnknownSucceeds,
-        &ChangesReplies(&["disposeSession"], |_, _, reply| Ok(reply.unwrap_or_default())),
+    DisposeUnknownSucceeds(
+        "dispose-unknown-succeeds",
+        "A session that does not exist can be disposed.",
+        Host(&ChangesReplies(&["disposeSession"], |_, _, reply| Ok(reply.unwrap_or_default()))),
     ),
-    (
-        Fault::LeaksSessionAfterDispose,
-        &AnswersRequests("disposeSession", |host, call| {
+    LeaksSessionAfterDispose(
+        "leaks-session-after-dispose",
+        "A disposed session can still be subscribed to and is still listed.",
+        Host(&AnswersRequests(&["disposeSession"], |host, call| {
             let uri = call.channel();
             host.sessions.contains_key(uri).then(|| {
                 host.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
                 Ok(Value::Null)
             })
-        }),
+        })),
     ),
-    (Fault::DisposeKeepsAgent, &LiftsRules(&["session.dispose.stops-agent"])),
-    (
-        Fault::DisposeTakesAll,
-        &ChangesReplies(&["disposeSession"], |host, _, reply| {
+    DisposeKeepsAgent(
+        "dispose-keeps-agent",
+        "The agent of a disposed session goes on.",
+        Host(&LiftsRules(&["session.dispose.stops-agent"])),
+    ),
+    DisposeTakesAll(
+        "dispose-takes-all",
+        "With a session every other one goes away, without a word.",
+        Host(&ChangesReplies(&["disposeSession"], |host, _, reply| {
             if reply.is_ok() {
                 let others: Vec<String> = host.sessions.keys().cloned().collect();
                 others.iter().for_each(|uri| host.drop_session(uri));
                 host.count_sessions();
             }
             reply
-        }),
+        })),
     ),
-    (Fault::SessionRemovedNotAnnounced, &ChangesNotifications("root/sessionRemoved", |_, _| false)),
-    (Fault::AnnotationsOutlive, &LiftsRules(&["session.dispose.cascade-annotations"])),
-    (Fault::ChangesetsOutlive, &LiftsRules(&["session.dispose.cascade-changesets"])),
+    SessionRemovedNotAnnounced(
+        "session-removed-not-announced",
+        "A disposed session is not announced.",
+        Host(&ChangesNotifications("root/sessionRemoved", |_, _| false)),
+    ),
+    AnnotationsOutlive(
+        "annotations-outlive",
+        "The annotations of a disposed session can still be subscribed to.",
+        Host(&LiftsRules(&["session.dispose.cascade-annotations"])),
+    ),
+    ChangesetsOutlive(
+        "changesets-outlive",
+        "The changesets of a disposed session can still be subscribed to.",
+        Host(&LiftsRules(&["session.dispose.cascade-changesets"])),
+    ),
     // What a session shows of its chats.
-    (Fault::SummaryDrift, &OmitsActions(&["session/chatUpdated"])),
-    (
-        Fault::MovableUnmirrored,
-        &AltersAction("session/chatUpdated", |_, _, action| {
+    SummaryDrift(
+        "summary-drift",
+        "The session's catalog, or before there was one its summary, does not follow its chats.",
+        Host(&OmitsActions(&["session/chatUpdated"])),
+        State(&RollsUp(|before, state| state["summary"] = before.clone())),
+    ),
+    MovableUnmirrored(
+        "movable-unmirrored",
+        "A session's catalogue does not follow whether a chat is movable.",
+        Host(&AltersAction("session/chatUpdated", |_, _, action| {
             let changes = action["changes"].as_object_mut();
             changes.is_none_or(|changes| {
                 changes.remove("movable");
                 !changes.is_empty()
             })
-        }),
+        })),
     ),
-    (Fault::ActivityUnmirrored, &OmitsActions(&["session/activityChanged"])),
-    (
-        Fault::ChallengeUnseen,
-        &AltersAction("session/inputNeededSet", |_, _, action| {
+    ActivityUnmirrored(
+        "activity-unmirrored",
+        "A session does not say what its chat does.",
+        Host(&OmitsActions(&["session/activityChanged"])),
+    ),
+    ChallengeUnseen(
+        "challenge-unseen",
+        "That a call waits for a token shows nowhere but in its chat.",
+        Host(&AltersAction("session/inputNeededSet", |_, _, action| {
             action["request"]["kind"] != "toolAuthentication"
-        }),
+        })),
     ),
-    (
-        Fault::ChallengeStays,
-        &AltersAction("session/inputNeededRemoved", |_, _, action| {
+    ChallengeStays(
+        "challenge-stays",
+        "A session still waits for a token that has come.",
+        Host(&AltersAction("session/inputNeededRemoved", |_, _, action| {
             !action["id"].as_str().is_some_and(|id| id.ends_with("/auth"))
-        }),
+        })),
     ),
-    (Fault::InputNeededMissing, &OmitsActions(&["session/inputNeededSet"])),
-    (
-        Fault::InputNeededStale,
-        &AltersAction("session/inputNeededRemoved", |host, _, action| {
+    InputNeededMissing(
+        "input-needed-missing",
+        "A session never says that a chat waits for a user.",
+        Host(&OmitsActions(&["session/inputNeededSet"])),
+        State(&RollsUp(|_, state| {
+            let status = status_of(state);
+            if status & ACTIVITY == INPUT_NEEDED {
+                set_status(state, status & !ACTIVITY | IN_PROGRESS);
+            }
+        })),
+    ),
+    InputNeededStale(
+        "input-needed-stale",
+        "A session keeps entries for what no longer waits for a user.",
+        Host(&AltersAction("session/inputNeededRemoved", |host, _, action| {
             let chat = action["id"].as_str().and_then(|id| id.split('#').next());
             !chat.is_some_and(|chat| host.chats.contains_key(chat))
-        }),
+        })),
+        State(&RollsUp(|before, state| {
+            let (was, is) = (before["status"].as_u64().unwrap_or(0), status_of(state));
+            if (was & ACTIVITY, is & ACTIVITY) == (INPUT_NEEDED, IN_PROGRESS) {
+                set_status(state, is & !ACTIVITY | INPUT_NEEDED);
+            }
+        })),
     ),
-    (
-        Fault::InputNeededStripped,
-        &AltersAction("session/inputNeededSet", |host, session, action| {
+    InputNeededStripped(
+        "input-needed-stripped",
+        "A session repeats the questions of its chats without their text.",
+        Host(&AltersAction("session/inputNeededSet", |host, session, action| {
             if let Some(request) = action["request"]["request"].as_object_mut() {
                 request.remove("message");
             }
             let known = host.state(session)["inputNeeded"].as_array();
             !known.is_some_and(|entries| entries.contains(&action["request"]))
-        }),
+        })),
     ),
-    (Fault::SessionStatusStuck, &LiftsRules(&["session.status.default-chat-base"])),
-    (Fault::DirectoriesOutlive, &LiftsRules(&["chat.workingDirectories.subset"])),
-    (Fault::CountsStuck, &LiftsRules(&["annotations.summary-counts"])),
+    SessionStatusStuck(
+        "session-status-stuck",
+        "A session's status does not follow its chats.",
+        Host(&LiftsRules(&["session.status.default-chat-base"])),
+        State(&RollsUp(|before, state| set_status(state, before["status"].as_u64().unwrap_or(0)))),
+    ),
+    DirectoriesOutlive(
+        "directories-outlive",
+        "A chat keeps the directory that its session has lost.",
+        Host(&LiftsRules(&["chat.workingDirectories.subset"])),
+    ),
+    CountsStuck(
+        "counts-stuck",
+        "A session's counts of annotations do not follow them.",
+        Host(&LiftsRules(&["annotations.summary-counts"])),
+    ),
     // Summaries.
-    (Fault::SummaryChangesSilent, &LiftsRules(&["root.summaryChanged.emitted"])),
-    (
-        Fault::DatedByFirstChat,
-        &ChangesSummaries(|host, uri, summary| {
+    SummaryChangesSilent(
+        "summary-changes-silent",
+        "Changes of a session's summary are not announced.",
+        Host(&LiftsRules(&["root.summaryChanged.emitted"])),
+    ),
+    DatedByFirstChat(
+        "dated-by-first-chat",
+        "A session was modified when its first chat was, whatever came of the others.",
+        Host(&ChangesSummaries(|host, uri, summary| {
             let first = &host.state(uri)["chats"][0]["modifiedAt"];
             if first.is_string() {
                 summary["modifiedAt"] = first.clone();
             }
-        }),
+        })),
     ),
-    (
-        Fault::CreatedAnew,
-        &ChangesSummaries(|host, _, summary| {
+    CreatedAnew(
+        "created-anew",
+        "Summaries of sessions say that they were created at this moment.",
+        Host(&ChangesSummaries(|host, _, summary| {
             summary["createdAt"] = json!(host.timestamp());
-        }),
+        })),
     ),
-    (
-        Fault::TimesInWords,
-        &ChangesSummaries(|_, _, summary| summary["modifiedAt"] = json!("just now")),
-    ),
-    (
-        Fault::SummaryChatTwice,
-        &ChangesSummaries(|_, _, summary| {
+    SummaryChatTwice(
+        "summary-chat-twice",
+        "The summary of a session lists its last chat twice.",
+        Host(&ChangesSummaries(|_, _, summary| {
             if let Some(chats) = summary["chats"].as_array_mut() {
                 chats.extend(chats.last().cloned());
             }
-        }),
+        })),
     ),
-    (
-        Fault::ChangesUncounted,
-        &ChangesSummaries(|_, _, summary| {
+    ChangesUncounted(
+        "changes-uncounted",
+        "The summary of a session does not say how much it has changed.",
+        Host(&ChangesSummaries(|_, _, summary| {
             if let Some(members) = summary.as_object_mut() {
                 members.remove("changes");
             }
-        }),
+        })),
     ),
-    (
-        Fault::SummaryCarriesIdentity,
-        &ChangesNotifications("root/sessionSummaryChanged", |host, params| {
+    SummaryCarriesIdentity(
+        "summary-carries-identity",
+        "Announced changes of a summary name the session's `resource` and `createdAt`.",
+        Host(&ChangesNotifications("root/sessionSummaryChanged", |host, params| {
             let summary = host.summary_of(params["session"].as_str().unwrap_or(""));
             for name in IDENTITY {
                 params["changes"][*name] = summary[*name].clone();
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::RootNewsElsewhere,
-        &ChangesNotifications("root/sessionSummaryChanged", |_, params| {
+    RootNewsElsewhere(
+        "root-news-elsewhere",
+        "Changes of a session are told on the channel of the session.",
+        Host(&ChangesNotifications("root/sessionSummaryChanged", |_, params| {
             params["channel"] = params["session"].clone();
             true
-        }),
+        })),
     ),
 ];
+
+fn hold_back(host: &mut RefHost, event: &HostEvent) {
+    if matches!(event, HostEvent::Made) {
+        host.ready_after = HELD_BACK;
+    }
+}
 
 /// No session becomes ready.
 struct SessionNeverReady;
 
 impl HostFault for SessionNeverReady {
-    fn ticks(&self, host: &mut RefHost) {
+    fn happens(&self, host: &mut RefHost, event: &HostEvent) {
+        if !matches!(event, HostEvent::Timer) {
+            return;
+        }
         for uri in std::mem::take(&mut host.creating) {
             if let Some(session) = host.sessions.get_mut(&uri) {
                 session.ready_at = None;

@@ -2,40 +2,72 @@
 
 use std::collections::HashMap;
 
+use super::FaultPart::Message;
 use super::parts::{ActionFault, EnvelopeFault, accepted, remove};
-use super::{Fault, MessageFault};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::EchoTwice, || Box::new(RepeatedEcho)),
-    (Fault::EchoNever, || Box::new(LostEcho)),
-    (Fault::EchoOutOfOrder, || Box::<LateEcho>::default()),
-    (Fault::EchoWithoutOrigin, || {
-        Box::new(EnvelopeFault(|_, envelope| {
-            remove(envelope, "origin");
-        }))
-    }),
-    (Fault::ForgedOrigin, || {
-        Box::new(EnvelopeFault(|_, envelope| {
-            change_origin(envelope, "clientId", |_| json!("somebody-else"));
-        }))
-    }),
-    (Fault::ClientSeqRenumbered, || {
-        Box::new(EnvelopeFault(|_, envelope| {
-            let next = |number: &Value| json!(number.as_i64().unwrap_or(0).saturating_add(1));
-            change_origin(envelope, "clientSeq", next);
-        }))
-    }),
-    (Fault::NullOptional, || {
-        Box::new(EnvelopeFault(|_, envelope| {
-            if envelope.get("origin").is_none() {
-                envelope["origin"] = Value::Null;
-            }
-        }))
-    }),
-    (Fault::EchoChangesPayload, || Box::new(ActionFault("draftChanged", shout))),
+fault_table![
+    EchoTwice(
+        "echo-twice",
+        "The dispatcher gets its accepted action twice.",
+        Message(|| Box::new(RepeatedEcho)),
+    ),
+    EchoNever(
+        "echo-never",
+        "The dispatcher never sees its accepted action.",
+        Message(|| Box::new(LostEcho)),
+    ),
+    EchoOutOfOrder(
+        "echo-out-of-order",
+        "An echo waits until the same client's next echo has gone out.",
+        Message(|| Box::<LateEcho>::default()),
+    ),
+    EchoWithoutOrigin(
+        "echo-without-origin",
+        "Accepted client actions go out without an origin.",
+        Message(|| {
+            Box::new(EnvelopeFault(|_, envelope| {
+                remove(envelope, "origin");
+            }))
+        }),
+    ),
+    ForgedOrigin(
+        "forged-origin",
+        "Accepted client actions name another client as their origin.",
+        Message(|| {
+            Box::new(EnvelopeFault(|_, envelope| {
+                change_origin(envelope, "clientId", |_| json!("somebody-else"));
+            }))
+        }),
+    ),
+    ClientSeqRenumbered(
+        "client-seq-renumbered",
+        "The origin's `clientSeq` is one too high.",
+        Message(|| {
+            Box::new(EnvelopeFault(|_, envelope| {
+                let next = |number: &Value| json!(number.as_i64().unwrap_or(0).saturating_add(1));
+                change_origin(envelope, "clientSeq", next);
+            }))
+        }),
+    ),
+    NullOptional(
+        "null-optional",
+        "Actions of the host have a null origin.",
+        Message(|| {
+            Box::new(EnvelopeFault(|_, envelope| {
+                if envelope.get("origin").is_none() {
+                    envelope["origin"] = Value::Null;
+                }
+            }))
+        }),
+    ),
+    EchoChangesPayload(
+        "echo-changes-payload",
+        "Echoed drafts have their text in capitals.",
+        Message(|| Box::new(ActionFault("draftChanged", shout))),
+    ),
 ];
 
 fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Value) {

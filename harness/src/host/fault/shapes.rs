@@ -1,50 +1,82 @@
 //! Faults in the members of actions.
 
+use super::FaultPart::Message;
 use super::parts::{ActionFault, each_envelope, each_snapshot, is_root_news, remove};
-use super::{Fault, MessageFault};
 use crate::edge::Edge;
 use crate::host::PROVIDER;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::wire::feature::Feature;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::OutputOnOldTurn, || {
-        Box::new(ActionFault("delta", |_, envelope| {
-            envelope["action"]["turnId"] = json!("the-turn-before");
-        }))
-    }),
-    (Fault::ShapeWrongType, || {
-        Box::new(ActionFault("delta", |_, envelope| envelope["action"]["turnId"] = json!(7)))
-    }),
-    (Fault::ShapeMissingRequired, || {
-        Box::new(ActionFault("turnComplete", |link, envelope| {
-            let timed = link.protocol.is_none_or(|protocol| protocol.has(Feature::TurnTimes));
-            remove(&mut envelope["action"], if timed { "duration" } else { "turnId" });
-        }))
-    }),
-    (Fault::ReadyChangesOwner, || {
-        Box::new(ActionFault("toolCallReady", |_, envelope| {
-            let owner = json!({"kind": "client", "clientId": "somebody-else"});
-            envelope["action"]["contributor"] = owner;
-        }))
-    }),
-    (Fault::OptionsShareId, || {
-        Box::new(ActionFault("toolCallReady", |_, envelope| {
-            let options = envelope.pointer_mut("/action/options").and_then(Value::as_array_mut);
-            options.into_iter().flatten().for_each(|option| option["id"] = json!("option"));
-        }))
-    }),
-    (Fault::ActivitiesMixed, || Box::new(ActivitiesMixed)),
-    (Fault::MetaDropped, || Box::new(MetaDropped)),
-    (Fault::PagesReversed, || {
-        Box::new(ActionFault("turnsLoaded", |_, envelope| {
-            let turns = envelope.pointer_mut("/action/turns").and_then(Value::as_array_mut);
-            if let Some(turns) = turns {
-                turns.reverse();
-            }
-        }))
-    }),
+fault_table![
+    OutputOnOldTurn(
+        "output-on-old-turn",
+        "Text deltas name a turn that is not active.",
+        Message(|| {
+            Box::new(ActionFault("delta", |_, envelope| {
+                envelope["action"]["turnId"] = json!("the-turn-before");
+            }))
+        }),
+    ),
+    ShapeWrongType(
+        "shape-wrong-type",
+        "The `turnId` of text deltas is a number.",
+        Message(|| {
+            Box::new(ActionFault("delta", |_, envelope| envelope["action"]["turnId"] = json!(7)))
+        }),
+    ),
+    ShapeMissingRequired(
+        "shape-missing-required",
+        "`chat/turnComplete` lacks its duration, or its turn where turns have none.",
+        Message(|| {
+            Box::new(ActionFault("turnComplete", |link, envelope| {
+                let timed = link.protocol.is_none_or(|protocol| protocol.has(Feature::TurnTimes));
+                remove(&mut envelope["action"], if timed { "duration" } else { "turnId" });
+            }))
+        }),
+    ),
+    ReadyChangesOwner(
+        "ready-changes-owner",
+        "A tool call that is ready belongs to a client that nobody had heard of.",
+        Message(|| {
+            Box::new(ActionFault("toolCallReady", |_, envelope| {
+                let owner = json!({"kind": "client", "clientId": "somebody-else"});
+                envelope["action"]["contributor"] = owner;
+            }))
+        }),
+    ),
+    OptionsShareId(
+        "options-share-id",
+        "All options of a tool call have the same id.",
+        Message(|| {
+            Box::new(ActionFault("toolCallReady", |_, envelope| {
+                let options = envelope.pointer_mut("/action/options").and_then(Value::as_array_mut);
+                options.into_iter().flatten().for_each(|option| option["id"] = json!("option"));
+            }))
+        }),
+    ),
+    ActivitiesMixed(
+        "activities-mixed",
+        "The catalog gives chats, and what is told of sessions gives these, the activities Idle and Error at once.",
+        Message(|| Box::new(ActivitiesMixed)),
+    ),
+    MetaDropped(
+        "meta-dropped",
+        "Nothing that is said keeps its `_meta`.",
+        Message(|| Box::new(MetaDropped)),
+    ),
+    PagesReversed(
+        "pages-reversed",
+        "Older turns are loaded newest first.",
+        Message(|| {
+            Box::new(ActionFault("turnsLoaded", |_, envelope| {
+                let turns = envelope.pointer_mut("/action/turns").and_then(Value::as_array_mut);
+                if let Some(turns) = turns {
+                    turns.reverse();
+                }
+            }))
+        }),
+    ),
 ];
 
 /// A status has several activities at once: of chats, and in old versions of sessions.

@@ -2,90 +2,148 @@
 
 use std::collections::HashMap;
 
+use super::FaultPart::Message;
 use super::parts::{
     SnapshotFault, action_name, channel_of, each_envelope, each_snapshot, newest_uri, remove,
 };
-use super::{Fault, MessageFault};
 use crate::host::PROVIDER;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::host::sessions;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[MessageFault] = &[
-    (Fault::SnapshotFrozen, || Box::<FrozenSnapshot>::default()),
-    (Fault::SnapshotMissesField, || {
-        Box::new(SnapshotFault(|snapshot| {
-            remove(&mut snapshot["state"], "lifecycle");
-            remove(&mut snapshot["state"], "turns");
-        }))
-    }),
-    (Fault::ChatListedTwice, || {
-        Box::new(SnapshotFault(|snapshot| {
-            if let Some(chats) = snapshot.pointer_mut("/state/chats").and_then(Value::as_array_mut)
-            {
-                chats.extend(chats.last().cloned());
-            }
-        }))
-    }),
-    (Fault::ChatMisnamed, || {
-        Box::new(SnapshotFault(|snapshot| {
-            if snapshot.pointer("/state/turns").is_some() {
-                let other = format!("{}-other", snapshot["resource"].as_str().unwrap_or(""));
-                snapshot["state"]["resource"] = json!(other);
-            }
-        }))
-    }),
-    (Fault::SnapshotWrongResource, || {
-        Box::new(SnapshotFault(|snapshot| {
-            let wrong = format!("{}/", snapshot["resource"].as_str().unwrap_or(""));
-            snapshot["resource"] = json!(wrong);
-        }))
-    }),
-    (Fault::SnapshotFutureFromSeq, || {
-        Box::new(SnapshotFault(|snapshot| {
-            let number = snapshot["fromSeq"].as_u64().unwrap_or(0);
-            snapshot["fromSeq"] = json!(number + 5);
-        }))
-    }),
-    (Fault::WatchMisdescribed, || {
-        Box::new(SnapshotFault(|snapshot| {
-            let watch = is_watch(snapshot);
-            if let Some(recursive) = snapshot.pointer_mut("/state/recursive").filter(|_| watch) {
-                *recursive = json!(*recursive != true);
-            }
-        }))
-    }),
-    (Fault::WatchShallow, || Box::new(SilentRequest::of(&["recursive"]))),
-    (Fault::FiltersIgnored, || Box::new(SilentRequest::of(&["excludes", "includes"]))),
-    (Fault::CanvasUrlKept, || Box::<KeptUrls>::default()),
-    (Fault::SnapshotMissing, || {
-        Box::new(SubscribeFault(|_, message| {
-            if message.pointer("/result/snapshot").is_some() {
-                message["result"] = json!({});
-            }
-        }))
-    }),
-    (Fault::TelemetryWithState, || {
-        Box::new(SubscribeFault(|uri, message| {
-            if uri.starts_with("ahp-otlp:")
-                && let Some(result) = message.get_mut("result")
-            {
-                *result = json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}});
-            }
-        }))
-    }),
-    (Fault::UnknownChannelFabricated, || Box::new(FabricatedSessions)),
-    (Fault::CursorForEverybody, || {
-        Box::new(SubscribeFault(|_, message| {
-            if let Some(state) = message.pointer_mut("/result/snapshot/state")
-                && state.get("turns").is_some_and(Value::is_array)
-                && state.get("turnsNextCursor").is_none()
-            {
-                state["turnsNextCursor"] = json!("turns-before ");
-            }
-        }))
-    }),
+fault_table![
+    SnapshotFrozen(
+        "snapshot-frozen",
+        "Every subscribe is answered with the first snapshot that was ever given.",
+        Message(|| Box::<FrozenSnapshot>::default()),
+    ),
+    SnapshotMissesField(
+        "snapshot-misses-field",
+        "Snapshots of sessions lack `lifecycle`, those of chats `turns`.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                remove(&mut snapshot["state"], "lifecycle");
+                remove(&mut snapshot["state"], "turns");
+            }))
+        }),
+    ),
+    ChatListedTwice(
+        "chat-listed-twice",
+        "Snapshots of sessions have their last chat twice.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                if let Some(chats) =
+                    snapshot.pointer_mut("/state/chats").and_then(Value::as_array_mut)
+                {
+                    chats.extend(chats.last().cloned());
+                }
+            }))
+        }),
+    ),
+    ChatMisnamed(
+        "chat-misnamed",
+        "The state of a chat names another one.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                if snapshot.pointer("/state/turns").is_some() {
+                    let other = format!("{}-other", snapshot["resource"].as_str().unwrap_or(""));
+                    snapshot["state"]["resource"] = json!(other);
+                }
+            }))
+        }),
+    ),
+    SnapshotWrongResource(
+        "snapshot-wrong-resource",
+        "A snapshot names another resource.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                let wrong = format!("{}/", snapshot["resource"].as_str().unwrap_or(""));
+                snapshot["resource"] = json!(wrong);
+            }))
+        }),
+    ),
+    SnapshotFutureFromSeq(
+        "snapshot-future-from-seq",
+        "The `fromSeq` of a snapshot is five too high.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                let number = snapshot["fromSeq"].as_u64().unwrap_or(0);
+                snapshot["fromSeq"] = json!(number + 5);
+            }))
+        }),
+    ),
+    WatchMisdescribed(
+        "watch-misdescribed",
+        "The state of a watch says the opposite of how deep it was asked to look.",
+        Message(|| {
+            Box::new(SnapshotFault(|snapshot| {
+                let watch = is_watch(snapshot);
+                if let Some(recursive) = snapshot.pointer_mut("/state/recursive").filter(|_| watch)
+                {
+                    *recursive = json!(*recursive != true);
+                }
+            }))
+        }),
+    ),
+    WatchShallow(
+        "watch-shallow",
+        "Every watch looks at direct children only.",
+        Message(|| Box::new(SilentRequest::of(&["recursive"]))),
+    ),
+    FiltersIgnored(
+        "filters-ignored",
+        "A watch tells of everything below its root.",
+        Message(|| Box::new(SilentRequest::of(&["excludes", "includes"]))),
+    ),
+    CanvasUrlKept(
+        "canvas-url-kept",
+        "A canvas has its address again after a crash.",
+        Message(|| Box::<KeptUrls>::default()),
+    ),
+    SnapshotMissing(
+        "snapshot-missing",
+        "A subscribe to a channel with state is answered without a snapshot.",
+        Message(|| {
+            Box::new(SubscribeFault(|_, message| {
+                if message.pointer("/result/snapshot").is_some() {
+                    message["result"] = json!({});
+                }
+            }))
+        }),
+    ),
+    TelemetryWithState(
+        "telemetry-with-state",
+        "A subscription to log records comes with a snapshot.",
+        Message(|| {
+            Box::new(SubscribeFault(|uri, message| {
+                if uri.starts_with("ahp-otlp:")
+                    && let Some(result) = message.get_mut("result")
+                {
+                    *result = json!({"snapshot": {"resource": uri, "state": {}, "fromSeq": 0}});
+                }
+            }))
+        }),
+    ),
+    UnknownChannelFabricated(
+        "unknown-channel-fabricated",
+        "A subscribe to a session that does not exist invents an empty one.",
+        Message(|| Box::new(FabricatedSessions)),
+    ),
+    CursorForEverybody(
+        "cursor-for-everybody",
+        "Chats that are shown whole have a cursor for older turns.",
+        Message(|| {
+            Box::new(SubscribeFault(|_, message| {
+                if let Some(state) = message.pointer_mut("/result/snapshot/state")
+                    && state.get("turns").is_some_and(Value::is_array)
+                    && state.get("turnsNextCursor").is_none()
+                {
+                    state["turnsNextCursor"] = json!("turns-before ");
+                }
+            }))
+        }),
+    ),
 ];
 
 fn is_watch(snapshot: &Value) -> bool {

@@ -2,49 +2,84 @@
 //!
 //! Knows: the actions of a terminal. Never knows: which check finds which fault.
 
-use super::generic::{AddsAfterAction, AltersAction, LiftsRules, OmitsActions};
-use super::{Fault, HostFaultRow};
+use super::FaultPart::Host;
+use super::generic::{
+    ActsBeforeConsequences, AddsAfterAction, AltersAction, LiftsRules, OmitsActions,
+};
 use crate::wire::json::json;
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (
-        Fault::TerminalListStale,
-        &AltersAction("root/terminalsChanged", |host, root, action| {
+fault_table![
+    TerminalListStale(
+        "terminal-list-stale",
+        "The root's list does not follow what happens to a terminal.",
+        Host(&AltersAction("root/terminalsChanged", |host, root, action| {
             let count = |list: Option<&Vec<_>>| list.map_or(0, Vec::len);
             let known = count(host.state(root)["terminals"].as_array());
             count(action["terminals"].as_array()) != known
-        }),
+        })),
     ),
-    (Fault::ShellSizeStays, &LiftsRules(&["terminal.resize"])),
-    (Fault::LinesNotRun, &LiftsRules(&["terminal.input.forwarded"])),
-    (Fault::CommandsOverlap, &LiftsRules(&["terminal.command.no-nesting"])),
-    (
-        Fault::CommandFinishesTwice,
-        &AddsAfterAction("terminal/commandFinished", |host, uri, action| {
+    ShellSizeStays(
+        "shell-size-stays",
+        "What runs in a terminal never learns that its size has changed.",
+        Host(&LiftsRules(&["terminal.resize"])),
+    ),
+    LinesNotRun(
+        "lines-not-run",
+        "What is typed into a terminal is repeated, and not run.",
+        Host(&LiftsRules(&["terminal.input.forwarded"])),
+    ),
+    InputReversed(
+        "input-reversed",
+        "A line that is typed into a terminal comes out backwards.",
+        Host(&ActsBeforeConsequences("terminal/input", |_, _, action| {
+            let lines = action["data"].as_str().unwrap_or("").split_inclusive(['\r', '\n']);
+            let backwards = |line: &str| {
+                let text = line.trim_end_matches(['\r', '\n']);
+                text.chars().rev().collect::<String>() + &line[text.len()..]
+            };
+            action["data"] = json!(lines.map(backwards).collect::<String>());
+        })),
+    ),
+    CommandsOverlap(
+        "commands-overlap",
+        "Lines that are typed at once begin all their commands before the first one finishes.",
+        Host(&LiftsRules(&["terminal.command.no-nesting"])),
+    ),
+    CommandFinishesTwice(
+        "command-finishes-twice",
+        "Every command of a terminal finishes twice.",
+        Host(&AddsAfterAction("terminal/commandFinished", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
-        }),
+        })),
     ),
-    (
-        Fault::CharactersCut,
-        &AltersAction("terminal/data", |_, _, action| {
+    CharactersCut(
+        "characters-cut",
+        "Output of a terminal has U+FFFD for everything that is not ASCII.",
+        Host(&AltersAction("terminal/data", |_, _, action| {
             let data = action["data"].as_str().unwrap_or("");
             action["data"] = json!(data.replace(|letter: char| !letter.is_ascii(), "\u{fffd}"));
             true
-        }),
+        })),
     ),
-    (
-        Fault::ShellMarkersSent,
-        &AltersAction("terminal/data", |_, _, action| {
+    ShellMarkersSent(
+        "shell-markers-sent",
+        "Output of a terminal has the escape sequence that a command's output begins with.",
+        Host(&AltersAction("terminal/data", |_, _, action| {
             let data = action["data"].as_str().unwrap_or("");
             action["data"] = json!(format!("\u{1b}]133;C\u{7}{data}"));
             true
-        }),
+        })),
     ),
-    (Fault::ScrollbackEndless, &OmitsActions(&["terminal/cleared"])),
-    (
-        Fault::ExitsTwice,
-        &AddsAfterAction("terminal/exited", |host, uri, action| {
+    ScrollbackEndless(
+        "scrollback-endless",
+        "A terminal keeps everything that it ever printed.",
+        Host(&OmitsActions(&["terminal/cleared"])),
+    ),
+    ExitsTwice(
+        "exits-twice",
+        "The process of a terminal exits twice.",
+        Host(&AddsAfterAction("terminal/exited", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
-        }),
+        })),
     ),
 ];

@@ -2,18 +2,27 @@
 //!
 //! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
 
+use super::FaultPart::Host;
 use super::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
-use super::{Fault, HostFaultRow};
 use crate::host::connection::{Failure, Reply};
 use crate::host::injected::ServedRequest;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::AnyTokenTaken, &AnswersRequests("authenticate", |_, _| Some(Ok(json!({}))))),
-    (Fault::AdvertisedUnknown, &LiftsRules(&["auth.authenticate.accept-advertised"])),
-    (
-        Fault::TokenLeaked,
-        &ChangesReplies(&["authenticate"], |_, request, reply| {
+fault_table![
+    AnyTokenTaken(
+        "any-token-taken",
+        "Tokens are accepted, whatever they are for.",
+        Host(&AnswersRequests(&["authenticate"], |_, _| Some(Ok(json!({}))))),
+    ),
+    AdvertisedUnknown(
+        "advertised-unknown",
+        "`authenticate` knows none of the resources that agents name.",
+        Host(&LiftsRules(&["auth.authenticate.accept-advertised"])),
+    ),
+    TokenLeaked(
+        "token-leaked",
+        "The refusal of a token repeats it.",
+        Host(&ChangesReplies(&["authenticate"], |_, request, reply| {
             reply.map_err(|failure| match failure.message.starts_with("nothing here asks") {
                 true => {
                     let token = request.call.text("token");
@@ -21,33 +30,64 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 }
                 false => failure,
             })
-        }),
+        })),
     ),
-    (Fault::InvalidTokenTaken, &LiftsRules(&["auth.authenticate.invalid-token"])),
-    (Fault::TokensNotTakenBack, &LiftsRules(&["auth.authenticate.empty-token"])),
-    (Fault::LifetimeIgnored, &LiftsRules(&["auth.authenticate.expiresIn"])),
-    (Fault::AgentsUnprotected, &LiftsRules(&["auth.required.any-command"])),
-    (Fault::OptionalDemanded, &LiftsRules(&["auth.required.optional-resource"])),
-    (Fault::TokensShared, &LiftsRules(&["auth.per-connection"])),
-    (
-        Fault::AuthWithoutResources,
-        &ChangesReplies(&[], |_, request, reply| {
+    InvalidTokenTaken(
+        "invalid-token-taken",
+        "Every token is taken for a resource that an agent names.",
+        Host(&LiftsRules(&["auth.authenticate.invalid-token"])),
+    ),
+    TokensNotTakenBack(
+        "tokens-not-taken-back",
+        "An empty token leaves the one before it in force.",
+        Host(&LiftsRules(&["auth.authenticate.empty-token"])),
+    ),
+    LifetimeIgnored(
+        "lifetime-ignored",
+        "Tokens are kept for ever, whatever their lifetime is.",
+        Host(&LiftsRules(&["auth.authenticate.expiresIn"])),
+    ),
+    AgentsUnprotected(
+        "agents-unprotected",
+        "Agents that ask for a token can be used without one.",
+        Host(&LiftsRules(&["auth.required.any-command"])),
+    ),
+    OptionalDemanded(
+        "optional-demanded",
+        "An agent whose resource is optional asks for a token all the same.",
+        Host(&LiftsRules(&["auth.required.optional-resource"])),
+    ),
+    TokensShared(
+        "tokens-shared",
+        "The token of one connection is good for all of them.",
+        Host(&LiftsRules(&["auth.per-connection"])),
+    ),
+    AuthWithoutResources(
+        "auth-without-resources",
+        "The error for a missing token does not say what it has to be for.",
+        Host(&ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |failure| Failure { data: Value::Null, ..failure })
-        }),
+        })),
     ),
-    (
-        Fault::AuthCodeWrong,
-        &ChangesReplies(&[], |_, request, reply| {
+    AuthCodeWrong(
+        "auth-code-wrong",
+        "A missing token is told by the code of an invalid request.",
+        Host(&ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |_| Failure::invalid_request("this agent asks for a token"))
-        }),
+        })),
     ),
-    (Fault::ExpiryToldToAll, &LiftsRules(&["auth.notification.audience"])),
-    (
-        Fault::ExpiryMisshapen,
-        &ChangesNotifications("auth/required", |_, params| {
+    ExpiryToldToAll(
+        "expiry-told-to-all",
+        "Everybody who listens to the root channel hears that one client's token has expired.",
+        Host(&LiftsRules(&["auth.notification.audience"])),
+    ),
+    ExpiryMisshapen(
+        "expiry-misshapen",
+        "That a token has expired is told without the resource that it was for.",
+        Host(&ChangesNotifications("auth/required", |_, params| {
             params["resource"] = json!({"resource_name": "an agent"});
             true
-        }),
+        })),
     ),
 ];
 

@@ -2,11 +2,11 @@
 //!
 //! Knows: the agent's steps of a call. Never knows: which check finds which fault.
 
+use super::FaultPart::Host;
 use super::generic::{
     ActsAfterConsequences, AddsAfterAction, AltersAction, ChangesAgentSteps, ChangesFirstState,
     FixedIds, LiftsRules, OmitsActions,
 };
-use super::{Fault, HostFaultRow};
 use crate::agent::script::ToolClass;
 use crate::host::agent::Op;
 use crate::host::engine::RefHost;
@@ -16,54 +16,64 @@ use crate::model::Outcome;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::ToolIdReused, &FixedIds("call", "call")),
-    (
-        Fault::CallsTheAbsent,
-        &AltersAction("chat/toolCallStart", |_, _, action| {
+fault_table![
+    ToolIdReused(
+        "tool-id-reused",
+        "All calls of a turn have the same id.",
+        Host(&FixedIds("call", "call")),
+    ),
+    CallsTheAbsent(
+        "calls-the-absent",
+        "A client's tool call is given to a client that is not active.",
+        Host(&AltersAction("chat/toolCallStart", |_, _, action| {
             if let Some(client) = action["contributor"]["clientId"].as_str() {
                 action["contributor"]["clientId"] = json!(format!("{client}-before"));
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::CompleteSkipsRunning,
-        &ChangesAgentSteps(|host, step, op| match op {
+    CompleteSkipsRunning(
+        "complete-skips-running",
+        "An unconfirmed call completes while it is still streaming.",
+        Host(&ChangesAgentSteps(|host, step, op| match op {
             Op::Ready { step: call, .. } | Op::Execute { step: call, .. } => call.confirm,
             Op::Complete { .. } => !ends_at(host, step, op, "streaming"),
             Op::Challenge { call } => status(host, step.uri, call) != "streaming",
             _ => true,
-        }),
+        })),
     ),
-    (
-        Fault::RunsBeforeApproval,
-        &ChangesAgentSteps(|host, step, op| match op {
+    RunsBeforeApproval(
+        "runs-before-approval",
+        "A tool that waits for approval runs without it.",
+        Host(&ChangesAgentSteps(|host, step, op| match op {
             Op::Ready { call, step: tool } if tool.confirm => {
                 host.tell_ready_call(step.uri, step.turn, call, tool);
                 false
             }
             _ => !runs_at(host, step, op, "pending-confirmation"),
-        }),
+        })),
     ),
-    (
-        Fault::RunsAfterDenial,
-        &ChangesAgentSteps(|host, step, op| !runs_at(host, step, op, "cancelled")),
+    RunsAfterDenial(
+        "runs-after-denial",
+        "A denied tool runs.",
+        Host(&ChangesAgentSteps(|host, step, op| !runs_at(host, step, op, "cancelled"))),
     ),
-    (
-        Fault::AsksTheSameAgain,
-        &AltersAction("chat/toolCallReady", |host, uri, action| {
+    AsksTheSameAgain(
+        "asks-the-same-again",
+        "A call that asks again says what it said before.",
+        Host(&AltersAction("chat/toolCallReady", |host, uri, action| {
             let id = action["toolCallId"].as_str().unwrap_or("");
             let known = tool_call(host.state(uri), id);
             if known["status"] == "running" {
                 action["invocationMessage"] = known["invocationMessage"].clone();
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::AuthForOwnTools,
-        &ChangesAgentSteps(|host, step, op| {
+    AuthForOwnTools(
+        "auth-for-own-tools",
+        "The host's own tools wait for authentication before they run.",
+        Host(&ChangesAgentSteps(|host, step, op| {
             let Op::Execute { call, step: tool } = op else {
                 return true;
             };
@@ -79,12 +89,17 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 host.emit(step.uri, action, None);
             }
             true
-        }),
+        })),
     ),
-    (Fault::ResultUsedUnconfirmed, &LiftsRules(&["chat.tool.result-confirmation"])),
-    (
-        Fault::ToolRunsTwice,
-        &AddsAfterAction("chat/toolCallComplete", |host, uri, action| {
+    ResultUsedUnconfirmed(
+        "result-used-unconfirmed",
+        "The agent goes on with a result that waits for its approval.",
+        Host(&LiftsRules(&["chat.tool.result-confirmation"])),
+    ),
+    ToolRunsTwice(
+        "tool-runs-twice",
+        "A tool that has completed runs and completes once more.",
+        Host(&AddsAfterAction("chat/toolCallComplete", |host, uri, action| {
             let content = &action["result"]["content"];
             if content.is_array() {
                 let shown = json!({
@@ -94,30 +109,54 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 host.emit(uri, shown, None);
                 host.emit(uri, action.clone(), None);
             }
-        }),
+        })),
     ),
-    (
-        Fault::OrphansGoOn,
-        &LiftsRules(&["disconnect.tool-calls-cancelled", "chat.tool.client.inactive-owner"]),
+    OrphansGoOn(
+        "orphans-go-on",
+        "The calls of a client that is no longer active stay running.",
+        Host(&LiftsRules(&["disconnect.tool-calls-cancelled", "chat.tool.client.inactive-owner"])),
     ),
-    (
-        Fault::ToolsChangeEndsCalls,
-        &ActsAfterConsequences("session/activeClientSet", |host, session, _| {
+    ToolsChangeEndsCalls(
+        "tools-change-ends-calls",
+        "The running calls of clients fail when one offers other tools.",
+        Host(&ActsAfterConsequences("session/activeClientSet", |host, session, _| {
             host.fail_calls(session, |_, _, _| true);
-        }),
+        })),
     ),
-    (Fault::EditedInputLost, &LiftsRules(&["chat.tool.edited-input-ref"])),
-    (Fault::WorkersWithoutEnd, &LiftsRules(&["chat.create.runaway-guard"])),
-    (
-        Fault::WorkerMisnamed,
-        &ChangesFirstState(ChannelKind::Chat, |state| {
+    EditedInputLost(
+        "edited-input-lost",
+        "An edited input does not replace the content that the call refers to.",
+        Host(&LiftsRules(&["chat.tool.edited-input-ref"])),
+    ),
+    WorkersWithoutEnd(
+        "workers-without-end",
+        "Workers may have workers without end.",
+        Host(&LiftsRules(&["chat.create.runaway-guard"])),
+    ),
+    WorkerMisnamed(
+        "worker-misnamed",
+        "The chat of a worker says that it is of another call.",
+        Host(&ChangesFirstState(ChannelKind::Chat, |state| {
             if state["origin"]["kind"] == "tool" {
                 state["origin"]["toolCallId"] = json!("another");
             }
-        }),
+        })),
     ),
-    (Fault::WorkersGoOn, &LiftsRules(&["chat.subagent.turn-closed"])),
-    (Fault::BackgroundStays, &OmitsActions(&["chat/backgroundWorkRemoved"])),
+    WorkersGoOn(
+        "workers-go-on",
+        "A worker goes on when the turn that it works for is over.",
+        Host(&LiftsRules(&["chat.subagent.turn-closed"])),
+    ),
+    BackgroundUnseen(
+        "background-unseen",
+        "The terminal of a command in the background does not exist.",
+        Host(&LiftsRules(&["chat.backgroundWork.terminal"])),
+    ),
+    BackgroundStays(
+        "background-stays",
+        "A command in the background that has ended stays in the list.",
+        Host(&OmitsActions(&["chat/backgroundWorkRemoved"])),
+    ),
 ];
 
 fn status<'a>(host: &'a RefHost, uri: &str, call: &str) -> &'a str {

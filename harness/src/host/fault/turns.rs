@@ -4,24 +4,34 @@
 
 use std::collections::VecDeque;
 
+use super::FaultPart::Host;
 use super::generic::{
-    ActsAfterConsequences, ActsBeforeApplying, AddsAfterAction, AltersAction, ChangesAgentSteps,
-    LiftsRules, OmitsActions,
+    ActsAfterConsequences, ActsBeforeApplying, ActsOnEvents, AddsAfterAction, AltersAction,
+    ChangesAgentSteps, LiftsRules, OmitsActions,
 };
-use super::{Fault, HostFaultRow};
 use crate::agent::script::ScriptStep;
+use crate::host::acp::AGENT_ENDED;
 use crate::host::agent::{Op, Wait};
 use crate::host::engine::RefHost;
-use crate::host::injected::HostFault;
-use crate::host::publish::action_type;
+use crate::host::injected::{HostEvent, HostFault};
+use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
 
-pub(super) const FAULTS: &[HostFaultRow] = &[
-    (Fault::UsageDropped, &OmitsActions(&["chat/usage"])),
-    (Fault::PartIdReused, &PartIdReused),
-    (
-        Fault::DeltaBeforePart,
-        &ChangesAgentSteps(|host, step, op| {
+fault_table![
+    UsageDropped(
+        "usage-dropped",
+        "What the agent says about its usage goes to nobody.",
+        Host(&OmitsActions(&["chat/usage"])),
+    ),
+    PartIdReused(
+        "part-id-reused",
+        "All text parts of a turn have the same id.",
+        Host(&PartIdReused),
+    ),
+    DeltaBeforePart(
+        "delta-before-part",
+        "The first delta goes out before the part that it extends.",
+        Host(&ChangesAgentSteps(|host, step, op| {
             let Op::Open { .. } = op else {
                 return true;
             };
@@ -37,86 +47,159 @@ pub(super) const FAULTS: &[HostFaultRow] = &[
                 host.emit(step.uri, delta, None);
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::AddressLost,
-        &AltersAction("chat/inputRequested", |_, _, action| {
+    AddressLost(
+        "address-lost",
+        "A request to visit an address does not say which.",
+        Host(&AltersAction("chat/inputRequested", |_, _, action| {
             if let Some(request) = action["request"].as_object_mut() {
                 request.remove("url");
             }
             true
-        }),
+        })),
     ),
-    (
-        Fault::CrashUnnoticed,
-        &ChangesAgentSteps(|host, step, op| {
+    CrashUnnoticed(
+        "crash-unnoticed",
+        "The turn of an agent that has crashed stays active.",
+        Host(&ChangesAgentSteps(|host, step, op| {
             let crashes = matches!(op, Op::Step(ScriptStep::Crash));
             if crashes {
                 host.hold_up(step.uri, step.index, Wait::Forever);
             }
             !crashes
-        }),
+        })),
+        Host(&AltersAction("chat/error", |_, _, action| {
+            action["part"]["error"]["errorType"] != AGENT_ENDED
+        })),
     ),
-    (Fault::DurationTooLong, &AltersAction("chat/turnComplete", lengthen)),
-    (Fault::DurationTooLong, &AltersAction("chat/turnCancelled", lengthen)),
-    (Fault::DurationTooLong, &AltersAction("chat/error", lengthen)),
-    (Fault::TurnNeverEnds, &OmitsActions(&["chat/turnComplete"])),
-    (
-        Fault::TwoTurnEnds,
-        &AddsAfterAction("chat/turnComplete", |host, uri, action| {
+    TurnCancelledWithClient(
+        "turn-cancelled-with-client",
+        "The turns of a client are cancelled when its connection ends.",
+        Host(&ActsOnEvents(|host, event| {
+            if let HostEvent::Closed(Some(client)) = event {
+                cancel_turns_of(host, client);
+            }
+        })),
+    ),
+    TurnDiesWithClient(
+        "turn-dies-with-client",
+        "An agent stops in the middle of its turn when nobody is subscribed to its chat any more.",
+        Host(&ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Closed(_)) {
+                let connections = &host.connections;
+                let heard = |chat: &String| {
+                    connections.values().any(|other| other.subscriptions.contains(chat))
+                };
+                host.runs.retain(|chat, _| heard(chat));
+            }
+        })),
+    ),
+    DurationTooLong(
+        "duration-too-long",
+        "Turns say that they took an hour more than they did.",
+        Host(&AltersAction("chat/turnComplete", lengthen)),
+        Host(&AltersAction("chat/turnCancelled", lengthen)),
+        Host(&AltersAction("chat/error", lengthen)),
+    ),
+    TurnNeverEnds(
+        "turn-never-ends",
+        "A turn that has nothing left to do stays active.",
+        Host(&OmitsActions(&["chat/turnComplete"])),
+    ),
+    TwoTurnEnds(
+        "two-turn-ends",
+        "A turn ends twice.",
+        Host(&AddsAfterAction("chat/turnComplete", |host, uri, action| {
             host.emit(uri, action.clone(), None);
-        }),
+        })),
     ),
-    (
-        Fault::ErrorPartInResponse,
-        &AltersAction("chat/error", |host, uri, action| {
+    ErrorPartInResponse(
+        "error-part-in-response",
+        "An error arrives as a response part before the turn ends.",
+        Host(&AltersAction("chat/error", |host, uri, action| {
             let early = json!({
                 "type": "chat/responsePart", "turnId": action["turnId"], "part": action["part"],
             });
             host.emit(uri, early, None);
             true
-        }),
+        })),
     ),
-    (
-        Fault::ErrorCompletesTurn,
-        &AltersAction("chat/error", |_, _, action| {
+    ErrorCompletesTurn(
+        "error-completes-turn",
+        "A turn that fails ends as if it were complete.",
+        Host(&AltersAction("chat/error", |_, _, action| {
             *action = json!({
                 "type": "chat/turnComplete", "turnId": action["turnId"],
                 "duration": action["duration"],
             });
             true
-        }),
+        })),
     ),
-    (Fault::QueueOvertakesTurn, &LiftsRules(&["chat.queue.consume-after-turn"])),
-    (Fault::QueueWrongOrder, &LiftsRules(&["chat.queue.fifo"])),
-    (Fault::QueueNotConsumed, &LiftsRules(&["chat.queue.idle-autostart"])),
-    (
-        Fault::QueueDeliversTwice,
-        &AltersAction("chat/pendingMessageRemoved", |host, uri, action| {
+    QueueOvertakesTurn(
+        "queue-overtakes-turn",
+        "A queued message starts its turn at once, although one is active.",
+        Host(&LiftsRules(&["chat.queue.consume-after-turn"])),
+    ),
+    QueueWrongOrder(
+        "queue-wrong-order",
+        "The last queued message is consumed first.",
+        Host(&LiftsRules(&["chat.queue.fifo"])),
+    ),
+    QueueNotConsumed(
+        "queue-not-consumed",
+        "Queued messages stay in the queue.",
+        Host(&LiftsRules(&["chat.queue.idle-autostart"])),
+    ),
+    QueueDeliversTwice(
+        "queue-delivers-twice",
+        "A queued message is delivered twice.",
+        Host(&AltersAction("chat/pendingMessageRemoved", |host, uri, action| {
             remember_queued(host, uri, action);
             true
-        }),
+        })),
     ),
-    (
-        Fault::QueueDeliversRemoved,
-        &ActsBeforeApplying("chat/pendingMessageRemoved", |host, uri, action, _| {
+    QueueDeliversRemoved(
+        "queue-delivers-removed",
+        "A queued message is delivered although a client removed it.",
+        Host(&ActsBeforeApplying("chat/pendingMessageRemoved", |host, uri, action, _| {
             remember_queued(host, uri, action);
             true
-        }),
+        })),
     ),
-    (
-        Fault::QueueLostWithTurn,
-        &ActsAfterConsequences("chat/turnCancelled", |host, uri, _| {
+    QueueLostWithTurn(
+        "queue-lost-with-turn",
+        "A cancelled or failed turn empties the queue.",
+        Host(&ActsAfterConsequences("chat/turnCancelled", |host, uri, _| {
             empty_queue(host, uri);
-        }),
+        })),
+        Host(&AddsAfterAction("chat/error", |host, uri, _| empty_queue(host, uri))),
     ),
-    (
-        Fault::QueueLostWithTurn,
-        &AddsAfterAction("chat/error", |host, uri, _| empty_queue(host, uri)),
+    SteeringNotConsumed(
+        "steering-not-consumed",
+        "A running agent never takes its steering message.",
+        Host(&LiftsRules(&["chat.steering.consume"])),
     ),
-    (Fault::SteeringNotConsumed, &LiftsRules(&["chat.steering.consume"])),
 ];
+
+/// Cancels the active turns that a client started.
+fn cancel_turns_of(host: &mut RefHost, client: &str) {
+    let started = |uri: &&String| {
+        let turn = &host.state(uri)["activeTurn"]["id"];
+        host.log.after(0).any(|envelope| {
+            envelope.channel == **uri
+                && envelope.action_type == "chat/turnStarted"
+                && &envelope.params["action"]["turnId"] == turn
+                && envelope.params["origin"]["clientId"] == client
+        })
+    };
+    let chats: Vec<String> = host.runs.keys().filter(started).cloned().collect();
+    for uri in chats {
+        let turn = host.state(&uri)["activeTurn"]["id"].clone();
+        host.runs.remove(&uri);
+        host.publish(&uri, json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1}));
+    }
+}
 
 /// Adds an hour to the duration of a turn.
 fn lengthen(_: &mut RefHost, _: &str, action: &mut Value) -> bool {
@@ -152,7 +235,13 @@ fn empty_queue(host: &mut RefHost, uri: &str) {
 struct PartIdReused;
 
 impl HostFault for PartIdReused {
-    fn publishes(&self, _host: &mut RefHost, _uri: &str, action: &mut Value) -> bool {
+    fn acts(
+        &self,
+        _host: &mut RefHost,
+        _uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
         let id = json!(format!("part-of-{}", action["turnId"].as_str().unwrap_or("")));
         match action_type(action) {
             "chat/responsePart" if action["part"]["id"].is_string() => action["part"]["id"] = id,

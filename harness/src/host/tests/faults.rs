@@ -2,7 +2,7 @@
 //! host. And whatever is wrong, nothing panics.
 
 use super::super::Host;
-use super::super::fault::{BELOW, FAULTS, Fault};
+use super::super::fault::{FAULTS, Fault};
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
 use super::{guests, several, strangers};
@@ -674,7 +674,7 @@ fn every_fault_shows() {
     // Those of a host that speaks ACP to its agent show in the kill matrix.
     let hidden: Vec<&str> = FAULTS
         .iter()
-        .filter(|row| !BELOW.contains(&row.fault))
+        .filter(|row| !row.fault.is_below())
         .filter(|row| everything(|capacity| reference(vec![row.fault], capacity)) == honest)
         .map(|row| row.name)
         .collect();

@@ -2,7 +2,7 @@
 
 use super::super::Host;
 use super::super::door::{GUARDED, TOKENS, headers};
-use super::super::files::ODD_URI;
+use super::super::files::{ODD_URI, SHOWN_URI};
 use super::faults::{opened, text};
 use super::pair::*;
 use crate::peer::guise::{Credentials, Guise};
@@ -69,6 +69,7 @@ fn disks(host: Box<dyn Host>) -> String {
         pair.ask(a, "resourceResolve", json!({"channel": ROOT, "uri": uri}));
         pair.ask(a, "resourceRead", json!({"channel": ROOT, "uri": uri}));
     }
+    pair.ask(a, "resourceRead", json!({"channel": ROOT, "uri": format!("{SHOWN_URI}/bytes")}));
     pair.ask(a, "resourceList", json!({"channel": ROOT, "uri": ODD_URI}));
     pair.ask(a, "resourceRead", json!({"channel": ROOT, "uri": format!("{ODD_URI}/pipe")}));
     pair.ask(a, "ping", json!({}));

@@ -89,7 +89,6 @@ pub(super) const ROWS: &[Row] = &[
             "shape.scalars",
             "sessions/new-sessions-are-announced-once",
             "sessions/the-latest-chat-dates-its-session",
-            "sessions/the-list-comes-in-pages",
         ],
     ),
     row(Fault::TokenLeaked, &["secrets.kept", "handshake/tokens-stay-with-the-host"]),

@@ -1,0 +1,86 @@
+//! Faults in what an agent is given with a message.
+//!
+//! Knows: the attachments of a message. Never knows: which check finds which fault.
+
+use data_encoding::BASE64;
+
+use super::FaultPart::Host;
+use super::generic::{ChangesAgentSteps, ChangesAttachments};
+use crate::agent::script::ScriptStep;
+use crate::host::agent::Op;
+use crate::host::engine::RefHost;
+use crate::wire::json::{Value, json};
+
+fault_table![
+    AttachmentsWithheld(
+        "attachments-withheld",
+        "An agent is not given what is attached to a message.",
+        Host(&ChangesAttachments(|_, message| message["attachments"] = json!([]))),
+    ),
+    AttachmentsWhole(
+        "attachments-whole",
+        "An attached chat is given whole, whichever turn it is to end with.",
+        Host(&ChangesAttachments(|_, message| {
+            let attachments = attachments_of(message).into_iter().flatten();
+            for members in attachments.filter_map(Value::as_object_mut) {
+                members.remove("endTurn");
+            }
+        })),
+    ),
+    AttachmentsUnpinned(
+        "attachments-unpinned",
+        "An attached chat is read when the agent wants it, not when the message is taken.",
+        Host(&ChangesAgentSteps(|host, step, op| {
+            if let Op::Step(ScriptStep::Recall(_)) = op {
+                let given = host.given(step.uri, &host.state(step.uri)["activeTurn"]["message"]);
+                if let Some(run) = host.runs.get_mut(step.uri) {
+                    run.given = given;
+                }
+            }
+            true
+        })),
+    ),
+    AttachmentsFollowed(
+        "attachments-followed",
+        "What is attached within an attached chat is given too.",
+        Host(&ChangesAttachments(|host, message| {
+            if let Some(attachments) = attachments_of(message) {
+                attachments.extend(followed(host, attachments, MAX_DEPTH));
+            }
+        })),
+    ),
+    AttachmentsReachOut(
+        "attachments-reach-out",
+        "An agent is given any file that a message attaches.",
+        Host(&ChangesAttachments(|host, message| {
+            for attachment in attachments_of(message).into_iter().flatten() {
+                let uri = attachment["uri"].as_str().filter(|_| attachment["type"] == "resource");
+                let path = uri.and_then(|uri| host.place_of(uri).ok());
+                if let Some(file) = path.and_then(|path| host.files.file(&path).ok()) {
+                    let data = BASE64.encode(&file.bytes);
+                    *attachment = json!({"type": "embeddedResource", "data": data});
+                }
+            }
+        })),
+    ),
+];
+
+/// How far the attachments of attachments are followed.
+const MAX_DEPTH: u32 = 3;
+
+fn attachments_of(message: &mut Value) -> Option<&mut Vec<Value>> {
+    message.get_mut("attachments").and_then(Value::as_array_mut)
+}
+
+/// What is attached to the messages in attached chats.
+fn followed(host: &RefHost, attachments: &[Value], depth: u32) -> Vec<Value> {
+    let chats = attachments.iter().filter(|it| it["type"] == "chat" && depth > 0);
+    let chats = chats.filter_map(|it| it["resource"].as_str());
+    let turns = chats.filter_map(|chat| host.state(chat)["turns"].as_array()).flatten();
+    let attached = turns.filter_map(|turn| turn["message"]["attachments"].as_array());
+    let mut all: Vec<Value> = attached.flatten().cloned().collect();
+    if !all.is_empty() {
+        all.extend(followed(host, &all, depth.saturating_sub(1)));
+    }
+    all
+}

@@ -1,0 +1,140 @@
+//! Faults in what passes between the host and the agent that it has started and speaks ACP to.
+//!
+//! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
+
+use super::FaultPart::Host;
+use super::generic::{ActsBeforeConsequences, AddsAfterAction};
+use crate::host::engine::RefHost;
+use crate::host::injected::{ActionStage, HostFault};
+use crate::host::play::tool_call;
+use crate::host::publish::{Origin, action_type};
+use crate::wire::json::{Value, json};
+
+fault_table![
+    DenialAllowedBelow(
+        "denial-allowed-below",
+        "The agent that was started is told that a denied call is allowed.",
+        Host(&ActsBeforeConsequences("chat/toolCallConfirmed", |host, uri, action| {
+            let call = action["toolCallId"].as_str().unwrap_or("");
+            if tool_call(host.state(uri), call)["status"] == "cancelled" {
+                host.decide(uri, call, &Value::Null, true);
+            }
+        })),
+    ),
+    AllowedUnasked(
+        "allowed-unasked",
+        "The agent that was started is told that a call is allowed while the user is being asked.",
+        Host(&AddsAfterAction("chat/toolCallReady", |host, uri, action| {
+            host.decide(uri, action["toolCallId"].as_str().unwrap_or(""), &Value::Null, true);
+        })),
+    ),
+    CancelKept(
+        "cancel-kept",
+        "The agent that was started does not hear of a cancelled turn.",
+        Host(&ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
+            host.abandon_prompt(uri);
+        })),
+    ),
+    ChunkLostBelow(
+        "chunk-lost-below",
+        "The third text of the agent that was started is dropped.",
+        Host(&ThirdTextLost),
+    ),
+    ChunksSwapped(
+        "chunks-swapped",
+        "The third and the fourth text of the agent that was started change places.",
+        Host(&ThirdTextLate),
+    ),
+    CallToldTwice(
+        "call-told-twice",
+        "Each call of the agent that was started becomes two.",
+        Host(&AddsAfterAction("chat/toolCallReady", |host, uri, action| {
+            let known = tool_call(host.state(uri), action["toolCallId"].as_str().unwrap_or(""));
+            let start = json!({
+                "type": "chat/toolCallStart", "turnId": action["turnId"],
+                "toolName": known["toolName"], "displayName": known["displayName"],
+            });
+            let ready = json!({
+                "type": "chat/toolCallReady", "turnId": action["turnId"], "confirmed": "not-needed",
+                "invocationMessage": action["invocationMessage"], "toolInput": action["toolInput"],
+            });
+            if host.acp.is_some() {
+                let call = host.fresh_id("call");
+                for mut told in [start, ready] {
+                    told["toolCallId"] = json!(call);
+                    host.publish_from(uri, told, None);
+                }
+            }
+        })),
+    ),
+];
+
+/// Where the texts of the turn of an action are counted, and held back.
+fn key(uri: &str, action: &Value) -> String {
+    format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
+}
+
+fn is_text(action: &Value) -> bool {
+    matches!(action_type(action), "chat/delta" | "chat/reasoning")
+}
+
+/// Whether an action is the third text of a turn that the agent which was started works on.
+fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
+    if host.acp.is_none() || !is_text(action) {
+        return false;
+    }
+    let count = host.memory.texts.entry(key(uri, action)).or_insert(0);
+    *count += 1;
+    *count == 3
+}
+
+/// The third text of a turn is dropped.
+struct ThirdTextLost;
+
+impl HostFault for ThirdTextLost {
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
+        !is_third(host, uri, action)
+    }
+}
+
+/// The third text of a turn comes after the fourth; where there is none, before whatever else comes.
+struct ThirdTextLate;
+
+impl ThirdTextLate {
+    fn let_go(host: &mut RefHost, uri: &str, action: &Value) {
+        if let Some(held) = host.memory.held.remove(&key(uri, action)) {
+            host.publish_from(uri, held, None);
+        }
+    }
+}
+
+impl HostFault for ThirdTextLate {
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        uri: &str,
+        action: &mut Value,
+        _from: Option<&Origin>,
+    ) -> bool {
+        if is_third(host, uri, action) {
+            host.memory.held.insert(key(uri, action), action.clone());
+            return false;
+        }
+        if !is_text(action) && action_type(action) != "chat/responsePart" {
+            ThirdTextLate::let_go(host, uri, action);
+        }
+        true
+    }
+
+    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, _stage: ActionStage) {
+        if is_text(action) {
+            ThirdTextLate::let_go(host, uri, action);
+        }
+    }
+}

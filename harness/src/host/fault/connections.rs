@@ -1,0 +1,184 @@
+//! Faults in who is let in and what is remembered of clients: admission, identity, subscriptions, restarts.
+//!
+//! Knows: connections, clients, rules by their requirements. Never knows: which check finds which fault.
+
+use super::FaultPart::Host;
+use super::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
+use crate::host::connection::{Call, Failure, Reply};
+use crate::host::door::Visitor;
+use crate::host::engine::RefHost;
+use crate::host::injected::HostEvent;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::{Value, json};
+
+fault_table![
+    DoorOpen(
+        "door-open",
+        "Whoever comes is let in, whatever credentials it brings.",
+        Host(&LiftsRules(&[ADMISSION])),
+    ),
+    DoorLate(
+        "door-late",
+        "Whoever comes is let in; who had no credentials is then answered nothing.",
+        Host(&LiftsRules(&[ADMISSION])),
+        Host(&AnswersRequests(&[], |host, call| {
+            let stranger = !host.tokens.is_empty() && host.visitor(call.conn) == Visitor::Anybody;
+            stranger.then(|| Err(Failure::invalid_request("nobody has let you in")))
+        })),
+    ),
+    ServesBeforeInitialize(
+        "serves-before-initialize",
+        "Requests are served before the handshake.",
+        Host(&LiftsRules(&["lifecycle.preinit.request-refused"])),
+    ),
+    BadParamsServed(
+        "bad-params-served",
+        "The shape of parameters is not looked at.",
+        Host(&LiftsRules(&["jsonrpc.invalid-params.type"])),
+    ),
+    ClientIdTaken(
+        "client-id-taken",
+        "The client id of somebody else can be shaken hands with.",
+        Host(&AnswersRequests(&["initialize"], |host, call| {
+            let visitor = host.visitor(call.conn);
+            if let Some(known) = host.clients.get_mut(call.text("clientId")) {
+                known.visitor = visitor;
+            }
+            None
+        })),
+    ),
+    ClientIdResumed(
+        "client-id-resumed",
+        "The connection of somebody else's client can be resumed.",
+        Host(&AnswersRequests(&["reconnect"], resume_as_owner)),
+    ),
+    SettingsUnguarded(
+        "settings-unguarded",
+        "Anybody may change what guards everybody.",
+        Host(&LiftsRules(&["dispatch.root.config-privilege"])),
+    ),
+    GoneStayActive(
+        "gone-stay-active",
+        "A client that is gone for good stays active in its sessions.",
+        Host(&LiftsRules(&["reconnect.active-client-grace-expired"])),
+    ),
+    // Subscriptions.
+    NewerActionsSent(
+        "newer-actions-sent",
+        "Actions that a connection's version does not know are sent to it.",
+        Host(&LiftsRules(&["version.action-types-known"])),
+    ),
+    MergedTextLost(
+        "merged-text-lost",
+        "Of text deltas that are merged for one delivery only the last arrives.",
+        Host(&LiftsRules(&["subscribe.delivery.same-reduced-state"])),
+    ),
+    OlderTurnsStay(
+        "older-turns-stay",
+        "What names a turn outside of a window does not load it first.",
+        Host(&LiftsRules(&["chat.fetchTurns.eager-load"])),
+    ),
+    SubscribeJoins(
+        "subscribe-joins",
+        "A subscribe makes the client active in the session, without an action.",
+        Host(&AnswersRequests(&["subscribe"], |host, call| {
+            join(host, call);
+            None
+        })),
+    ),
+    ActionBeforeSnapshot(
+        "action-before-snapshot",
+        "The answer to a subscription comes after an action that is not in its snapshot.",
+        Host(&ChangesReplies(&["subscribe"], |host, request, reply| {
+            let uri = request.call.channel();
+            if reply.is_ok() && host.sessions.contains_key(uri) {
+                let title = host.state(uri)["title"].clone();
+                host.publish(uri, json!({"type": "session/titleChanged", "title": title}));
+            }
+            reply
+        })),
+    ),
+    ChatUnsubscribeRemoves(
+        "chat-unsubscribe-removes",
+        "A client that stops watching a chat is no longer active in its session.",
+        Host(&ActsOnEvents(|host, event| {
+            if let HostEvent::Unsubscribed { client, uri } = event
+                && let Some(session) = host.chats.get(*uri).map(|chat| chat.session.clone())
+            {
+                host.deactivate(&session, client);
+            }
+        })),
+    ),
+    // What a reconnect or a restart loses.
+    ReconnectForgets(
+        "reconnect-forgets",
+        "A reconnect makes the host forget every session.",
+        Host(&AnswersRequests(&["reconnect"], |host, call| {
+            if host.clients.contains_key(call.text("clientId")) {
+                forget_sessions(host);
+            }
+            None
+        })),
+    ),
+    RestartKeepsTurns(
+        "restart-keeps-turns",
+        "After a restart the turns of before are still active, without an agent.",
+        Host(&LiftsRules(&["disconnect.crash.turns-failed"])),
+    ),
+    RestartForgetsSequence(
+        "restart-forgets-sequence",
+        "After a restart the numbers begin at 0, with the old sessions.",
+        Host(&ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Restarted) {
+                host.log.reset();
+                host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
+            }
+        })),
+    ),
+];
+
+/// The requirement by which strangers are refused.
+const ADMISSION: &str = "transport.auth.during-handshake";
+
+/// Serves a `reconnect` as if the client were that of whoever sent it.
+fn resume_as_owner(host: &mut RefHost, call: &Call) -> Option<Reply> {
+    let visitor = host.visitor(call.conn);
+    let known = host.clients.get_mut(call.text("clientId"))?;
+    let owner = std::mem::replace(&mut known.visitor, visitor);
+    let reply = host.reconnect(call);
+    host.clients.get_mut(call.text("clientId"))?.visitor = owner;
+    Some(reply)
+}
+
+/// Adds a client to the active ones of the session that it subscribes to.
+fn join(host: &mut RefHost, call: &Call) {
+    let uri = call.channel();
+    let client = host.connections.get(&call.conn).and_then(|it| it.client.clone());
+    if !host.sessions.contains_key(uri) {
+        return;
+    }
+    let entry = json!({"clientId": client, "tools": []});
+    let views = host.views.iter_mut().filter_map(|view| view.channels.get_mut(uri));
+    let views = views.filter(|shown| shown.kind == ChannelKind::Session);
+    let views = views.map(|shown| &mut shown.state);
+    for state in views.chain(host.channels.get_mut(uri).map(|channel| &mut channel.state)) {
+        match state.get_mut("activeClients").and_then(Value::as_array_mut) {
+            Some(list) => list.push(entry.clone()),
+            None => state["activeClient"] = entry.clone(),
+        }
+    }
+}
+
+/// Loses every session, and the actions that could be replayed.
+fn forget_sessions(host: &mut RefHost) {
+    host.runs.clear();
+    let chats: Vec<String> = host.chats.keys().cloned().collect();
+    for chat in chats {
+        host.chats.remove(&chat);
+        host.drop_channel(&chat);
+    }
+    let sessions: Vec<String> = host.sessions.keys().cloned().collect();
+    sessions.iter().for_each(|session| host.drop_session(session));
+    host.log.advance();
+    host.log.forget();
+}
