@@ -542,6 +542,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Plays scenarios together to find out whether they end the host, then in pairs. Returns the outage and the names of the
     /// scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
+        // A host that has served the trials before may end for that, such as one that ends after so many connections.
+        self.fresh().await;
         let all = self.at_once(queued).await?;
         self.recovered(&all).await;
         for (place, one) in queued.iter().enumerate() {
