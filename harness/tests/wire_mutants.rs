@@ -39,7 +39,7 @@ const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Responses, 89),
     (FaultClass::Reconnect, 86),
     (FaultClass::Content, 97),
-    (FaultClass::Inserted, 95),
+    (FaultClass::Inserted, 90),
 ];
 
 fn captures() -> Vec<Capture> {

@@ -307,14 +307,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         PERMISSION,
         || Box::new(AskedFirst::default()),
     ),
-    row(
+    offering_less(row(
         "reported-by-asking",
-        "A call that needs permission is first told of by the request for it; of reports only updates follow.",
+        "A call that needs permission is reported first by the request for it; after that only updates follow.",
         "Version 1 does not say that a call has to be reported before permission is asked for it, and an update may name \
          any call.",
         PERMISSION,
         || Box::new(ReportedByAsking::default()),
-    ),
+    )),
     row(
         "withdraws-its-questions",
         "When a turn is cancelled its open requests for permission are withdrawn by `$/cancel_request`.",
