@@ -1,6 +1,6 @@
 //! Chooses one of the agent's own tools for a class of the script, and fills its arguments.
 //!
-//! Which tool is of a class is told by [`tool_class`](super::tool_class); arguments go to the members that it names, and
+//! [`super::tool_class`] says which tool is of a class; arguments go to the members that it names, and
 //! what else the tool's schema requires is filled by its type.
 //!
 //! Knows: scripts, JSON schemas. Never knows: agents by name.

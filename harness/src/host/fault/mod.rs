@@ -7,7 +7,7 @@
 //!
 //! Knows: messages, what passed on connections, the hooks of the host. Never knows: which check finds which fault.
 //!
-//! Start at [`fault_table`] and [`FaultPart`].
+//! Start at the macro `fault_table` and [`FaultPart`].
 
 use super::chain::MessageRewriter;
 use super::injected::{HostFault, StateFault};
