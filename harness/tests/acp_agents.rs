@@ -1,12 +1,18 @@
 //! The suite for agents can fail: every check and every scenario has a planted fault that trips it, and agents that do
 //! nothing get nothing.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+
+use ahp_harness::agent::acp::Config;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
+use ahp_harness::fault::Set;
 use ahp_harness::host::null::{Null, NullHost};
+use ahp_harness::host::subject::Subject;
 use ahp_harness::report::coverage::Coverage;
 use ahp_harness::run::agents::{earns_nothing, play_all, play_on, playable};
 use ahp_harness::run::kills::Depth;
 use ahp_harness::run::suite::Suite;
+use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 #[test]
@@ -29,6 +35,20 @@ fn every_rule_has_a_fault() {
     for row in coverage.rows.iter().filter(|row| row.rule.excluded.is_none()) {
         assert!(!row.faults.is_empty(), "{}: no fault breaks it", row.rule.id);
     }
+}
+
+/// Another version may know other methods than this one.
+#[test]
+fn an_agent_of_another_version_is_not_judged_by_this_one() {
+    let play = |faults: &[Fault]| {
+        let entries = playable(&Suite::carried());
+        let id = "acp/handshake/prompt-at-any-version";
+        let entry = entries.iter().find(|entry| entry.scenario.id == id).unwrap();
+        let config = Config { faults: Set::of(faults), ..Config::default() };
+        play_on(entry, &mut Subject::new(config)).status
+    };
+    assert_eq!(play(&[Fault::NoPrompts]), Status::Fail);
+    assert_eq!(play(&[Fault::NoPrompts, Fault::SpeaksAnother]), Status::Skip);
 }
 
 #[test]

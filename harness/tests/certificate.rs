@@ -9,9 +9,9 @@ use std::process::Command;
 use ahp_harness::report::brief;
 use ahp_harness::report::certificate::{Certificate, Outcome};
 use ahp_harness::report::change::{Change, Changes};
-use ahp_harness::report::conformity::Conformity;
 use ahp_harness::report::finished::Finished;
 use ahp_harness::report::html::{POLICY, html, script};
+use ahp_harness::report::profile_verdict::ProfileVerdict;
 use ahp_harness::verdict::Weight;
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
     let row = certificate.requirements.iter().find(|row| row.id == "ping.response").unwrap();
     assert_eq!(row.outcome, Outcome::Fail);
     assert_eq!(row.evidence.len(), 1);
-    assert_eq!(certificate.verdict(), Conformity::NotConformant);
+    assert_eq!(certificate.verdict(), ProfileVerdict::NotConformant);
     let passed = certificate.requirements.iter().filter(|row| row.outcome == Outcome::Pass);
     assert_eq!(passed.count(), 0);
 }
@@ -174,7 +174,7 @@ fn a_run_that_was_cut_off_certifies_nothing() {
     let (run, _) = page(&run(&[("pass", "ok")], "h"));
     let certificate = Certificate::of(&run);
     assert!(!certificate.complete);
-    assert_eq!(certificate.verdict(), Conformity::Incomplete);
+    assert_eq!(certificate.verdict(), ProfileVerdict::Incomplete);
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
     };
     let (certificate, id) = all_but_one(&["not-applicable", "out-of-reach", "other-version"]);
     let found = profile(&certificate);
-    assert_eq!(found.verdict, Conformity::Incomplete, "{}", found.reason);
+    assert_eq!(found.verdict, ProfileVerdict::Incomplete, "{}", found.reason);
     assert!(found.reason.contains("1 more were out of reach"), "{}", found.reason);
     let [reason] = &certificate.out_of_reach[..] else { panic!("{:?}", certificate.out_of_reach) };
     assert_eq!(reason.reason, "why out-of-reach");
@@ -453,13 +453,13 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
 
     // No scenario can be played at this version.
     let (certificate, _) = all_but_one(&["other-version"]);
-    assert_eq!(profile(&certificate).verdict, Conformity::Incomplete);
+    assert_eq!(profile(&certificate).verdict, ProfileVerdict::Incomplete);
 
     // What does not apply to the host is no gap, though one of the scenarios is written for another version.
     for causes in [&["not-applicable"][..], &["not-applicable", "other-version"]] {
         let (certificate, _) = all_but_one(causes);
         let found = profile(&certificate);
-        assert_eq!(found.verdict, Conformity::Conformant, "{}", found.reason);
+        assert_eq!(found.verdict, ProfileVerdict::Conformant, "{}", found.reason);
         assert!(certificate.out_of_reach.is_empty());
         assert!(!brief::markdown(&certificate).contains("Out of reach"));
     }

@@ -47,7 +47,7 @@ const IMPURE: [&str; 10] = [
 const SHELL: [&str; 7] = [
     "record/proxy.rs",
     "run/driver.rs",
-    "run/introduction.rs",
+    "run/agent_link.rs",
     "run/probe.rs",
     "run/sentinel.rs",
     "system/",

@@ -59,16 +59,16 @@ impl AgentProfile {
         let seat = agents
             .seat(&[], "a first look")
             .map_err(|error| Stop::fault(format!("no folder could be made: {error}")))?;
-        let told = introduce(&seat.endpoint, &seat.side, self.timeout).await;
-        if let (None, Some(why)) = (&told.handshake, &told.ended) {
+        let introduction = introduce(&seat.endpoint, &seat.side, self.timeout).await;
+        if let (None, Some(why)) = (&introduction.handshake, &introduction.ended) {
             return Err(Stop::usage(format!("the agent did not answer `initialize`: {why}")));
         }
-        let named = told.handshake.as_ref().and_then(|answer| answer.as_ref().ok());
+        let named = introduction.handshake.as_ref().and_then(|answer| answer.as_ref().ok());
         let named = named.and_then(|result| result["agentInfo"]["name"].as_str());
         if let (None, Some(name)) = (&self.profile, named) {
             name.clone_into(&mut agents.profile.agent);
         }
-        let text = draft(&agents.profile, &told, &model_use(&agents));
+        let text = draft(&agents.profile, &introduction, &model_use(&agents));
         match &self.out {
             Some(path) => {
                 let failed =

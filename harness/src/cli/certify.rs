@@ -9,10 +9,10 @@ use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
 use crate::report::certificate::Certificate;
-use crate::report::conformity::Conformity;
 use crate::report::finished::Finished;
 use crate::report::html::html;
 use crate::report::places::Shown;
+use crate::report::profile_verdict::ProfileVerdict;
 
 use super::context::Context;
 use super::coverage::shown_summary;
@@ -52,7 +52,8 @@ impl Certify {
             return Ok(code);
         }
         let verdict = write(&file, &self.out, context)?;
-        let conformant = matches!(verdict, Conformity::Conformant | Conformity::NotApplicable);
+        let conformant =
+            matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
         Ok(if conformant { code } else { code.max(Code::Failed) })
     }
 }
@@ -89,7 +90,7 @@ pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
 }
 
 /// Writes what is made of a run, and says what it came to.
-fn write(file: &Path, out: &Path, context: &Context) -> Result<Conformity, Stop> {
+fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
     let shown = File::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());

@@ -483,7 +483,7 @@ impl Run {
         detect::token(&header.detected, &given).map(str::to_owned)
     }
 
-    /// What a scenario that begins now is played with.
+    /// The setup of a scenario that begins now.
     pub(super) fn setup(
         &self,
         target: &Target,

@@ -17,7 +17,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::reducers::exchange::{Answer, Fault, Question, Subject, excerpt, read};
+use crate::reducers::exchange::{Answer, ExchangeError, Question, Subject, excerpt, read};
 use crate::transport::child;
 
 use super::exit::Stop;
@@ -103,11 +103,11 @@ impl Process {
 }
 
 impl Subject for Process {
-    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, Fault>> {
+    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, ExchangeError>> {
         let mut answers = Vec::with_capacity(questions.len());
         while answers.len() < questions.len() {
             if self.inner.patience == 0 {
-                answers.push(Err(Fault::GivenUp));
+                answers.push(Err(ExchangeError::GivenUp));
                 continue;
             }
             let rest = questions.get(answers.len()..).unwrap_or_default();
@@ -118,7 +118,7 @@ impl Subject for Process {
             answers.extend(said.into_iter().map(Ok));
             let Some(fault) = fault else { continue };
             self.inner.running = None;
-            let cost = if matches!(fault, Fault::Silent(_)) { SILENCE } else { 1 };
+            let cost = if matches!(fault, ExchangeError::Silent(_)) { SILENCE } else { 1 };
             self.inner.patience = self.inner.patience.saturating_sub(cost);
             if width == 1 || self.inner.patience == 0 {
                 answers.push(Err(fault));
@@ -136,7 +136,7 @@ impl Subject for Process {
 
 impl Inner {
     /// Asks until a fault; returns the answers before it.
-    async fn exchange(&mut self, questions: &[Question]) -> (Vec<Answer>, Option<Fault>) {
+    async fn exchange(&mut self, questions: &[Question]) -> (Vec<Answer>, Option<ExchangeError>) {
         if self.running.is_none() {
             match self.start().await {
                 Ok(running) => self.running = Some(running),
@@ -147,19 +147,21 @@ impl Inner {
                 }
             }
         }
-        let Some(running) = &mut self.running else { return (Vec::new(), Some(Fault::GivenUp)) };
+        let Some(running) = &mut self.running else {
+            return (Vec::new(), Some(ExchangeError::GivenUp));
+        };
         tokio::select! {
             result = running.exchange(questions, self.limit) => result,
             _ = tokio::signal::ctrl_c() => {
                 self.interrupted = true;
                 self.patience = 0;
-                (Vec::new(), Some(Fault::GivenUp))
+                (Vec::new(), Some(ExchangeError::GivenUp))
             }
         }
     }
 
     /// Starts the process and waits for the answer to a question that every reducer can answer.
-    async fn start(&self) -> Result<Running, Fault> {
+    async fn start(&self) -> Result<Running, ExchangeError> {
         let mut running = Running::spawn(&self.command)?;
         match running.exchange(&[Question::hello()], STARTING.max(self.limit)).await {
             (_, Some(fault)) => Err(fault),
@@ -169,8 +171,8 @@ impl Inner {
 }
 
 impl Running {
-    fn spawn(command: &str) -> Result<Running, Fault> {
-        let died = |why: String| Fault::Died(format!(" ({why})"));
+    fn spawn(command: &str) -> Result<Running, ExchangeError> {
+        let died = |why: String| ExchangeError::Died(format!(" ({why})"));
         let mut line = shell(command);
         line.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = child::Process::start(&mut line)
@@ -197,7 +199,7 @@ impl Running {
         &mut self,
         questions: &[Question],
         limit: Duration,
-    ) -> (Vec<Answer>, Option<Fault>) {
+    ) -> (Vec<Answer>, Option<ExchangeError>) {
         let first = self.next;
         self.next += questions.len() as u64;
         let numbered = (first..).zip(questions);
@@ -223,7 +225,7 @@ impl Running {
         };
         self.input = input;
         let fault = match fault {
-            Some(Fault::Died(_)) => Some(Fault::Died(self.last_words().await)),
+            Some(ExchangeError::Died(_)) => Some(ExchangeError::Died(self.last_words().await)),
             other => other,
         };
         (answers, fault)
@@ -234,10 +236,10 @@ impl Running {
         questions: impl Iterator<Item = ((u64, &'a Question), usize)>,
         limit: Duration,
         answers: &mut Vec<Answer>,
-    ) -> Option<Fault> {
+    ) -> Option<ExchangeError> {
         for ((id, question), room) in questions {
             match timeout(limit, read_line(&mut self.output, room, &mut self.line)).await {
-                Err(_) => return Some(Fault::Silent(limit.as_millis())),
+                Err(_) => return Some(ExchangeError::Silent(limit.as_millis())),
                 Ok(Err(fault)) => return Some(fault),
                 Ok(Ok(())) => {}
             }
@@ -275,17 +277,17 @@ async fn read_line(
     output: &mut BufReader<ChildStdout>,
     room: usize,
     line: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<(), ExchangeError> {
     line.clear();
     loop {
         let chunk = match output.fill_buf().await {
             Ok(chunk) if !chunk.is_empty() => chunk,
-            _ => return Err(Fault::Died(String::new())),
+            _ => return Err(ExchangeError::Died(String::new())),
         };
         let end = chunk.iter().position(|byte| *byte == b'\n');
         let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
         if line.len() + part.len() > room {
-            return Err(Fault::TooLong { limit: room, begins: excerpt(line) });
+            return Err(ExchangeError::TooLong { limit: room, begins: excerpt(line) });
         }
         line.extend_from_slice(part);
         let read = part.len() + usize::from(end.is_some());

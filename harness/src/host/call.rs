@@ -11,7 +11,7 @@ use crate::wire::json::{Value, json};
 
 use super::agent::{Op, Wait};
 use super::engine::RefHost;
-use super::files::{Mode, Wanted};
+use super::files::{ExpectedContent, Mode};
 use super::play::tool_call;
 use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
@@ -316,7 +316,13 @@ impl RefHost {
         {
             let now = self.timestamp();
             let whole = (Mode::Truncate, 0);
-            let _ = self.files.write(&path, edited.as_bytes(), whole, &Wanted::default(), &now);
+            let _ = self.files.write(
+                &path,
+                edited.as_bytes(),
+                whole,
+                &ExpectedContent::default(),
+                &now,
+            );
         }
     }
 

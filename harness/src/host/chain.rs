@@ -81,7 +81,7 @@ pub(super) trait MessageRewriter: Send {
     ) {
         out.send(message);
     }
-    /// The serialized text of a message; `None` for the usual one.
+    /// The JSON text of a message; `None` for the text that the host would send.
     fn spelled(&self, _message: &Value) -> Option<String> {
         None
     }

@@ -12,7 +12,7 @@ use crate::agent::script::ToolClass;
 use crate::wire::json::Value;
 
 use super::engine::RefHost;
-use super::files::{AREA, Mode, Wanted, parent};
+use super::files::{AREA, ExpectedContent, Mode, parent};
 
 /// What a file is to become.
 enum Edit<'a> {
@@ -86,7 +86,8 @@ impl RefHost {
         let now = self.timestamp();
         let how = (Mode::Truncate, 0);
         let mut changes = self.files.make_folder(parent(&path)).map_err(|it| it.message)?;
-        let written = self.files.write(&path, after.as_bytes(), how, &Wanted::default(), &now);
+        let written =
+            self.files.write(&path, after.as_bytes(), how, &ExpectedContent::default(), &now);
         changes.extend(written.map_err(|it| it.message)?);
         self.tell_watches(&changes);
         self.record_edit(chat, turn, path, before);

@@ -112,7 +112,7 @@ pub(super) enum Mode {
 
 /// Which content a write may meet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct ExpectedContent {
     /// None at all.
     pub(super) nothing: bool,
     /// This one.
@@ -244,7 +244,7 @@ impl Files {
         path: &str,
         data: &[u8],
         how: (Mode, usize),
-        wanted: &Wanted,
+        wanted: &ExpectedContent,
         now: &str,
     ) -> Result<Vec<Change>, Failure> {
         let known = match self.nodes.get(path) {
@@ -438,7 +438,7 @@ mod tests {
 
     fn put(files: &mut Files, path: &str, text: &str) {
         let how = (Mode::Truncate, 0);
-        files.write(path, text.as_bytes(), how, &Wanted::default(), "now").unwrap();
+        files.write(path, text.as_bytes(), how, &ExpectedContent::default(), "now").unwrap();
     }
 
     fn all(files: &Files) -> String {
@@ -451,7 +451,7 @@ mod tests {
         let check = |mode: Mode, position: usize, expected: Option<&str>| {
             let mut files = tree();
             let how = (mode, position);
-            let came = files.write("/harness/a/one", b"X", how, &Wanted::default(), "now");
+            let came = files.write("/harness/a/one", b"X", how, &ExpectedContent::default(), "now");
             assert_eq!(came.is_ok(), expected.is_some(), "{mode:?} {position}");
             let bytes = files.file("/harness/a/one").unwrap().bytes.clone();
             assert_eq!(bytes, expected.unwrap_or("abcdef").as_bytes(), "{mode:?} {position}");
@@ -515,7 +515,7 @@ mod tests {
         let how = (Mode::Append, 0);
         let mut write = |path: &str, size: usize| {
             let data = vec![b'x'; size];
-            files.write(path, &data, how, &Wanted::default(), "now").is_ok()
+            files.write(path, &data, how, &ExpectedContent::default(), "now").is_ok()
         };
         assert!(write("/harness/f", MAX_FILE));
         assert!(!write("/harness/f", 1));

@@ -137,14 +137,14 @@ pub(super) enum HostEvent<'a> {
 /// A fault in the states of channels, and in how snapshots show them. By default every hook changes nothing.
 pub(super) trait StateFault: Send + Sync {
     /// Changes the state that an action has left.
-    fn reduced(&self, _it: &Reduction, _state: &mut Value) {}
+    fn reduced(&self, _it: &ReducedAction, _state: &mut Value) {}
 
     /// Changes the state in a snapshot; `before` is the one before the last action of the channel.
     fn shows(&self, _state: &mut Value, _before: &Value) {}
 }
 
 /// An action that was reduced into a state.
-pub(super) struct Reduction<'a> {
+pub(super) struct ReducedAction<'a> {
     /// Its type in the newest version.
     pub(super) kind: &'a str,
     pub(super) action: &'a Value,
@@ -202,7 +202,7 @@ impl StateFaults {
         let before = state.clone();
         let outcome = reduce(state);
         if outcome == Outcome::Applied {
-            let it = Reduction { kind, action, has_turns, before: &before };
+            let it = ReducedAction { kind, action, has_turns, before: &before };
             self.0.iter().for_each(|fault| fault.reduced(&it, state));
             *state_before = Some(before);
         }

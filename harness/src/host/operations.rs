@@ -12,7 +12,7 @@ use crate::wire::json::{Value, json};
 use super::changesets::Entry;
 use super::connection::{Call, Failure, Reply};
 use super::engine::RefHost;
-use super::files::{Change, Mode, Wanted};
+use super::files::{Change, ExpectedContent, Mode};
 use super::publish::unknown_channel;
 use super::resources::uri_of;
 
@@ -142,6 +142,6 @@ impl RefHost {
         };
         let bytes = self.files.file(before)?.bytes.clone();
         let now = self.timestamp();
-        self.files.write(path, &bytes, (Mode::Truncate, 0), &Wanted::default(), &now)
+        self.files.write(path, &bytes, (Mode::Truncate, 0), &ExpectedContent::default(), &now)
     }
 }

@@ -19,7 +19,7 @@ use crate::wire::json::{Value, json};
 use super::connection::{Call, Failure, Reply};
 use super::engine::{Client, RefHost};
 use super::files::{
-    AREA, ASKED, Change, KEPT, Mode, Node, ODD, SHOWN, Wanted, etag, parent, within,
+    AREA, ASKED, Change, ExpectedContent, KEPT, Mode, Node, ODD, SHOWN, etag, parent, within,
 };
 
 /// What a URI of a file begins with.
@@ -208,12 +208,12 @@ impl RefHost {
         let position = position.and_then(|position| usize::try_from(position).ok());
         let position =
             position.ok_or_else(|| Failure::invalid_params("expected a position in the file"))?;
-        let mut wanted = Wanted {
+        let mut wanted = ExpectedContent {
             nothing: call.params["createOnly"] == true,
             etag: call.params["ifMatch"].as_str().map(str::to_owned),
         };
         if !self.keeps("resource.write.createOnly") {
-            wanted = Wanted::default();
+            wanted = ExpectedContent::default();
         }
         let now = self.timestamp();
         let changes = self.files.write(&path, &data, (mode, position), &wanted, &now);

@@ -30,18 +30,18 @@ pub struct Subject {
     variants: Vec<&'static AgentVariantRow>,
     agents: LiteMap<ConnId, VariantAgent>,
     files: HashMap<String, String>,
-    marks: Vec<Marks>,
+    marks: Vec<MarkingCommand>,
     outputs: VecDeque<Output>,
 }
 
-/// How often [`Marks`] grow.
+/// How often [`MarkingCommand`] grow.
 const MARK_EVERY: Duration = Duration::from_millis(200);
 /// How a command begins that leaves marks: as many lines as words follow.
 const MARKS: &str = "for i in ";
 
 /// Whoever started a command in memory, and can stop it.
 #[derive(Clone, Debug, PartialEq)]
-enum Runner {
+enum CommandOwner {
     /// The agent, as an effect.
     Effect(ConnId, u64),
     /// A terminal of the client.
@@ -50,8 +50,8 @@ enum Runner {
 
 /// A command that appends a line to a file for as long as it runs.
 #[derive(Debug)]
-struct Marks {
-    runner: Runner,
+struct MarkingCommand {
+    runner: CommandOwner,
     path: String,
     line: String,
     most: u128,
@@ -59,7 +59,7 @@ struct Marks {
     ended: Option<Duration>,
 }
 
-impl Marks {
+impl MarkingCommand {
     /// What stands in the file.
     fn text(&self, now: Duration) -> String {
         let ran = self.ended.unwrap_or(now).saturating_sub(self.began);
@@ -88,21 +88,21 @@ impl Subject {
                     self.outputs.push_back(Output::Send { conn, frame: Frame::Text(line) });
                 }
                 Said::Run { token, effect } => {
-                    if let Some(ran) = self.run(now, Runner::Effect(conn, token), &effect) {
+                    if let Some(ran) = self.run(now, CommandOwner::Effect(conn, token), &effect) {
                         agent.handle_ran(now, token, ran);
                     }
                 }
                 Said::Exit => {
                     self.outputs.push_back(Output::Close { conn, code: 0, reason: String::new() });
                 }
-                Said::Stop(token) => self.stop(now, &Runner::Effect(conn, token)),
+                Said::Stop(token) => self.stop(now, &CommandOwner::Effect(conn, token)),
             }
         }
         self.agents.insert(conn, agent);
     }
 
     /// What a tool does; `None` where it goes on for ever.
-    fn run(&mut self, now: Duration, runner: Runner, effect: &Effect) -> Option<Ran> {
+    fn run(&mut self, now: Duration, runner: CommandOwner, effect: &Effect) -> Option<Ran> {
         Some(match effect {
             Effect::Shell { command, cwd } => return self.shell(now, runner, command, cwd),
             Effect::Read { path } => match self.files.get(path) {
@@ -132,7 +132,7 @@ impl Subject {
     }
 
     /// Ends what somebody has started.
-    fn stop(&mut self, now: Duration, runner: &Runner) {
+    fn stop(&mut self, now: Duration, runner: &CommandOwner) {
         for marks in self.marks.iter_mut().filter(|marks| marks.runner == *runner) {
             marks.ended.get_or_insert(now);
         }
@@ -141,7 +141,13 @@ impl Subject {
     /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `printf FORMAT
     /// ARGUMENT`, one after another; `sleep`, which never ends here, and `for i in WORDS; do echo TEXT >> FILE; ..`,
     /// which ends only when it is stopped.
-    fn shell(&mut self, now: Duration, runner: Runner, command: &str, cwd: &str) -> Option<Ran> {
+    fn shell(
+        &mut self,
+        now: Duration,
+        runner: CommandOwner,
+        command: &str,
+        cwd: &str,
+    ) -> Option<Ran> {
         let marking = command.strip_prefix(MARKS).and_then(|rest| rest.split_once("; do echo "));
         if let Some((words, (line, rest))) =
             marking.and_then(|(words, rest)| Some((words, rest.split_once(" >> ")?)))
@@ -149,7 +155,7 @@ impl Subject {
             let file = rest.split(';').next().unwrap_or_default().trim();
             let (path, line) = (format!("{cwd}/{file}"), line.to_owned());
             let most = words.split_whitespace().count() as u128;
-            self.marks.push(Marks { runner, path, line, most, began: now, ended: None });
+            self.marks.push(MarkingCommand { runner, path, line, most, began: now, ended: None });
             return None;
         }
         if command.starts_with("sleep ") {
@@ -236,7 +242,7 @@ impl Host for Subject {
                     [_, flag, line] if flag == "-c" => line.clone(),
                     words => words.join(" "),
                 };
-                match self.shell(now, Runner::Terminal(terminal.clone()), &line, cwd) {
+                match self.shell(now, CommandOwner::Terminal(terminal.clone()), &line, cwd) {
                     Some(ran) => vec![
                         Errand::printed(terminal, &ran.text),
                         Errand::exit(terminal, Some(0), None),
@@ -245,7 +251,7 @@ impl Host for Subject {
                 }
             }
             Errand::Kill { terminal } => {
-                self.stop(now, &Runner::Terminal(terminal.clone()));
+                self.stop(now, &CommandOwner::Terminal(terminal.clone()));
                 vec![Errand::exit(terminal, None, Some("SIGKILL"))]
             }
         }

@@ -75,9 +75,9 @@ pub enum RewriteKind {
     Arrive(arrivals::ArrivalForm),
     /// The capture shows less.
     Show(arrivals::WindowForm),
-    /// Another client is there.
+    /// Another client is connected.
     Join(company::CompanyForm),
-    /// A rewrite that only conversations with agents have.
+    /// A rewrite that applies only to conversations with agents.
     Agent(AcpRewrite),
 }
 

@@ -24,7 +24,7 @@ use crate::wire::message::{Kind, Message};
 
 /// What is done to a message, or behind it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fault {
+pub enum ProxyFault {
     /// Both sides are cut off behind the message.
     Drop,
     /// Both sides get a close frame behind the message.
@@ -95,58 +95,60 @@ pub struct Word<T: 'static> {
 }
 
 /// Makes a fault of its argument.
-type MakeFault = fn(&Given) -> Fault;
+type MakeFault = fn(&Given) -> ProxyFault;
 
 /// Every fault.
 pub const FAULTS: &[Word<MakeFault>] = &[
     Word {
         name: "drop",
         argument: Argument::None,
-        means: |_| Fault::Drop,
+        means: |_| ProxyFault::Drop,
         doc: "cut both sides off right behind the message",
     },
     Word {
         name: "close",
         argument: Argument::Number,
-        means: |given| Fault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
+        means: |given| ProxyFault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
         doc: "send both sides a close frame with this code behind the message",
     },
     Word {
         name: "cut",
         argument: Argument::MaybeNumber,
         means: |given| {
-            Fault::Cut(given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)))
+            ProxyFault::Cut(
+                given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)),
+            )
         },
         doc: "pass only so many bytes of the frame, half of it unless said, and cut both sides off",
     },
     Word {
         name: "lose",
         argument: Argument::None,
-        means: |_| Fault::Lose,
+        means: |_| ProxyFault::Lose,
         doc: "swallow the message",
     },
     Word {
         name: "delay",
         argument: Argument::Duration,
-        means: |given| Fault::Delay(given.duration),
+        means: |given| ProxyFault::Delay(given.duration),
         doc: "let the message, and what follows it in its direction, arrive so much later",
     },
     Word {
         name: "duplicate",
         argument: Argument::None,
-        means: |_| Fault::Duplicate,
+        means: |_| ProxyFault::Duplicate,
         doc: "let the message arrive twice",
     },
     Word {
         name: "swap",
         argument: Argument::None,
-        means: |_| Fault::Swap,
+        means: |_| ProxyFault::Swap,
         doc: "let the next message of the same direction overtake it",
     },
     Word {
         name: "behind",
         argument: Argument::Client,
-        means: |given| Fault::Behind(given.name.clone()),
+        means: |given| ProxyFault::Behind(given.name.clone()),
         doc: "hold the message back until the next one of that client has passed in its direction",
     },
 ];
@@ -218,7 +220,7 @@ pub struct Rule {
     /// As it was written.
     pub text: String,
     /// What is done.
-    pub fault: Fault,
+    pub fault: ProxyFault,
     /// Whether it is done every time, and not only the first.
     pub every: bool,
     /// Whose connection it is about: its name, or the client's id. Anybody's unless given.
@@ -275,7 +277,7 @@ impl FromStr for Rule {
         let word = find(FAULTS, "fault", name)?;
         let given = given(word.name, word.argument, arguments)?;
         let fault = (word.means)(&given);
-        if let Fault::Close(code) = fault
+        if let ProxyFault::Close(code) = fault
             && (!matches!(code, 1000..=4999) || matches!(code, 1004..=1006 | 1015))
         {
             return Err(RuleError::Code(given.number));
@@ -438,26 +440,26 @@ mod tests {
 
     #[test]
     fn reads_rules() {
-        let check = |text: &str, fault: Fault, every, client: Option<&str>, event| {
+        let check = |text: &str, fault: ProxyFault, every, client: Option<&str>, event| {
             let rule = rule(text);
             assert_eq!((rule.fault, rule.every, rule.event), (fault, every, event), "{text}");
             assert_eq!(rule.client.as_deref(), client, "{text}");
         };
-        check("drop on B serverSeq 42", Fault::Drop, false, Some("B"), EventKind::ServerSeq);
+        check("drop on B serverSeq 42", ProxyFault::Drop, false, Some("B"), EventKind::ServerSeq);
         check(
             "close 1001 on request subscribe",
-            Fault::Close(1001),
+            ProxyFault::Close(1001),
             false,
             None,
             EventKind::Request,
         );
-        check("cut on A received 3", Fault::Cut(None), false, Some("A"), EventKind::Received);
-        check("cut 7 on sent 3", Fault::Cut(Some(7)), false, None, EventKind::Sent);
-        let delay = Fault::Delay(Duration::from_millis(200));
+        check("cut on A received 3", ProxyFault::Cut(None), false, Some("A"), EventKind::Received);
+        check("cut 7 on sent 3", ProxyFault::Cut(Some(7)), false, None, EventKind::Sent);
+        let delay = ProxyFault::Delay(Duration::from_millis(200));
         check("delay  200ms on every A action chat/*", delay, true, Some("A"), EventKind::Action);
         check(
             "behind B on A dispatch x",
-            Fault::Behind("B".into()),
+            ProxyFault::Behind("B".into()),
             false,
             Some("A"),
             EventKind::Dispatch,

@@ -23,7 +23,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::message::{Kind, Message};
 
-use super::fault::{Fault, Rule};
+use super::fault::{ProxyFault, Rule};
 
 /// How long `swap` and `behind` wait for a message that never comes.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -387,20 +387,27 @@ impl Relay {
     }
 
     /// Does to a message what a fault says.
-    fn disturb(&mut self, now: Duration, conn: ConnId, from: Side, mut held: Held, fault: &Fault) {
+    fn disturb(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        from: Side,
+        mut held: Held,
+        fault: &ProxyFault,
+    ) {
         let ends = |reason: &str, code| {
             let reason = format!("fault: {reason}");
             What::Event(Event::Closed { by: Side::Client, code, reason })
         };
         match fault {
-            Fault::Drop => {
+            ProxyFault::Drop => {
                 self.put(conn, from, held);
                 let mut end = Held::new(Vec::new());
                 end.notes.push(ends("drop", None));
                 end.then = Then::Cut;
                 self.put(conn, from, end);
             }
-            Fault::Close(code) => {
+            ProxyFault::Close(code) => {
                 self.put(conn, from, held);
                 for lane in [from, other(from)] {
                     let mut end = Held::new(close_frame(*code, lane));
@@ -409,7 +416,7 @@ impl Relay {
                     self.put(conn, lane, end);
                 }
             }
-            Fault::Cut(bytes) => {
+            ProxyFault::Cut(bytes) => {
                 // The host has sent all of it, but has not got all of it.
                 if from == Side::Client {
                     held.notes.clear();
@@ -420,7 +427,7 @@ impl Relay {
                 held.then = Then::Cut;
                 self.put(conn, from, held);
             }
-            Fault::Lose => {
+            ProxyFault::Lose => {
                 held.bytes.clear();
                 held.message = false;
                 if from == Side::Client {
@@ -428,11 +435,11 @@ impl Relay {
                 }
                 self.put(conn, from, held);
             }
-            Fault::Delay(by) => {
+            ProxyFault::Delay(by) => {
                 held.until = Until::At(now.saturating_add(*by));
                 self.put(conn, from, held);
             }
-            Fault::Duplicate => {
+            ProxyFault::Duplicate => {
                 let mut again = Held::new(held.bytes.clone());
                 again.message = true;
                 if from == Side::Client {
@@ -441,13 +448,13 @@ impl Relay {
                 self.put(conn, from, held);
                 self.put(conn, from, again);
             }
-            Fault::Swap => {
+            ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
                     // One that is swapped already is behind this one, which is swapped itself.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }
-            Fault::Behind(client) => {
+            ProxyFault::Behind(client) => {
                 let named =
                     |wire: &Wire| wire.name == *client || wire.client_id.as_ref() == Some(client);
                 let ahead = self.wires.iter().find(|(id, wire)| **id != conn && named(wire));

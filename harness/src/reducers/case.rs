@@ -8,7 +8,7 @@
 use crate::wire::json::Value;
 
 use super::compare::{Clock, Difference, differences_with};
-use super::exchange::{Answer, Fault, Question, Told, cut};
+use super::exchange::{Answer, ExchangeError, Question, Told, cut};
 use super::open::{self, OpenPoint, Seen};
 use crate::model::{self, Outcome};
 use crate::wire::channel::ChannelKind;
@@ -180,7 +180,7 @@ pub fn judge(
     version: Version,
     clock: Clock,
     case: &Case,
-    answer: &Result<Answer, Fault>,
+    answer: &Result<Answer, ExchangeError>,
 ) -> Option<Disagreement> {
     let of = |kind, path: String, ours: String, theirs: String| Disagreement {
         kind,
@@ -272,15 +272,15 @@ pub fn say(outcome: &Outcome) -> String {
     }
 }
 
-fn fault_class(fault: &Fault) -> &'static str {
+fn fault_class(fault: &ExchangeError) -> &'static str {
     match fault {
-        Fault::Died(_) => "ended",
-        Fault::Silent(_) => "silent",
-        Fault::TooLong { .. } => "endless line",
-        Fault::Garbage { .. } => "garbage",
-        Fault::OutOfOrder { .. } => "out of order",
-        Fault::Twice(_) => "answered twice",
-        Fault::GivenUp => "given up",
+        ExchangeError::Died(_) => "ended",
+        ExchangeError::Silent(_) => "silent",
+        ExchangeError::TooLong { .. } => "endless line",
+        ExchangeError::Garbage { .. } => "garbage",
+        ExchangeError::OutOfOrder { .. } => "out of order",
+        ExchangeError::Twice(_) => "answered twice",
+        ExchangeError::GivenUp => "given up",
     }
 }
 
@@ -335,7 +335,7 @@ mod tests {
         Case { channel: ChannelKind::Root, state, actions, now: 0 }
     }
 
-    fn check(case: &Case, answer: Result<Answer, Fault>, expected: Option<&str>) {
+    fn check(case: &Case, answer: Result<Answer, ExchangeError>, expected: Option<&str>) {
         let found = judge(Version::new(1, 0, 0), Clock::Given, case, &answer);
         assert_eq!(found.map(|found| found.key()).as_deref(), expected);
     }
@@ -361,7 +361,7 @@ mod tests {
         check(&case, value(terminals, &[Told::NoOp]), Some("outcome noop, not applied"));
         let refused = Ok(Answer::Error("no `x` at 17".to_owned()));
         check(&case, refused, Some("refused root/terminalsChanged no * at *"));
-        let died = Err(Fault::Died(String::new()));
+        let died = Err(ExchangeError::Died(String::new()));
         check(&case, died, Some("broken root/terminalsChanged ended"));
     }
 

@@ -66,7 +66,7 @@ pub enum Told {
 
 /// How a subject broke the line protocol. Whatever it was, the process is ended.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum ExchangeError {
     /// It ended.
     #[error("the subject ended{0} instead of answering")]
     Died(String),
@@ -112,7 +112,7 @@ pub enum Fault {
 /// Anybody's reducer.
 pub trait Subject {
     /// Asks questions and returns as many answers, in order. After a fault the subject is as new.
-    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, Fault>>;
+    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, ExchangeError>>;
 
     /// Whether nothing more can be got out of it.
     fn is_lost(&self) -> bool {
@@ -198,8 +198,8 @@ pub fn read(
     id: u64,
     answered: Option<u64>,
     line: &[u8],
-) -> Result<Answer, Fault> {
-    let garbage = |why: String| Fault::Garbage { found: excerpt(line), why };
+) -> Result<Answer, ExchangeError> {
+    let garbage = |why: String| ExchangeError::Garbage { found: excerpt(line), why };
     let value: Value = serde_json::from_slice(line).map_err(|error| garbage(error.to_string()))?;
     let Value::Object(mut members) = value else {
         return Err(garbage("expected an object".to_owned()));
@@ -207,10 +207,13 @@ pub fn read(
     match members.get("id") {
         Some(found) if found.as_u64() == Some(id) => {}
         Some(found) if found.as_u64().is_some() && found.as_u64() == answered => {
-            return Err(Fault::Twice(answered.unwrap_or_default()));
+            return Err(ExchangeError::Twice(answered.unwrap_or_default()));
         }
         Some(found) => {
-            return Err(Fault::OutOfOrder { expected: id, found: cut(&found.to_string(), SHOWN) });
+            return Err(ExchangeError::OutOfOrder {
+                expected: id,
+                found: cut(&found.to_string(), SHOWN),
+            });
         }
         None => return Err(garbage("expected a member `id`".to_owned())),
     }

@@ -18,7 +18,7 @@ use crate::wire::json::Value;
 
 use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
 use super::compare::{Clock, differences_with, same};
-use super::exchange::{Answer, Fault, Question, Subject};
+use super::exchange::{Answer, ExchangeError, Question, Subject};
 use super::generate::Generator;
 use super::report::{Finding, Report, VectorResult};
 use super::shrink::Shrinker;
@@ -120,7 +120,7 @@ struct Run<'a> {
     refused: HashSet<ChannelKind>,
 }
 
-type Answers = Vec<Result<Answer, Fault>>;
+type Answers = Vec<Result<Answer, ExchangeError>>;
 
 impl Run<'_> {
     fn ask(&mut self, questions: Vec<Question>) -> Answers {
@@ -128,7 +128,8 @@ impl Run<'_> {
             return Vec::new();
         }
         let answers = self.subject.ask(questions);
-        let unasked = answers.iter().filter(|answer| **answer == Err(Fault::GivenUp)).count();
+        let unasked =
+            answers.iter().filter(|answer| **answer == Err(ExchangeError::GivenUp)).count();
         self.report.unasked += unasked as u64;
         answers
     }
@@ -170,7 +171,7 @@ impl Run<'_> {
         }
     }
 
-    fn judge(&self, case: &Case, answer: &Result<Answer, Fault>) -> Option<Disagreement> {
+    fn judge(&self, case: &Case, answer: &Result<Answer, ExchangeError>) -> Option<Disagreement> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
@@ -238,11 +239,17 @@ impl Run<'_> {
     }
 
     /// How a vector went, and why.
-    fn vector(&mut self, vector: &Vector, answer: &Result<Answer, Fault>) -> (Status, String) {
+    fn vector(
+        &mut self,
+        vector: &Vector,
+        answer: &Result<Answer, ExchangeError>,
+    ) -> (Status, String) {
         let case = vector.case();
         let found = self.judge(&case, answer);
         let differences = match answer {
-            Err(Fault::GivenUp) => return (Status::Untested, Fault::GivenUp.to_string()),
+            Err(ExchangeError::GivenUp) => {
+                return (Status::Untested, ExchangeError::GivenUp.to_string());
+            }
             Err(fault) => Some(fault.to_string()),
             Ok(Answer::Error(why)) => Some(format!("the subject refuses it: {why}")),
             Ok(Answer::Value { value, .. }) => {
@@ -372,7 +379,7 @@ impl Run<'_> {
         }
         let answers = self.ask(kept.iter().map(Case::question).collect());
         for (step, answer) in kept.iter().zip(&answers) {
-            if *answer == Err(Fault::GivenUp) {
+            if *answer == Err(ExchangeError::GivenUp) {
                 continue;
             }
             let found = self.judge(step, answer);
@@ -430,7 +437,7 @@ impl Run<'_> {
         let steps = whole.steps(self.options.version).into_iter();
         let cases: Vec<Case> = steps.flat_map(|step| [step.bare(), step]).collect();
         let answers = self.ask(cases.iter().map(Case::question).collect());
-        let agrees = |(case, answer): (&Case, &Result<Answer, Fault>)| {
+        let agrees = |(case, answer): (&Case, &Result<Answer, ExchangeError>)| {
             self.judge(case, answer).is_none_or(|found| found.kind == Kind::Outcome)
         };
         cases.iter().zip(&answers).all(agrees)

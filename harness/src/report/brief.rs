@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::certificate::{Certificate, Outcome, RequirementResult};
-use super::conformity::Conformity;
+use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::Weight;
 
@@ -110,15 +110,15 @@ pub fn plain(text: &str) -> String {
 /// What a badge says, and the colour it says it in.
 fn words(certificate: &Certificate) -> (String, &'static str, &'static str) {
     let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
-    let all = certificate.profiles.len() - of(Conformity::NotApplicable);
+    let all = certificate.profiles.len() - of(ProfileVerdict::NotApplicable);
     let (name, colour) = match certificate.verdict() {
-        Conformity::Conformant => ("brightgreen", "#1a7f4b"),
-        Conformity::NotConformant => ("red", "#c4262e"),
-        Conformity::Incomplete => ("yellow", "#a15c00"),
-        Conformity::NotApplicable => ("lightgrey", "#57606f"),
+        ProfileVerdict::Conformant => ("brightgreen", "#1a7f4b"),
+        ProfileVerdict::NotConformant => ("red", "#c4262e"),
+        ProfileVerdict::Incomplete => ("yellow", "#a15c00"),
+        ProfileVerdict::NotApplicable => ("lightgrey", "#57606f"),
     };
     let words = certificate.verdict().words();
-    (format!("{words} ({} of {all} profiles)", of(Conformity::Conformant)), name, colour)
+    (format!("{words} ({} of {all} profiles)", of(ProfileVerdict::Conformant)), name, colour)
 }
 
 /// The badge for services that draw it themselves.

@@ -26,9 +26,9 @@ use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
 use super::area::{area, or_core};
-use super::conformity::{Conformity, ProfileResult, profiles};
 use super::event::{CaseReport, ClaimReport};
 use super::finished::{Case, Finished};
+use super::profile_verdict::{ProfileResult, ProfileVerdict, profiles};
 use super::summary::CheckTotal;
 
 /// The format of `certificate.json`.
@@ -326,13 +326,13 @@ impl Certificate {
     }
 
     /// The verdict on everything that applies: the worst of the profiles.
-    pub fn verdict(&self) -> Conformity {
+    pub fn verdict(&self) -> ProfileVerdict {
         let any = |verdict| self.profiles.iter().any(|profile| profile.verdict == verdict);
         match () {
-            () if any(Conformity::NotConformant) => Conformity::NotConformant,
-            () if any(Conformity::Incomplete) || !self.complete => Conformity::Incomplete,
-            () if any(Conformity::Conformant) => Conformity::Conformant,
-            () => Conformity::NotApplicable,
+            () if any(ProfileVerdict::NotConformant) => ProfileVerdict::NotConformant,
+            () if any(ProfileVerdict::Incomplete) || !self.complete => ProfileVerdict::Incomplete,
+            () if any(ProfileVerdict::Conformant) => ProfileVerdict::Conformant,
+            () => ProfileVerdict::NotApplicable,
         }
     }
 }
@@ -379,7 +379,7 @@ impl TriedProfiles {
 const OWN: &str = "own";
 
 /// Why nothing was observed about a requirement; the strongest cause of all scenarios counts.
-struct Unmet {
+struct UnmetReason {
     cause: UnmetCause,
     why: String,
 }
@@ -482,10 +482,10 @@ impl RequirementResult {
         let mut worst: Option<Outcome> = None;
         let mut held = 0;
         let mut unclear = None;
-        let mut unmet: Option<Unmet> = None;
+        let mut unmet: Option<UnmetReason> = None;
         let mut miss = |cause: UnmetCause, why: String| {
             if unmet.as_ref().is_none_or(|known| known.cause < cause) && !why.is_empty() {
-                unmet = Some(Unmet { cause, why });
+                unmet = Some(UnmetReason { cause, why });
             }
         };
         let mut worse = |outcome: Outcome| {

@@ -16,7 +16,6 @@ pub mod baseline;
 pub mod brief;
 pub mod certificate;
 pub mod change;
-pub mod conformity;
 pub mod connection_logs;
 #[cfg(feature = "cli")]
 pub mod console;
@@ -37,6 +36,7 @@ pub mod matrix;
 pub mod merge;
 pub mod outage;
 pub mod places;
+pub mod profile_verdict;
 pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;

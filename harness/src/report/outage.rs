@@ -1,7 +1,7 @@
-//! A host that ends, or answers nobody any more, while a scenario is played.
+//! Outages: the host ended, or stopped answering, while a scenario was being played.
 //!
-//! What the scenario's own steps saw then says nothing about the requirements that they test. What the host did says
-//! something about [`OUTLIVES`], and only where it happened again, with nothing else going on.
+//! The claims of such a scenario do not count. The outage breaks the requirement [`OUTLIVES`], but only if it happened
+//! again while nothing else was being played.
 //!
 //! Knows: reports of scenarios, the ledger. Never knows: processes, sockets.
 //!

@@ -13,6 +13,8 @@
 //! Start at [`play`].
 
 pub mod act;
+#[cfg(feature = "cli")]
+mod agent_link;
 mod agent_steps;
 pub mod agent_variants;
 pub mod agents;

@@ -3,17 +3,16 @@
 //!
 //! Knows: sockets, [`detect`](super::detect). Never knows: what its answers are good for.
 
-use std::future::poll_fn;
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
 use crate::peer::guise::Guise;
-use crate::transport::link::{Endpoint, Link, LinkEvent};
-use crate::wire::message::{Decoded, Message, decode};
+use crate::transport::link::{Endpoint, Link, LinkEvent, refusal_text};
 use crate::wire::version::Version;
 
+use super::agent_link::{AgentLink, Unanswered};
 use super::detect::{Detection, Found, Handshake, LookOptions};
 
 /// The code of `UnsupportedProtocolVersion`.
@@ -126,10 +125,10 @@ async fn held(
 ) -> Result<Look, ProbeError> {
     let mut link = Link::connect(endpoint, &Guise::default());
     let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
-    match timeout(limit.max(Duration::from_secs(5)), next(&mut link)).await {
+    match timeout(limit.max(Duration::from_secs(5)), link.next()).await {
         Ok(LinkEvent::Opened) => {}
         Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
-        Ok(LinkEvent::Refused(head)) => return unreachable(refused(&head)),
+        Ok(LinkEvent::Refused(head)) => return unreachable(refusal_text(&head)),
         Ok(LinkEvent::Frame(_)) | Err(_) => {
             return unreachable("no WebSocket handshake in time".to_owned());
         }
@@ -154,22 +153,13 @@ async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
         if look.is_over() {
             break;
         }
-        match next(link).await {
+        match link.next().await {
             LinkEvent::Frame(frame) => look.handle_frame(&frame),
             LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
             LinkEvent::Opened | LinkEvent::Refused(_) => {}
         }
     }
     Look::Over
-}
-
-fn refused(head: &[String]) -> String {
-    let answer = head.first().map_or("nothing", String::as_str);
-    format!("expected HTTP 101 (WebSocket), the host answered {answer}")
-}
-
-async fn next(link: &mut Link) -> LinkEvent {
-    poll_fn(|cx| link.poll(cx)).await
 }
 
 /// Starts an agent, shakes hands and leaves. Whether it can do what scenarios need is said by its profile.
@@ -181,42 +171,19 @@ pub async fn probe_agent(
     shown: &str,
     limit: Duration,
 ) -> Result<Found, ProbeError> {
-    let mut link = Link::connect(endpoint, &Guise::default());
-    let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
-    match timeout(limit, next(&mut link)).await {
-        Ok(LinkEvent::Opened) => {}
-        Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
-        Ok(LinkEvent::Refused(head)) => return unreachable(refused(&head)),
-        Ok(LinkEvent::Frame(_)) | Err(_) => return unreachable("no connection in time".to_owned()),
-    }
+    let url = || shown.to_owned();
+    let unreachable = |reason| ProbeError::Unreachable { url: url(), reason };
+    let mut link = AgentLink::open(endpoint, limit).await.map_err(unreachable)?;
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
-    link.send(&Message::request(1, "initialize", params).frame());
-    let conversation = async {
-        loop {
-            match next(&mut link).await {
-                LinkEvent::Frame(frame) => {
-                    if let Decoded::Message(message) = decode(&frame)
-                        && message.id() == Some(&json!(1))
-                        && message.method().is_none()
-                    {
-                        return Ok(message);
-                    }
-                }
-                LinkEvent::Ended { reason, .. } => return Err(reason),
-                LinkEvent::Opened | LinkEvent::Refused(_) => {}
-            }
-        }
-    };
-    let answer = timeout(limit, conversation).await;
-    link.close(limit).await;
+    let answer = link.ask("initialize", params).await;
+    link.close().await;
     let answer = match answer {
-        // One that is silent or answers nonsense is not turned away: the scenarios will say what is wrong.
-        Err(_) => return Ok(Found::default()),
-        Ok(Err(reason)) => {
-            let reason = format!(": {reason}");
-            return Err(ProbeError::Closed { url: shown.to_owned(), reason });
+        // An agent that stays silent is not turned away: the scenarios will say what is wrong.
+        Err(Unanswered::Late) => return Ok(Found::default()),
+        Err(Unanswered::Ended(reason)) => {
+            return Err(ProbeError::Closed { url: url(), reason: format!(": {reason}") });
         }
-        Ok(Ok(answer)) => answer.result().cloned().unwrap_or_default(),
+        Ok(answer) => answer.unwrap_or_default(),
     };
     let info = &answer["agentInfo"];
     let name = info["name"].as_str().map(|name| {

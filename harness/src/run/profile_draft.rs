@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use crate::scenario::capability::ABILITIES;
 use crate::wire::json::{Value, json};
 
-use super::introduction::{Introduction, SAYS};
+use super::introduction::{AgentIntroduction, SAYS};
 use super::profile::Profile;
 
 /// Characters of a comment that are shown of what an agent said.
@@ -27,7 +27,7 @@ pub struct ModelUse {
 }
 
 /// The text of a profile: what `given` says already, and as comments what the agent said.
-pub fn draft(given: &Profile, told: &Introduction, model: &ModelUse) -> String {
+pub fn draft(given: &Profile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;
     let mut line = |words: &str| {
@@ -49,13 +49,13 @@ pub fn draft(given: &Profile, told: &Introduction, model: &ModelUse) -> String {
             line(&format!("  {}: {}", quoted(key), quoted(value)));
         }
     }
-    for words in handshake(given, told) {
+    for words in handshake(given, introduction) {
         line(&words);
     }
-    for words in session(given, told) {
+    for words in session(given, introduction) {
         line(&words);
     }
-    for words in stimulus(told, model) {
+    for words in stimulus(introduction, model) {
         line(&words);
     }
     line("timeout: 20s   # how long a wait may take");
@@ -104,9 +104,9 @@ fn described(value: &Value, id: &str) -> String {
 }
 
 /// What it said of itself, and how it wants to be authenticated.
-fn handshake(given: &Profile, told: &Introduction) -> Vec<String> {
+fn handshake(given: &Profile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
-    match &told.handshake {
+    match &introduction.handshake {
         Some(Ok(result)) => {
             let info = &result["agentInfo"];
             let name = [word(info, "name"), word(info, "version")].join(" ");
@@ -136,16 +136,16 @@ fn handshake(given: &Profile, told: &Introduction) -> Vec<String> {
         Some(Err(why)) => lines.push(comment(&format!("It refused `initialize`: {}", error(why)))),
         None => {}
     }
-    if let Some(why) = &told.ended {
+    if let Some(why) = &introduction.ended {
         lines.push(comment(&format!("The conversation ended early: {why}")));
     }
     lines
 }
 
 /// The modes and options of a session.
-fn session(given: &Profile, told: &Introduction) -> Vec<String> {
+fn session(given: &Profile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
-    let session = match &told.session {
+    let session = match &introduction.session {
         Some(Ok(session)) => session,
         Some(Err(why)) => {
             let words =
@@ -193,12 +193,12 @@ fn session(given: &Profile, told: &Introduction) -> Vec<String> {
 }
 
 /// How it can be made to do things.
-fn stimulus(told: &Introduction, model: &ModelUse) -> Vec<String> {
+fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(Err(why)) = &told.turn {
+    if let Some(Err(why)) = &introduction.turn {
         lines.push(comment(&format!("Its turn failed: {}", error(why))));
     }
-    if told.turn.is_none() {
+    if introduction.turn.is_none() {
         lines.push(comment(
             "No turn was played, so that how it is made to do things is not known yet.",
         ));
@@ -206,11 +206,14 @@ fn stimulus(told: &Introduction, model: &ModelUse) -> Vec<String> {
         return lines;
     }
     // Some say more than their model; one that says its prompt back has played nothing.
-    let plays = told.said.contains(SAYS) && !told.said.contains("ahp-script");
+    let plays = introduction.said.contains(SAYS) && !introduction.said.contains("ahp-script");
     if model.requests > 0 {
         lines.push(format!("stimulus: model   # it asked the stand-in {} times", model.requests));
         if !plays {
-            lines.push(comment(&format!("Its model said `{SAYS}`, and it said: {}", told.said)));
+            lines.push(comment(&format!(
+                "Its model said `{SAYS}`, and it said: {}",
+                introduction.said
+            )));
         }
         lines.push(comment(&format!(
             "The tools that it offers its model: {}",
@@ -227,7 +230,7 @@ fn stimulus(told: &Introduction, model: &ModelUse) -> Vec<String> {
              `command` or a file of `home`, `{model}` stands for a URL such as http://127.0.0.1:9000 (some want `{model}/v1`). \
              Then run `ahp-harness agent profile` with this file.",
         ));
-        lines.push(comment(&format!("To `hello` it said: {}", told.said)));
+        lines.push(comment(&format!("To `hello` it said: {}", introduction.said)));
         lines.push("stimulus: fixed".to_owned());
         lines.push("prompt: hello".to_owned());
     }
@@ -238,17 +241,17 @@ fn stimulus(told: &Introduction, model: &ModelUse) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn told(session: Value) -> Introduction {
+    fn introduction(session: Value) -> AgentIntroduction {
         let handshake = json!({
             "protocolVersion": 1, "agentInfo": {"name": "an agent", "version": "2"},
             "authMethods": [{"id": "key", "name": "API\nkey"}],
         });
-        Introduction {
+        AgentIntroduction {
             handshake: Some(Ok(handshake)),
             session: Some(Ok(session)),
             turn: Some(Ok(json!({"stopReason": "end_turn"}))),
             said: SAYS.to_owned(),
-            ..Introduction::default()
+            ..AgentIntroduction::default()
         }
     }
 
@@ -271,7 +274,7 @@ mod tests {
             tools: vec!["Bash".to_owned()],
             classes: vec!["shell".to_owned()],
         };
-        let text = draft(&given, &told(session), &model);
+        let text = draft(&given, &introduction(session), &model);
         for part in [
             "`an agent 2`",
             "#   key: API key",
@@ -294,10 +297,10 @@ mod tests {
     fn what_went_wrong_is_told_in_the_agents_words() {
         let given = Profile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
         let refused = json!({"code": (-32000), "message": "log in\nfirst"});
-        let mut told = told(Value::Null);
-        (told.session, told.turn) = (Some(Err(refused)), None);
-        told.ended = Some("the agent ended (its last words: no key)".to_owned());
-        let text = draft(&given, &told, &ModelUse::default());
+        let mut introduction = introduction(Value::Null);
+        (introduction.session, introduction.turn) = (Some(Err(refused)), None);
+        introduction.ended = Some("the agent ended (its last words: no key)".to_owned());
+        let text = draft(&given, &introduction, &ModelUse::default());
         assert!(text.contains("error -32000: log in first"), "{text}");
         assert!(text.contains("no key") && text.contains("No turn was played"), "{text}");
         assert!(Profile::parse("p.yaml", &text).is_ok(), "{text}");

@@ -5,7 +5,6 @@
 //!
 //! Start at [`SentinelConnection::open`].
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,7 +44,7 @@ impl SentinelConnection {
         let task = tokio::spawn(async move {
             let mut link = Link::connect(&endpoint, &Guise::default());
             loop {
-                match next(&mut link).await {
+                match link.next().await {
                     LinkEvent::Opened => link.send(&greeting),
                     LinkEvent::Frame(_) => drop(greeted.send_replace(true)),
                     LinkEvent::Refused(_) => return,
@@ -91,7 +90,7 @@ pub async fn answers(
     let greeting = greeting(offers, VISITOR);
     let answer = async {
         loop {
-            match next(&mut link).await {
+            match link.next().await {
                 LinkEvent::Opened => link.send(&greeting),
                 LinkEvent::Frame(_) | LinkEvent::Refused(_) => return Ok(()),
                 LinkEvent::Ended { code: Some(_), .. } => return Ok(()),
@@ -112,8 +111,4 @@ fn greeting(offers: &[String], client: &str) -> Frame {
         _ => Version::V1_0,
     };
     Edge::new(version, "").lower_message(Message::request(1, "initialize", params)).frame()
-}
-
-async fn next(link: &mut Link) -> LinkEvent {
-    poll_fn(|cx| link.poll(cx)).await
 }

@@ -2,6 +2,7 @@
 //!
 //! Start at [`Link`].
 
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -63,6 +64,11 @@ impl Link {
         }
     }
 
+    /// Waits for the next thing that happens.
+    pub async fn next(&mut self) -> LinkEvent {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
     /// The next thing that happens. Frames that wait to go out go out meanwhile.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match self {
@@ -70,4 +76,10 @@ impl Link {
             Link::Process(link) => link.poll(cx),
         }
     }
+}
+
+/// What a host did that answered a WebSocket handshake with another HTTP answer, of which `head` is the head.
+pub fn refusal_text(head: &[String]) -> String {
+    let answer = head.first().map_or("nothing", String::as_str);
+    format!("expected HTTP 101 (WebSocket), the host answered {answer}")
 }

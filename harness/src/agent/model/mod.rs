@@ -128,14 +128,19 @@ pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
 }
 
 /// A turn of a model: the next part of the script.
-fn turn(wanted: &routes::Wanted, body: &Value, setting: &Setting<'_>, record: &mut Value) -> Reply {
+fn turn(
+    wanted: &routes::ModelTurnRequest,
+    body: &Value,
+    setting: &Setting<'_>,
+    record: &mut Value,
+) -> Reply {
     let asked = Asked::read(wanted, body);
     let plan = Plan::of(&asked, setting.serial);
     record["family"] = json!(wanted.family.name());
     record["prompt"] = json!(asked.prompt);
     record["place"] = json!(asked.place as u64);
     record["round"] = json!(asked.rounds);
-    record["tools"] = asked.tools.iter().map(offered::Offered::full_name).collect();
+    record["tools"] = asked.tools.iter().map(offered::OfferedTool::full_name).collect();
     record["classes"] = tool_class::classes(&asked.tools).into_iter().collect();
     record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
     record["says"] = plan.moves.iter().map(plan::Move::record).collect();

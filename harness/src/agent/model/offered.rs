@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 4;
 
 /// A tool that the agent offers.
 #[derive(Clone, Debug)]
-pub(super) struct Offered {
+pub(super) struct OfferedTool {
     /// Its name, as the agent has it.
     pub(super) name: String,
     /// The namespace that it is offered in.
@@ -38,7 +38,7 @@ pub(super) enum CallForm {
     LocalShell,
 }
 
-impl Offered {
+impl OfferedTool {
     /// The schema of a member of its arguments.
     pub(super) fn property(&self, name: &str) -> Option<&Value> {
         self.schema.get("properties")?.get(name)
@@ -73,7 +73,7 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
 }
 
 /// The tools, wherever the family keeps name and schema.
-pub(super) fn offered(family: Family, body: &Value) -> Vec<Offered> {
+pub(super) fn offered(family: Family, body: &Value) -> Vec<OfferedTool> {
     match family {
         Family::Chat => {
             let older = list(body, "functions").iter().filter_map(|row| function(row, PARAMETERS));
@@ -96,9 +96,9 @@ pub(super) fn offered(family: Family, body: &Value) -> Vec<Offered> {
 const PARAMETERS: &[&str] =
     &["parametersJsonSchema", "parameters_json_schema", "parameters", "input_schema"];
 
-fn function(row: &Value, schemas: &[&str]) -> Option<Offered> {
+fn function(row: &Value, schemas: &[&str]) -> Option<OfferedTool> {
     let schema = schemas.iter().filter_map(|name| row.get(name)).find(|schema| !schema.is_null());
-    Some(Offered {
+    Some(OfferedTool {
         name: row["name"].as_str()?.to_owned(),
         namespace: None,
         form: CallForm::Function,
@@ -106,14 +106,14 @@ fn function(row: &Value, schemas: &[&str]) -> Option<Offered> {
     })
 }
 
-fn of_chat(row: &Value) -> Option<Offered> {
+fn of_chat(row: &Value) -> Option<OfferedTool> {
     match row.get("custom") {
-        Some(custom) => Some(Offered { form: CallForm::FreeText, ..function(custom, &[])? }),
+        Some(custom) => Some(OfferedTool { form: CallForm::FreeText, ..function(custom, &[])? }),
         None => function(&row["function"], PARAMETERS),
     }
 }
 
-fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offered> {
+fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<OfferedTool> {
     let one = match row["type"].as_str().unwrap_or("function") {
         "namespace" if depth < MAX_DEPTH => {
             let inner = list(row, "tools").iter();
@@ -122,8 +122,8 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
                 .collect();
         }
         "function" => function(row, PARAMETERS),
-        "custom" => function(row, &[]).map(|tool| Offered { form: CallForm::FreeText, ..tool }),
-        "local_shell" => Some(Offered {
+        "custom" => function(row, &[]).map(|tool| OfferedTool { form: CallForm::FreeText, ..tool }),
+        "local_shell" => Some(OfferedTool {
             name: "local_shell".to_owned(),
             namespace: None,
             form: CallForm::LocalShell,
@@ -132,11 +132,11 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
         _ => None,
     };
     let within = namespace.map(str::to_owned);
-    one.map(|tool| Offered { namespace: within, ..tool }).into_iter().collect()
+    one.map(|tool| OfferedTool { namespace: within, ..tool }).into_iter().collect()
 }
 
 /// Tools with a type of Anthropic's have no schema in the request: it is a part of the type.
-fn of_messages(row: &Value) -> Option<Offered> {
+fn of_messages(row: &Value) -> Option<OfferedTool> {
     let tool = function(row, PARAMETERS)?;
     let text = || json!({"type": "string"});
     let schema = match row["type"].as_str() {
@@ -158,7 +158,7 @@ fn of_messages(row: &Value) -> Option<Offered> {
         Some(_) if tool.schema.is_null() => return None,
         Some(_) => return Some(tool),
     };
-    Some(Offered { schema, ..tool })
+    Some(OfferedTool { schema, ..tool })
 }
 
 fn schema_of(members: &[(&str, Value)], required: &[&str]) -> Value {

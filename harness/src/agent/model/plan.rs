@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::agent::script::{self, Script, ScriptStep, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
-use super::offered::{CallForm, Offered};
+use super::offered::{CallForm, OfferedTool};
 use super::read::{Asked, unwrapped};
 use super::tools::{self, Lack};
 
@@ -48,12 +48,12 @@ pub(super) enum Move {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) id: String,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: PlannedCall,
 }
 
 /// A tool, and what it is called with.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct PlannedCall {
     pub(super) name: String,
     /// The namespace that the tool is offered in.
     pub(super) namespace: Option<String>,
@@ -62,11 +62,11 @@ pub(super) struct Wanted {
     pub(super) arguments: Value,
 }
 
-impl Wanted {
+impl PlannedCall {
     /// A call of an offered tool.
-    pub(super) fn of(tool: &Offered, arguments: Value) -> Wanted {
+    pub(super) fn of(tool: &OfferedTool, arguments: Value) -> PlannedCall {
         let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
-        Wanted { name, namespace, form: tool.form, arguments }
+        PlannedCall { name, namespace, form: tool.form, arguments }
     }
 }
 
@@ -206,7 +206,7 @@ fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
     }
 }
 
-fn made(wish: &Wish<'_>, asked: &Asked) -> Result<Wanted, Lack> {
+fn made(wish: &Wish<'_>, asked: &Asked) -> Result<PlannedCall, Lack> {
     let offered = &asked.tools;
     match wish {
         Wish::Tool(step) if step.class == ToolClass::Worker && step.input.is_empty() => {

@@ -7,8 +7,8 @@
 use crate::agent::script;
 use crate::wire::json::{Map, Value, json};
 
-use super::offered::{Offered, offered};
-use super::routes::{Family, Wanted};
+use super::offered::{OfferedTool, offered};
+use super::routes::{Family, ModelTurnRequest};
 
 /// What a request asks.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Asked {
     /// What came of the last round.
     pub(super) results: Vec<ToolResult>,
     /// What can be called.
-    pub(super) tools: Vec<Offered>,
+    pub(super) tools: Vec<OfferedTool>,
     /// Every text of the request but its tools: what the model is given.
     pub(super) texts: Vec<String>,
 }
@@ -61,7 +61,7 @@ enum Said {
 
 impl Asked {
     /// Reads a body.
-    pub(super) fn read(wanted: &Wanted, body: &Value) -> Asked {
+    pub(super) fn read(wanted: &ModelTurnRequest, body: &Value) -> Asked {
         let mut asked = Asked {
             model: text(body, "model"),
             stream: wanted.stream.unwrap_or_else(|| body["stream"] == true),

@@ -37,7 +37,7 @@ impl Family {
 
 /// A turn of a model that is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct ModelTurnRequest {
     pub(super) family: Family,
     /// Whether the path asks for a stream; in most families the body does.
     pub(super) stream: Option<bool>,
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Route<'a> {
     /// A turn of a model.
-    Model(Wanted),
+    Model(ModelTurnRequest),
     /// How many tokens a request has.
     Count,
     /// Which models there are.
@@ -92,7 +92,7 @@ pub(super) fn find<'a>(method: &str, path: &str, query: &str, flavor: &'a Flavor
     if method == "POST" {
         if let Some((_, family, stream)) = TURNS.iter().find(|(end, ..)| path.ends_with(end)) {
             let array = *stream == Some(true) && !query.split('&').any(|part| part == "alt=sse");
-            return Route::Model(Wanted { family: *family, stream: *stream, array });
+            return Route::Model(ModelTurnRequest { family: *family, stream: *stream, array });
         }
         if COUNTS.iter().any(|end| path.ends_with(end)) {
             return Route::Count;

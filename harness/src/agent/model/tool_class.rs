@@ -1,38 +1,38 @@
 //! The classes of tools that a script calls, and which of the offered tools is of a class.
 //!
-//! A tool is of a class by what it takes: a command; a path; a path and a text; a path, an old text and a new one; a URL; a
-//! pattern. Names only decide among tools that take the same, and where what is taken does not tell: whoever takes a path
-//! alone may read, delete or list.
+//! The parameters of a tool decide its class: a command; a path; a path and a text; a path, an old text and a new one; a
+//! URL; a pattern. The name decides only among tools with the same parameters, and where the parameters do not show the
+//! class: a tool that takes only a path may read, delete or list.
 //!
 //! Knows: JSON schemas, usual names of members. Never knows: agents.
 //!
 //! Start at [`ToolKind::pick`].
 
-use super::offered::{CallForm, Offered, types};
+use super::offered::{CallForm, OfferedTool, types};
 
-/// A class of tools.
+/// A class of tools, such as those that run a command.
 pub(super) struct ToolKind {
-    /// What scripts call it.
+    /// The word for it in scripts.
     pub(super) word: &'static str,
     /// Names that such tools are known to have, best first.
     names: &'static [&'static str],
-    /// Words in names, where what a tool takes does not tell.
+    /// Words in the name that show the class, for tools whose parameters do not show it.
     words: &'static [&'static str],
-    /// Members that such tools have besides, where what a tool takes does not tell.
+    /// Further members that show the class, for tools whose parameters do not show it.
     marks: &'static [&'static str],
-    /// What such a tool takes, in the order of preference.
-    shapes: &'static [Shape],
+    /// The parameters of such tools, the preferred ones first.
+    shapes: &'static [ToolShape],
 }
 
-/// What a tool takes.
-pub(super) struct Shape {
+/// The parameters of a tool.
+pub(super) struct ToolShape {
     /// The members that take the parts of the input, each with the names it goes by.
     pub(super) parts: &'static [&'static [&'static str]],
     /// A member that chooses among several things that the tool does, with the values that choose this one.
     pub(super) choice: Option<(&'static str, &'static [&'static str])>,
-    /// Whether it is all in one text, a patch, which this writes.
+    /// Writes the patch, if the tool takes everything as one text in the form of a patch.
     pub(super) patch: Option<fn(&[&str]) -> String>,
-    /// Whether a tool that takes this is of the class, whatever it is called.
+    /// Whether these parameters alone show the class, whatever the name of the tool.
     tells: bool,
 }
 
@@ -60,25 +60,25 @@ const TARGET: &[&str] =
     &["destination", "to", "new_path", "newPath", "destination_path", "dest", "dst"];
 const PATTERN: &[&str] = &["pattern", "query", "regex"];
 const URL: &[&str] = &["url", "link"];
-/// What only tools of other classes require, by its place in [`OWN`].
+/// Members that are typical of one class: a tool that requires one which its class does not take is of another class.
 const OWN: &[&[&str]] = &[COMMAND, CONTENT, OLD, NEW, TARGET, PATTERN, URL];
 /// The member of a tool that takes a patch.
 pub(super) const PATCH: &[&str] = &["input", "patch", "diff", "patch_text", "patchText"];
 
-const fn taking(parts: &'static [&'static [&'static str]], tells: bool) -> Shape {
-    Shape { parts, choice: None, patch: None, tells }
+const fn taking(parts: &'static [&'static [&'static str]], tells: bool) -> ToolShape {
+    ToolShape { parts, choice: None, patch: None, tells }
 }
 
 const fn choosing(
     member: &'static str,
     values: &'static [&'static str],
     parts: &'static [&'static [&'static str]],
-) -> Shape {
-    Shape { parts, choice: Some((member, values)), patch: None, tells: true }
+) -> ToolShape {
+    ToolShape { parts, choice: Some((member, values)), patch: None, tells: true }
 }
 
-const fn patching(patch: fn(&[&str]) -> String) -> Shape {
-    Shape { parts: &[PATCH], choice: None, patch: Some(patch), tells: false }
+const fn patching(patch: fn(&[&str]) -> String) -> ToolShape {
+    ToolShape { parts: &[PATCH], choice: None, patch: Some(patch), tells: false }
 }
 
 pub(super) const SHELL: ToolKind = ToolKind {
@@ -178,7 +178,7 @@ pub(super) const ASK: ToolKind = ToolKind {
 /// The members that take a question.
 pub(super) const QUESTION: &[&str] = &["question", "prompt", "message", "text", "header"];
 
-/// The classes of the further kinds.
+/// The classes of tools that a script calls by `tool KIND`, besides those above.
 const FURTHER: &[ToolKind] = &[
     ToolKind {
         word: "delete",
@@ -231,13 +231,13 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
-/// The classes that one of these tools is of, as scripts call them.
-pub(super) fn classes(offered: &[Offered]) -> Vec<&'static str> {
+/// The classes, by their words in scripts, for which one of these tools is fit.
+pub(super) fn classes(offered: &[OfferedTool]) -> Vec<&'static str> {
     let all = [&SHELL, &READ, &WRITE, &EDIT].into_iter().chain(FURTHER);
     all.filter(|class| class.pick(offered).is_some()).map(|class| class.word).collect()
 }
 
-/// The class of a further kind.
+/// The class of `tool KIND` in scripts.
 pub(super) fn further(word: &str) -> Option<&'static ToolKind> {
     FURTHER.iter().find(|class| class.word == word)
 }
@@ -252,7 +252,10 @@ fn patch(body: &str) -> String {
 
 impl ToolKind {
     /// The tool of this class that fits best, and what it takes.
-    pub(super) fn pick<'a>(&self, offered: &'a [Offered]) -> Option<(&'a Offered, &'static Shape)> {
+    pub(super) fn pick<'a>(
+        &self,
+        offered: &'a [OfferedTool],
+    ) -> Option<(&'a OfferedTool, &'static ToolShape)> {
         let fitting = offered.iter().flat_map(|tool| {
             let shapes = self.shapes.iter().enumerate();
             shapes.filter_map(move |(at, shape)| {
@@ -263,8 +266,8 @@ impl ToolKind {
         fitting.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
     }
 
-    /// How much speaks for a tool that takes this, the less the more; `None` where it is not of the class.
-    fn rank(&self, tool: &Offered, shape: &Shape) -> Option<usize> {
+    /// The rank of a tool with these parameters, lower is better; `None` if it is not of the class.
+    fn rank(&self, tool: &OfferedTool, shape: &ToolShape) -> Option<usize> {
         let lower = tool.name.to_ascii_lowercase();
         let known = self.names.iter().position(|name| *name == tool.name);
         if shape.patch.is_some() {
@@ -283,8 +286,8 @@ impl ToolKind {
         }
     }
 
-    fn fits(&self, tool: &Offered, shape: &Shape, known: bool) -> bool {
-        // What a tool of several purposes needs for this one, it does not require for the others.
+    fn fits(&self, tool: &OfferedTool, shape: &ToolShape, known: bool) -> bool {
+        // A tool with several purposes does not require the members that only one of them needs.
         let free = known || shape.choice.is_some() || tool.required().next().is_none();
         let taken = |names: &&[&str]| {
             names.iter().any(|name| {
@@ -300,8 +303,8 @@ impl ToolKind {
             && (shape.choice.is_some() || self.foreign(tool, shape) == 0)
     }
 
-    /// How many members a tool requires that only tools of other classes do.
-    fn foreign(&self, tool: &Offered, shape: &Shape) -> usize {
+    /// The number of required members that are typical of other classes.
+    fn foreign(&self, tool: &OfferedTool, shape: &ToolShape) -> usize {
         let own = |name: &str| shape.parts.iter().any(|names| names.contains(&name));
         let foreign = |name: &&str| !own(name) && OWN.iter().any(|names| names.contains(name));
         tool.required().filter(foreign).count()
@@ -309,7 +312,7 @@ impl ToolKind {
 }
 
 /// The values that a member has to choose from.
-pub(super) fn choices<'a>(tool: &'a Offered, member: &str) -> impl Iterator<Item = &'a str> {
+pub(super) fn choices<'a>(tool: &'a OfferedTool, member: &str) -> impl Iterator<Item = &'a str> {
     let choices = tool.property(member).and_then(|schema| schema["enum"].as_array());
     choices.into_iter().flatten().filter_map(|choice| choice.as_str())
 }
@@ -321,6 +324,6 @@ fn takes_text(schema: &crate::wire::json::Value) -> bool {
     any && schema.get("enum").is_none()
 }
 
-fn takes_a_patch(tool: &Offered) -> bool {
+fn takes_a_patch(tool: &OfferedTool) -> bool {
     tool.form == CallForm::FreeText || PATCH.iter().any(|name| tool.property(name).is_some())
 }

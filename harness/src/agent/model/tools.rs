@@ -10,9 +10,11 @@
 use crate::agent::script::{ToolClass, ToolStep};
 use crate::wire::json::{Map, Value, json};
 
-use super::offered::{CallForm, Offered, types};
-use super::plan::Wanted;
-use super::tool_class::{self, EDIT, PATCH, QUESTION, READ, SHELL, Shape, ToolKind, WORKER, WRITE};
+use super::offered::{CallForm, OfferedTool, types};
+use super::plan::PlannedCall;
+use super::tool_class::{
+    self, EDIT, PATCH, QUESTION, READ, SHELL, ToolKind, ToolShape, WORKER, WRITE,
+};
 
 /// That no tool fits.
 #[derive(Debug)]
@@ -38,7 +40,11 @@ const REASONS: &[&str] = &["justification"];
 ///
 /// # Errors
 /// Why no tool fits.
-pub(super) fn call(step: &ToolStep, offered: &[Offered], texts: &[String]) -> Result<Wanted, Lack> {
+pub(super) fn call(
+    step: &ToolStep,
+    offered: &[OfferedTool],
+    texts: &[String],
+) -> Result<PlannedCall, Lack> {
     let class = match &step.class {
         ToolClass::Shell => &SHELL,
         ToolClass::Read => &READ,
@@ -74,26 +80,26 @@ pub(super) fn call(step: &ToolStep, offered: &[Offered], texts: &[String]) -> Re
     if step.confirm {
         asks_first(tool, &mut arguments);
     }
-    Ok(Wanted::of(tool, filled(arguments, tool)))
+    Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
 /// The value that makes a tool of several purposes do what this one is.
-fn chosen<'a>(tool: &'a Offered, shape: &Shape) -> Option<(&'static str, &'a str)> {
+fn chosen<'a>(tool: &'a OfferedTool, shape: &ToolShape) -> Option<(&'static str, &'a str)> {
     let (name, values) = shape.choice?;
     Some((name, tool_class::choices(tool, name).find(|choice| values.contains(choice))?))
 }
 
 /// A call of a tool that takes everything as one patch.
-fn patched(tool: &Offered, patch: &str) -> Wanted {
+fn patched(tool: &OfferedTool, patch: &str) -> PlannedCall {
     if tool.form == CallForm::FreeText {
-        return Wanted::of(tool, json!(patch));
+        return PlannedCall::of(tool, json!(patch));
     }
     let arguments = member(PATCH, tool).map(|(name, _)| (name.to_owned(), json!(patch)));
-    Wanted::of(tool, filled(arguments.into_iter().collect(), tool))
+    PlannedCall::of(tool, filled(arguments.into_iter().collect(), tool))
 }
 
 /// Has the agent ask its user, where the tool lets the model say so.
-fn asks_first(tool: &Offered, arguments: &mut Map) {
+fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
     let takes = |(name, value): &&(&str, &str)| {
         tool_class::choices(tool, name).any(|choice| choice == *value)
     };
@@ -110,7 +116,11 @@ fn asks_first(tool: &Offered, arguments: &mut Map) {
 ///
 /// # Errors
 /// No such tool is offered.
-pub(super) fn ask(question: &str, options: &[String], offered: &[Offered]) -> Result<Wanted, Lack> {
+pub(super) fn ask(
+    question: &str,
+    options: &[String],
+    offered: &[OfferedTool],
+) -> Result<PlannedCall, Lack> {
     let (tool, _) = pick(&tool_class::ASK, offered)?;
     let open = options.is_empty() && wants_choices(tool);
     let options = if open { CHOICES.map(str::to_owned).to_vec() } else { options.to_vec() };
@@ -139,11 +149,11 @@ pub(super) fn ask(question: &str, options: &[String], offered: &[Offered]) -> Re
             arguments.insert(name, if texts { json!(options) } else { json!(choices) });
         }
     }
-    Ok(Wanted::of(tool, filled(arguments, tool)))
+    Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
 /// Whether a tool asks no question without a choice.
-fn wants_choices(tool: &Offered) -> bool {
+fn wants_choices(tool: &OfferedTool) -> bool {
     let question = tool.property("questions").and_then(|schema| schema.get("items"));
     let required = question.and_then(|schema| schema["required"].as_array());
     required.is_some_and(|required| required.iter().any(|name| name == "options"))
@@ -151,7 +161,12 @@ fn wants_choices(tool: &Offered) -> bool {
 
 /// A tool of a client or an MCP server: agents put the server's name in front of it. Some agents offer such tools by
 /// another one only, which takes the name and the arguments.
-fn named(name: &str, input: &str, offered: &[Offered], texts: &[String]) -> Result<Wanted, Lack> {
+fn named(
+    name: &str,
+    input: &str,
+    offered: &[OfferedTool],
+    texts: &[String],
+) -> Result<PlannedCall, Lack> {
     let tool = offered
         .iter()
         .find(|tool| tool.name == name)
@@ -161,7 +176,7 @@ fn named(name: &str, input: &str, offered: &[Offered], texts: &[String]) -> Resu
             .ok_or_else(|| missing(&format!("tool `{name}`"), false, offered));
     };
     if tool.form == CallForm::FreeText {
-        return Ok(Wanted::of(tool, json!(input)));
+        return Ok(PlannedCall::of(tool, json!(input)));
     }
     let arguments = match Value::read(input) {
         Ok(Value::Object(members)) => members,
@@ -172,15 +187,20 @@ fn named(name: &str, input: &str, offered: &[Offered], texts: &[String]) -> Resu
             first.map(|(name, _)| (name.clone(), json!(input))).into_iter().collect()
         }
     };
-    Ok(Wanted::of(tool, filled(arguments, tool)))
+    Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
 /// What the member of such a tool is called that takes a text, where only its name is known.
 const TEXT: &str = "text";
 
 /// A tool that is called by way of another one, whose full name stands in what the model is told.
-fn dispatched(name: &str, input: &str, offered: &[Offered], texts: &[String]) -> Option<Wanted> {
-    let takes = |tool: &Offered, name: &str, kind: &str| {
+fn dispatched(
+    name: &str,
+    input: &str,
+    offered: &[OfferedTool],
+    texts: &[String],
+) -> Option<PlannedCall> {
+    let takes = |tool: &OfferedTool, name: &str, kind: &str| {
         tool.property(name).is_some_and(|schema| types(schema).iter().any(|it| it == kind))
     };
     let by = offered
@@ -195,25 +215,25 @@ fn dispatched(name: &str, input: &str, offered: &[Offered], texts: &[String]) ->
         Ok(arguments @ Value::Object(_)) => arguments,
         _ => json!({(TEXT): input}),
     };
-    Some(Wanted::of(by, json!({"name": full, "arguments": arguments})))
+    Some(PlannedCall::of(by, json!({"name": full, "arguments": arguments})))
 }
 
 fn pick<'a>(
     class: &ToolKind,
-    offered: &'a [Offered],
-) -> Result<(&'a Offered, &'static Shape), Lack> {
+    offered: &'a [OfferedTool],
+) -> Result<(&'a OfferedTool, &'static ToolShape), Lack> {
     class
         .pick(offered)
         .ok_or_else(|| missing(&format!("tool of the class `{}`", class.word), true, offered))
 }
 
-fn missing(what: &str, own: bool, offered: &[Offered]) -> Lack {
-    let names: Vec<String> = offered.iter().map(Offered::full_name).collect();
+fn missing(what: &str, own: bool, offered: &[OfferedTool]) -> Lack {
+    let names: Vec<String> = offered.iter().map(OfferedTool::full_name).collect();
     Lack { problem: format!("no {what} is offered (offered: {})", names.join(", ")), own }
 }
 
 /// The first of these members that the tool has.
-fn member<'a>(names: &[&'static str], tool: &'a Offered) -> Option<(&'static str, &'a Value)> {
+fn member<'a>(names: &[&'static str], tool: &'a OfferedTool) -> Option<(&'static str, &'a Value)> {
     names.iter().find_map(|name| Some((*name, tool.property(name)?)))
 }
 
@@ -229,7 +249,7 @@ fn shaped(text: &str, schema: &Value) -> Value {
 }
 
 /// Adds what the schema requires.
-fn filled(mut arguments: Map, tool: &Offered) -> Value {
+fn filled(mut arguments: Map, tool: &OfferedTool) -> Value {
     for name in tool.required() {
         if !arguments.contains_key(name) {
             arguments.insert(name, sample(tool.property(name).unwrap_or(&Value::Null)));
@@ -249,7 +269,7 @@ fn sample(schema: &Value) -> Value {
         Some("boolean") => json!(false),
         Some("array") => json!([]),
         Some("object") => {
-            let inner = Offered {
+            let inner = OfferedTool {
                 name: String::new(),
                 namespace: None,
                 form: CallForm::Function,

@@ -7,14 +7,15 @@ use crate::host::connection::{Call, Reply};
 use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
-    ActionStage, AgentStep, HostEvent, HostFault, MadeValue, Reduction, ServedRequest, StateFault,
+    ActionStage, AgentStep, HostEvent, HostFault, MadeValue, ReducedAction, ServedRequest,
+    StateFault,
 };
 use crate::host::publish::{Origin, action_type};
 use crate::host::rules::Facts;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-/// The rules with these requirement ids are not enforced.
+/// Does not enforce the rules with these requirement ids.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
 impl HostFault for LiftsRules {
@@ -268,7 +269,7 @@ impl HostFault for ChangesAgentSteps {
 pub(super) struct LeavesState(pub(super) &'static [&'static str]);
 
 impl StateFault for LeavesState {
-    fn reduced(&self, it: &Reduction, state: &mut Value) {
+    fn reduced(&self, it: &ReducedAction, state: &mut Value) {
         if self.0.contains(&it.kind) {
             state.clone_from(it.before);
         }
@@ -278,11 +279,11 @@ impl StateFault for LeavesState {
 /// Changes the state that actions of these types (names of the newest version) leave.
 pub(super) struct ChangesState(
     pub(super) &'static [&'static str],
-    pub(super) fn(&Reduction, &mut Value),
+    pub(super) fn(&ReducedAction, &mut Value),
 );
 
 impl StateFault for ChangesState {
-    fn reduced(&self, it: &Reduction, state: &mut Value) {
+    fn reduced(&self, it: &ReducedAction, state: &mut Value) {
         if self.0.contains(&it.kind) {
             (self.1)(it, state);
         }
@@ -294,7 +295,7 @@ impl StateFault for ChangesState {
 pub(super) struct RollsUp(pub(super) fn(&Value, &mut Value));
 
 impl StateFault for RollsUp {
-    fn reduced(&self, it: &Reduction, state: &mut Value) {
+    fn reduced(&self, it: &ReducedAction, state: &mut Value) {
         if it.has_turns && it.kind.starts_with("chat/") {
             (self.0)(&it.before["summary"], state);
         }

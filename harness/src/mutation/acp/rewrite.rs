@@ -1,4 +1,4 @@
-//! The legal rewrites that only conversations with agents have.
+//! The legal rewrites that apply only to conversations with agents.
 //!
 //! Knows: captures, readings. Never knows: rules.
 //!

@@ -1,4 +1,4 @@
-//! Operators about what a snapshot says.
+//! Operators that change snapshots.
 
 use super::{row, snapshot};
 use crate::mutation::change::Audience::One;

@@ -152,7 +152,7 @@ rewrite_table! { OF_HOSTS:
     "unknown-methods-between" COMPANY RewriteKind::Join(CompanyForm::AskingForTheUnknown);
 }
 
-/// The rewrites for conversations with hosts, or with agents.
+/// The rewrites that apply to conversations of this protocol: with hosts (AHP) or with agents (ACP).
 pub fn of(standard: Standard) -> impl Iterator<Item = &'static LegalRewrite> {
     let own = if standard == Standard::Acp { agents::OF_AGENTS } else { OF_HOSTS };
     SHARED.iter().chain(own)

@@ -8,7 +8,7 @@ use super::Run;
 use crate::dice::Dice;
 use crate::reducers::case::{self, Case, Disagreement, Kind};
 use crate::reducers::compare::{differences, same};
-use crate::reducers::exchange::{Answer, Fault, Question, cut};
+use crate::reducers::exchange::{Answer, ExchangeError, Question, cut};
 use crate::reducers::open::{self, without_strangers};
 use crate::reducers::report::Tally;
 use crate::wire::channel::ChannelKind;
@@ -51,7 +51,7 @@ impl Run<'_> {
             }
             let mut tally = Tally::default();
             for (value, answer) in values.iter().zip(&answers) {
-                if *answer == Err(Fault::GivenUp) {
+                if *answer == Err(ExchangeError::GivenUp) {
                     continue;
                 }
                 let mut found = lost(&name, value, answer);
@@ -94,7 +94,7 @@ impl Run<'_> {
 }
 
 /// What a round trip has lost, or added.
-fn lost(name: &str, value: &Value, answer: &Result<Answer, Fault>) -> Option<Disagreement> {
+fn lost(name: &str, value: &Value, answer: &Result<Answer, ExchangeError>) -> Option<Disagreement> {
     let of = |kind, path: String, ours: String, theirs: String, open| Disagreement {
         kind,
         action: name.to_owned(),

@@ -7,9 +7,9 @@
 
 use super::brief;
 use super::certificate::{Certificate, Evidence, Outcome, RequirementResult};
-use super::conformity::Conformity;
 use super::event::{CaseReport, FindingLine};
 use super::finished::{Case, Finished, Way, beginning};
+use super::profile_verdict::ProfileVerdict;
 use super::summary::{self, CheckTotal, word};
 use crate::ledger::Ledger;
 use crate::scenario::own::OwnRequirement;
@@ -87,14 +87,14 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
     let verdict = certificate.verdict();
     page.open("p", &[("class", &format!("verdict {}", class(verdict)))]);
     page.text(&match verdict {
-        Conformity::Conformant => "Conformant in every profile that applies".to_owned(),
-        Conformity::NotConformant => {
+        ProfileVerdict::Conformant => "Conformant in every profile that applies".to_owned(),
+        ProfileVerdict::NotConformant => {
             "Not conformant: at least one MUST or essential rule is broken".to_owned()
         }
-        Conformity::Incomplete => {
+        ProfileVerdict::Incomplete => {
             "Incomplete: nothing is broken, but not everything was observed".to_owned()
         }
-        Conformity::NotApplicable => "Nothing was put to the test".to_owned(),
+        ProfileVerdict::NotApplicable => "Nothing was put to the test".to_owned(),
     });
     page.close("p");
     if let Some(line) = brief::out_of_reach(certificate) {
@@ -110,12 +110,12 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
     page.close("header");
 }
 
-fn class(verdict: Conformity) -> &'static str {
+fn class(verdict: ProfileVerdict) -> &'static str {
     match verdict {
-        Conformity::Conformant => "conformant",
-        Conformity::NotConformant => "not-conformant",
-        Conformity::Incomplete => "incomplete",
-        Conformity::NotApplicable => "not-applicable",
+        ProfileVerdict::Conformant => "conformant",
+        ProfileVerdict::NotConformant => "not-conformant",
+        ProfileVerdict::Incomplete => "incomplete",
+        ProfileVerdict::NotApplicable => "not-applicable",
     }
 }
 

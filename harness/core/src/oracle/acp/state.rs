@@ -131,7 +131,8 @@ pub(super) struct Terminal {
 /// One session.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// The agent made it, or the client loaded or resumed it. Others are known only because they were named.
+    /// Whether the agent created the session, or the client loaded or resumed it. Other sessions are known only because a
+    /// message named them.
     pub(super) made: bool,
     /// The prompt that is being worked on.
     pub(super) turn: Option<Turn>,

@@ -1,4 +1,4 @@
-//! Operators about what an agent answers.
+//! Operators that change the agent's answers.
 //!
 //! Knows: the words of the protocol. Never knows: how a change is made.
 

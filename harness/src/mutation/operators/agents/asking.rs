@@ -1,4 +1,4 @@
-//! Operators about what an agent asks of its client.
+//! Operators that change the agent's requests to its client.
 //!
 //! Knows: the words of the protocol. Never knows: how a change is made.
 

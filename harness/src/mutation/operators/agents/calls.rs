@@ -1,4 +1,4 @@
-//! Operators about reports of tool calls: which come, what they say, and what they add up to.
+//! Operators that drop, add, move or change the reports of tool calls.
 //!
 //! Knows: the words of the protocol. Never knows: how a change is made.
 

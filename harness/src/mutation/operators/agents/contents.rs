@@ -1,4 +1,4 @@
-//! Operators about what an update or a call holds.
+//! Operators that change the content of updates and tool calls.
 //!
 //! Knows: the words of the protocol. Never knows: how a change is made.
 

@@ -4,7 +4,7 @@
 //!
 //! Knows: the results of requirements and checks. Never knows: where they come from.
 //!
-//! Start at [`Conformity`].
+//! Start at [`ProfileVerdict`].
 
 use litemap::LiteMap;
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub struct ProfileResult {
     /// Its name.
     pub name: String,
     /// The verdict.
-    pub verdict: Conformity,
+    pub verdict: ProfileVerdict,
     /// Why, in one line.
     pub reason: String,
     /// How many of its requirements of each weight ended how.
@@ -28,7 +28,7 @@ pub struct ProfileResult {
 /// The verdict on a profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Conformity {
+pub enum ProfileVerdict {
     /// Every applicable MUST and essential requirement held.
     Conformant,
     /// At least one of them is broken.
@@ -39,14 +39,14 @@ pub enum Conformity {
     NotApplicable,
 }
 
-impl Conformity {
+impl ProfileVerdict {
     /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {
-            Conformity::Conformant => "conformant",
-            Conformity::NotConformant => "not conformant",
-            Conformity::Incomplete => "incomplete",
-            Conformity::NotApplicable => "not applicable",
+            ProfileVerdict::Conformant => "conformant",
+            ProfileVerdict::NotConformant => "not conformant",
+            ProfileVerdict::Incomplete => "incomplete",
+            ProfileVerdict::NotApplicable => "not applicable",
         }
     }
 }
@@ -101,45 +101,49 @@ fn profile(
     let found = checks.iter().filter(found).count();
     let (verdict, mut reason) = match (broken, untested, held) {
         (0, ..) if found > 0 => {
-            (Conformity::NotConformant, format!("{found} always-on checks found breaches"))
+            (ProfileVerdict::NotConformant, format!("{found} always-on checks found breaches"))
         }
         (1.., ..) if found > 0 => {
             let both = format!(
                 "{broken} of {applicable} are broken, and {found} always-on checks found breaches"
             );
-            (Conformity::NotConformant, both)
+            (ProfileVerdict::NotConformant, both)
         }
-        (1.., ..) => (Conformity::NotConformant, format!("{broken} of {applicable} are broken")),
+        (1.., ..) => {
+            (ProfileVerdict::NotConformant, format!("{broken} of {applicable} are broken"))
+        }
         (0, ..) if !tried.has(name) && out_of_reach > 0 => {
-            (Conformity::Incomplete, "none of its scenarios could be played".to_owned())
+            (ProfileVerdict::Incomplete, "none of its scenarios could be played".to_owned())
         }
         (0, ..) if !tried.has(name) => {
             let seen = match held + lighter {
                 0 => String::new(),
                 seen => format!("; {seen} of its rules held in other scenarios"),
             };
-            (Conformity::NotApplicable, format!("none of its scenarios applies{seen}"))
+            (ProfileVerdict::NotApplicable, format!("none of its scenarios applies{seen}"))
         }
         (0, 1.., _) => {
-            (Conformity::Incomplete, format!("{untested} of {applicable} were not observed"))
+            (ProfileVerdict::Incomplete, format!("{untested} of {applicable} were not observed"))
         }
         (0, 0, 1..) if out_of_reach > 0 => {
-            (Conformity::Incomplete, format!("all {held} that could be tested held"))
+            (ProfileVerdict::Incomplete, format!("all {held} that could be tested held"))
         }
-        (0, 0, 1..) => (Conformity::Conformant, format!("all {held} held")),
+        (0, 0, 1..) => (ProfileVerdict::Conformant, format!("all {held} held")),
         (0, 0, 0) if out_of_reach > 0 => {
-            (Conformity::Incomplete, "nothing of it could be tested".to_owned())
+            (ProfileVerdict::Incomplete, "nothing of it could be tested".to_owned())
         }
         (0, 0, 0) if lighter > 0 => (
-            Conformity::NotApplicable,
+            ProfileVerdict::NotApplicable,
             format!("{lighter} rules were tried, none of them a MUST or essential"),
         ),
-        (0, 0, 0) => (Conformity::NotApplicable, "nothing of it was put to the test".to_owned()),
+        (0, 0, 0) => {
+            (ProfileVerdict::NotApplicable, "nothing of it was put to the test".to_owned())
+        }
     };
-    if out_of_reach > 0 && verdict != Conformity::NotApplicable {
+    if out_of_reach > 0 && verdict != ProfileVerdict::NotApplicable {
         reason.push_str(&format!("; {out_of_reach} more were out of reach of this run"));
     }
-    if skipped > 0 && verdict != Conformity::NotApplicable {
+    if skipped > 0 && verdict != ProfileVerdict::NotApplicable {
         reason.push_str(&format!("; {skipped} more do not apply"));
     }
     if unchecked > 0 {
