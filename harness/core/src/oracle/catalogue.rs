@@ -439,8 +439,8 @@ catalogue! {
     QueueDrains "queue.drains" Should "J2"
         ["chat.queue.consume-after-turn", "chat.queue.idle-autostart"]
         "An idle chat takes its queued messages. Source: chat-channel.md, SHOULD."
-        open "Judged when the session is at rest, after a turn that completed; what a \
-              cancelled or failed one means for the queue is open.";
+        open "Judged when the session is at rest, after a turn that completed; what a turn means for \
+              the queue that was cancelled, failed or was dropped by a truncation is open.";
     SteeringStartsNothing "steering.starts-nothing" Essential "J3" ["chat.steering.idle-stored"]
         "A steering message starts no turn: it is for the turn that runs. In an idle chat an agent \
          would begin unasked. Source: chat-channel.md."

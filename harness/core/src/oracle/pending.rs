@@ -38,6 +38,8 @@ struct Chat {
     taken: Option<Taken>,
     /// A steering message that came while nothing ran, and its line.
     idle_steering: Option<(Value, u64)>,
+    /// Whether the last turn was dropped by a truncation while it was active.
+    turn_dropped: bool,
 }
 
 struct Taken {
@@ -66,7 +68,7 @@ impl Check for Pending {
             Step::Folding(folding) => self.fold(cx, folding, out),
             Step::SessionsAtRest { sessions } => {
                 let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
-                families.for_each(|family| drains(cx, &family, out));
+                families.for_each(|family| self.drains(cx, &family, out));
             }
             Step::Restarted | Step::Gap => self.chats.clear(),
             _ => {}
@@ -75,9 +77,41 @@ impl Check for Pending {
 }
 
 impl Pending {
+    /// J2. What a turn that was cancelled, failed or was dropped means for the queue is open, as is a session that is still
+    /// being created, or is archived.
+    fn drains(&mut self, cx: &Context, family: &Family<'_>, out: &mut Sink) {
+        if text(&family.fold.state, "lifecycle") != Some("ready") {
+            return;
+        }
+        for (uri, chat) in family.with_turns(cx) {
+            let state = &chat.state;
+            let last = list(state, "turns").last().and_then(|turn| text(turn, "state"));
+            // Up to 0.4.0 the status of a session is in its `summary`.
+            let holder = given(state, "summary").unwrap_or(state);
+            let bits = holder.get("status").and_then(Value::as_u64).unwrap_or_default();
+            let idle = given(state, "activeTurn").is_none() && bits & ACTIVITY_MASK == IDLE;
+            let open = bits & IS_ARCHIVED == 0 && last.is_none_or(|state| state == "complete");
+            let Some(first) = list(state, "queuedMessages").first().filter(|_| idle && open) else {
+                continue;
+            };
+            let known = cx.channels.find(uri).and_then(|channel| self.chats.known(channel));
+            if known.is_some_and(|chat| chat.turn_dropped) {
+                continue;
+            }
+            let id = text(first, "id").unwrap_or_default();
+            let message = format!(
+                "expected the idle `{uri}` to take its queued messages, found `{id}` still waiting"
+            );
+            let lines = [chat.base_line, chat.last_line, cx.now.line];
+            out.broken(Rule::QueueDrains, message, &lines);
+        }
+    }
+
     fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         let name = folding.envelope.name;
-        if !matches!(name, "turnStarted" | "pendingMessageSet" | "pendingMessageRemoved") {
+        const NAMES: [&str; 4] =
+            ["turnStarted", "truncated", "pendingMessageSet", "pendingMessageRemoved"];
+        if !NAMES.contains(&name) {
             return;
         }
         let Some(fold) = cx.folded(folding.channel) else {
@@ -88,6 +122,7 @@ impl Pending {
         };
         match name {
             "turnStarted" => chat.started(cx, folding, fold, out),
+            "truncated" => chat.turn_dropped |= given(&fold.state, "activeTurn").is_some(),
             "pendingMessageSet" => chat.set(folding, fold),
             _ => chat.removed(folding, fold, out),
         }
@@ -140,6 +175,7 @@ impl Chat {
 
     fn started(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
         let action = folding.envelope.action;
+        self.turn_dropped = false;
         let taken = self.taken.take();
         let steering = self.idle_steering.take();
         let message = message_of(action);
@@ -253,30 +289,4 @@ fn known_members(protocol: &Protocol, message: Option<&Value>) -> Option<Value> 
 /// What a person wrote, which was called `userMessage` before 0.4.0.
 fn message_of(holder: &Value) -> Option<&Value> {
     given(holder, "message").or_else(|| given(holder, "userMessage"))
-}
-
-/// J2. What a cancelled or failed turn means for the queue is open, as is a session that waits for
-/// its creation, or is put away.
-fn drains(cx: &Context, family: &Family<'_>, out: &mut Sink) {
-    if text(&family.fold.state, "lifecycle") != Some("ready") {
-        return;
-    }
-    for (uri, chat) in family.with_turns(cx) {
-        let state = &chat.state;
-        let last = list(state, "turns").last().and_then(|turn| text(turn, "state"));
-        // Up to 0.4.0 the status of a session is in its `summary`.
-        let holder = given(state, "summary").unwrap_or(state);
-        let bits = holder.get("status").and_then(Value::as_u64).unwrap_or_default();
-        let idle = given(state, "activeTurn").is_none() && bits & ACTIVITY_MASK == IDLE;
-        let open = bits & IS_ARCHIVED == 0 && last.is_none_or(|state| state == "complete");
-        let Some(first) = list(state, "queuedMessages").first().filter(|_| idle && open) else {
-            continue;
-        };
-        let id = text(first, "id").unwrap_or_default();
-        let message = format!(
-            "expected the idle `{uri}` to take its queued messages, found `{id}` still waiting"
-        );
-        let lines = [chat.base_line, chat.last_line, cx.now.line];
-        out.broken(Rule::QueueDrains, message, &lines);
-    }
 }
