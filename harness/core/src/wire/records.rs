@@ -1,6 +1,6 @@
 //! Visits the objects of a message together with the names of their types, so that they can be changed.
 //!
-//! An object whose type has no name is visited with an empty name. Members that no table names are not
+//! An object whose type has no name is visited with an empty name, a variant without one with the name of its union. Members that no table names are not
 //! entered, and neither are actions that a client sent: a host has to echo them unchanged.
 //!
 //! Knows: the tables. Never knows: what is changed, and whether the result is valid.
@@ -60,7 +60,11 @@ impl Protocol {
                 }
             }
             (Shape::Union(union), value) => {
-                union.variant_of(value).into_iter().for_each(|id| below(id, value));
+                for id in union.variant_of(value) {
+                    let label =
+                        Some(self.shapes.label(id)).filter(|own| !own.is_empty()).unwrap_or(label);
+                    self.visit_value(label, id, value, visit);
+                }
             }
             (Shape::AnyOf(ids), value) => {
                 let fits = ids.iter().find(|id| admits(self.shapes.get(**id), value));

@@ -339,6 +339,7 @@ pub(super) const ROWS: &[VariantRow] = &[
                     ("ToolCallRunningState", "toolCallId"),
                     ("ToolCallCompletedState", "toolCallId"),
                     ("ToolCallCancelledState", "toolCallId"),
+                    ("ChatOrigin", "toolCallId"),
                     ("MarkdownResponsePart", "id"),
                     ("ReasoningResponsePart", "id"),
                     ("ChatInputRequest", "id"),
