@@ -1,8 +1,6 @@
 //! The suite for agents can fail: every check and every scenario has a planted fault that trips it, and agents that do
 //! nothing get nothing.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
-
 use ahp_harness::agent::acp::Config;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
 use ahp_harness::fault::Set;

@@ -60,7 +60,7 @@ impl Protocol {
                 }
             }
             (Shape::Union(union), value) => {
-                for id in union.variant_of(value) {
+                if let Some(id) = union.variant_of(value) {
                     let label =
                         Some(self.shapes.label(id)).filter(|own| !own.is_empty()).unwrap_or(label);
                     self.visit_value(label, id, value, visit);
