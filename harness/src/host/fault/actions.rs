@@ -4,11 +4,12 @@
 
 use super::FaultPart::Host;
 use super::generic::{
-    ActsAfterConsequences, ActsBeforeConsequences, ChangesDispatches, ChangesRejections,
-    LiftsRules, RefusesActions, WaivesRefusals,
+    ActsAfterApplying, ChangesDispatches, ChangesRejections, LiftsRules, RefusesActions,
+    WaivesRefusals,
 };
 use crate::host::dispatch::{Refusal, SERVER_ONLY};
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::{Accepted, Followed};
 use crate::host::injected::HostFault;
 use crate::host::play::tool_call;
 use crate::host::publish::{Origin, action_type};
@@ -232,7 +233,7 @@ fault_table![
     DefaultChatUnlisted(
         "default-chat-unlisted",
         "With its first turn the default chat leaves the catalogue.",
-        Host(&ActsBeforeConsequences("chat/turnStarted", |host, uri, _| {
+        Host(&ActsAfterApplying(Accepted, "chat/turnStarted", |host, uri, _| {
             let session = host.chats.get(uri).map(|chat| chat.session.clone());
             if let Some(session) = session.filter(|it| host.state(it)["defaultChat"] == uri) {
                 host.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
@@ -242,7 +243,7 @@ fault_table![
     OutputAfterCancel(
         "output-after-cancel",
         "The agent goes on after its turn was cancelled.",
-        Host(&ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
+        Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             let idle = host.state(uri)["activeTurn"].is_null();
             if let Some(run) = host.runs.get_mut(uri).filter(|_| idle) {
                 run.undead = true;
@@ -253,7 +254,7 @@ fault_table![
     SteeringStartsTurn(
         "steering-starts-turn",
         "A steering message in an idle chat starts a turn.",
-        Host(&ActsAfterConsequences("chat/pendingMessageSet", |host, uri, action| {
+        Host(&ActsAfterApplying(Followed, "chat/pendingMessageSet", |host, uri, action| {
             if action["kind"] == "steering" && host.state(uri)["activeTurn"].is_null() {
                 host.begin_turn(uri, action["message"].clone(), None);
             }

@@ -4,10 +4,11 @@
 
 use super::FaultPart::Host;
 use super::generic::{
-    ActsBeforeApplying, ActsOnEvents, AddsAfterAction, AltersAction, ChangesFirstState, LiftsRules,
-    RefusesActions,
+    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesFirstState,
+    LiftsRules, RefusesActions,
 };
 use crate::host::automations::{AUTOMATIONS, first_state};
+use crate::host::injected::ActionStage::Published;
 use crate::host::injected::HostEvent;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -114,17 +115,21 @@ fault_table![
     RunGoesBack(
         "run-goes-back",
         "A run of an automation that is over is said to be running once more.",
-        Host(&AddsAfterAction("automationRun/lifecycleChanged", |host, run, action| {
-            if action["lifecycle"]["completedAt"].is_string() {
-                let mut again = action.clone();
-                again["lifecycle"]["status"] = json!("running");
-                if let Some(members) = again["lifecycle"].as_object_mut() {
-                    members.remove("completedAt");
-                    members.remove("error");
+        Host(&ActsAfterApplying(
+            Published,
+            "automationRun/lifecycleChanged",
+            |host, run, action| {
+                if action["lifecycle"]["completedAt"].is_string() {
+                    let mut again = action.clone();
+                    again["lifecycle"]["status"] = json!("running");
+                    if let Some(members) = again["lifecycle"].as_object_mut() {
+                        members.remove("completedAt");
+                        members.remove("error");
+                    }
+                    host.publish_from(run, again, None);
                 }
-                host.publish_from(run, again, None);
             }
-        })),
+        )),
     ),
     CancelledRunGoesOn(
         "cancelled-run-goes-on",

@@ -3,8 +3,9 @@
 //! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{ActsBeforeConsequences, AddsAfterAction};
+use super::generic::ActsAfterApplying;
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostFault};
 use crate::host::play::tool_call;
 use crate::host::publish::{Origin, action_type};
@@ -14,7 +15,7 @@ fault_table![
     DenialAllowedBelow(
         "denial-allowed-below",
         "The agent that was started is told that a denied call is allowed.",
-        Host(&ActsBeforeConsequences("chat/toolCallConfirmed", |host, uri, action| {
+        Host(&ActsAfterApplying(Accepted, "chat/toolCallConfirmed", |host, uri, action| {
             let call = action["toolCallId"].as_str().unwrap_or("");
             if tool_call(host.state(uri), call)["status"] == "cancelled" {
                 host.decide(uri, call, &Value::Null, true);
@@ -24,14 +25,14 @@ fault_table![
     AllowedUnasked(
         "allowed-unasked",
         "The agent that was started is told that a call is allowed while the user is being asked.",
-        Host(&AddsAfterAction("chat/toolCallReady", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             host.decide(uri, action["toolCallId"].as_str().unwrap_or(""), &Value::Null, true);
         })),
     ),
     CancelKept(
         "cancel-kept",
         "The agent that was started does not hear of a cancelled turn.",
-        Host(&ActsBeforeConsequences("chat/turnCancelled", |host, uri, _| {
+        Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             host.abandon_prompt(uri);
         })),
     ),
@@ -48,7 +49,7 @@ fault_table![
     CallToldTwice(
         "call-told-twice",
         "Each call of the agent that was started becomes two.",
-        Host(&AddsAfterAction("chat/toolCallReady", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             let known = tool_call(host.state(uri), action["toolCallId"].as_str().unwrap_or(""));
             let start = json!({
                 "type": "chat/toolCallStart", "turnId": action["turnId"],

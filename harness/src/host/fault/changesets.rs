@@ -3,10 +3,9 @@
 //! Knows: the actions of changesets and customizations. Never knows: which check finds which fault.
 
 use super::FaultPart::{Host, State};
-use super::generic::{
-    ActsAfterConsequences, AddsAfterAction, AltersAction, ChangesState, LiftsRules,
-};
+use super::generic::{ActsAfterApplying, AltersAction, ChangesState, LiftsRules};
 use crate::host::customizations::{decide, entries};
+use crate::host::injected::ActionStage::{Followed, Published};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -23,7 +22,7 @@ fault_table![
     ClearedToRecompute(
         "cleared-to-recompute",
         "A changeset drops its files before it is computed anew.",
-        Host(&AddsAfterAction("changeset/statusChanged", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "changeset/statusChanged", |host, uri, action| {
             if action["status"] == "recomputing" {
                 host.publish(uri, json!({"type": "changeset/cleared"}));
             }
@@ -94,7 +93,7 @@ fault_table![
     ToggleTakesContainer(
         "toggle-takes-container",
         "A decision about a customization counts for its container too.",
-        Host(&ActsAfterConsequences("session/customizationToggled", |host, uri, action| {
+        Host(&ActsAfterApplying(Followed, "session/customizationToggled", |host, uri, action| {
             let meant = entries(host.state(uri)).find(|(_, it)| it["id"] == action["id"]);
             let container = meant.map(|(container, _)| container.clone());
             if let Some(mut container) = container {

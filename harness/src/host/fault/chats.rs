@@ -4,11 +4,12 @@
 
 use super::FaultPart::{Host, Message};
 use super::generic::{
-    AddsAfterAction, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
+    ActsAfterApplying, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
 };
 use super::parts::{RequestChange, remove};
 use crate::host::Output;
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::Published;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
 
@@ -68,7 +69,7 @@ fault_table![
     DefaultChatUnknown(
         "default-chat-unknown",
         "A further chat makes one that does not exist the default chat.",
-        Host(&AddsAfterAction("session/chatAdded", |host, session, action| {
+        Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chat = action["summary"]["resource"].as_str().unwrap_or("");
                 let chat = format!("{chat}-not");
@@ -82,7 +83,7 @@ fault_table![
     ReorderIncomplete(
         "reorder-incomplete",
         "A further chat comes with an order of the chats that has only itself.",
-        Host(&AddsAfterAction("session/chatAdded", |host, session, action| {
+        Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chats = [&action["summary"]["resource"]];
                 host.emit(session, json!({"type": "session/chatsReordered", "chats": chats}), None);
@@ -116,7 +117,7 @@ fault_table![
     MovedChatsForget(
         "moved-chats-forget",
         "A chat that is moved loses its last turn, and says nothing of it.",
-        Host(&AddsAfterAction("session/chatRemoved", |host, session, action| {
+        Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
             let chat = action["chat"].as_str().unwrap_or("");
             let moved = is_moved(host, session, chat);
             let channel = host.channels.get_mut(chat).filter(|_| moved);
@@ -140,7 +141,7 @@ fault_table![
     UpdatesRemovedChat(
         "updates-removed-chat",
         "A disposed chat changes once more in the catalog that it has left.",
-        Host(&AddsAfterAction("session/chatRemoved", |host, session, action| {
+        Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
             if !host.chats.contains_key(action["chat"].as_str().unwrap_or("")) {
                 let action = json!({
                     "type": "session/chatUpdated", "chat": action["chat"],

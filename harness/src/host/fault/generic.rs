@@ -104,16 +104,17 @@ impl HostFault for AltersAction {
     }
 }
 
-/// Called after the host's own actions of a type.
-pub(super) struct AddsAfterAction(
+/// Called after an action of a type, at a stage.
+pub(super) struct ActsAfterApplying(
+    pub(super) ActionStage,
     pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &Value),
+    pub(super) fn(&mut RefHost, &str, &mut Value),
 );
 
-impl HostFault for AddsAfterAction {
+impl HostFault for ActsAfterApplying {
     fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
-        if stage == ActionStage::Published && action_type(action) == self.0 {
-            (self.1)(host, uri, action);
+        if stage == self.0 && action_type(action) == self.1 {
+            (self.2)(host, uri, action);
         }
     }
 }
@@ -134,34 +135,6 @@ impl HostFault for ActsBeforeApplying {
     ) -> bool {
         let from = from.filter(|_| action_type(action) == self.0);
         from.is_none_or(|from| (self.1)(host, uri, action, from))
-    }
-}
-
-/// Called before the consequences of a client's action of a type.
-pub(super) struct ActsBeforeConsequences(
-    pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &mut Value),
-);
-
-impl HostFault for ActsBeforeConsequences {
-    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
-        if stage == ActionStage::Accepted && action_type(action) == self.0 {
-            (self.1)(host, uri, action);
-        }
-    }
-}
-
-/// Called after the consequences of a client's action of a type.
-pub(super) struct ActsAfterConsequences(
-    pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &Value),
-);
-
-impl HostFault for ActsAfterConsequences {
-    fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
-        if stage == ActionStage::Followed && action_type(action) == self.0 {
-            (self.1)(host, uri, action);
-        }
     }
 }
 

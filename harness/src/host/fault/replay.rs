@@ -180,6 +180,12 @@ impl EnvelopeLog {
         let version = version_of(link);
         self.0.iter().filter(move |(of, _)| *of == version).map(|(_, envelope)| envelope)
     }
+
+    /// The same, of the channels that the connection is subscribed to.
+    fn heard<'a>(&'a self, link: &'a MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
+        let hears = |channel| link.own().is_some_and(|own| own.hears(channel));
+        self.of(link).filter(move |envelope| hears(channel_of(envelope)))
+    }
 }
 
 /// After a snapshot the last envelope that it already holds is sent again.
@@ -245,13 +251,11 @@ impl MessageRewriter for PartialReplay {
         out: &mut RewriterOutput,
     ) {
         self.0.note(link, &message);
-        let hears =
-            |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
         if let Some(seen) = last_seen(link)
             && let Some(result) = message.get_mut("result").filter(|it| it["type"] == "snapshot")
             && !is_from_future(result, seen)
         {
-            let missed = self.0.of(link).filter(|it| number_of(it) > seen).filter(hears);
+            let missed = self.0.heard(link).filter(|it| number_of(it) > seen);
             let missed: Vec<Value> = missed.cloned().collect();
             let kept = missed[missed.len().div_ceil(2)..].to_vec();
             *result = json!({"type": "replay", "actions": kept, "missing": []});
@@ -272,12 +276,10 @@ impl MessageRewriter for LastSeenRepeated {
         out: &mut RewriterOutput,
     ) {
         self.0.note(link, &message);
-        let hears =
-            |envelope: &&Value| link.own().is_some_and(|own| own.hears(channel_of(envelope)));
         if let Some(seen) = last_seen(link)
             && let Some(actions) = message.get_mut("result").and_then(actions_of)
         {
-            let known = self.0.of(link).filter(|it| number_of(it) <= seen).filter(hears);
+            let known = self.0.heard(link).filter(|it| number_of(it) <= seen);
             actions.splice(0..0, known.last().cloned());
         }
         out.send(message);

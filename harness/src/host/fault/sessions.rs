@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::FaultPart::{Host, State};
 use super::generic::{
-    ActsOnEvents, AddsAfterAction, AltersAction, AnswersRequests, ChangesDispatches,
+    ActsAfterApplying, ActsOnEvents, AltersAction, AnswersRequests, ChangesDispatches,
     ChangesFirstState, ChangesNotifications, ChangesReplies, ChangesSummaries, LiftsRules,
     OmitsActions, RollsUp,
 };
@@ -14,6 +14,7 @@ use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_o
 use crate::host::connection::Failure;
 use crate::host::customizations;
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::Published;
 use crate::host::injected::{HostEvent, HostFault};
 use crate::host::publish::action_type;
 use crate::host::rollup::IDENTITY;
@@ -74,7 +75,7 @@ fault_table![
     SessionReadyTwice(
         "session-ready-twice",
         "A session becomes ready twice.",
-        Host(&AddsAfterAction("session/ready", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "session/ready", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
         })),
     ),
@@ -105,7 +106,7 @@ fault_table![
     ProgressGoesBack(
         "progress-goes-back",
         "The progress of a creation begins anew before it ends.",
-        Host(&AddsAfterAction("session/defaultChatChanged", |host, uri, _| {
+        Host(&ActsAfterApplying(Published, "session/defaultChatChanged", |host, uri, _| {
             host.report_progress(uri, 1);
             host.report_progress(uri, 0);
         })),

@@ -3,9 +3,8 @@
 //! Knows: the actions of a terminal. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{
-    ActsBeforeConsequences, AddsAfterAction, AltersAction, LiftsRules, OmitsActions,
-};
+use super::generic::{ActsAfterApplying, AltersAction, LiftsRules, OmitsActions};
+use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::wire::json::json;
 
 fault_table![
@@ -31,7 +30,7 @@ fault_table![
     InputReversed(
         "input-reversed",
         "A line that is typed into a terminal comes out backwards.",
-        Host(&ActsBeforeConsequences("terminal/input", |_, _, action| {
+        Host(&ActsAfterApplying(Accepted, "terminal/input", |_, _, action| {
             let lines = action["data"].as_str().unwrap_or("").split_inclusive(['\r', '\n']);
             let backwards = |line: &str| {
                 let text = line.trim_end_matches(['\r', '\n']);
@@ -48,7 +47,7 @@ fault_table![
     CommandFinishesTwice(
         "command-finishes-twice",
         "Every command of a terminal finishes twice.",
-        Host(&AddsAfterAction("terminal/commandFinished", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "terminal/commandFinished", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
         })),
     ),
@@ -78,7 +77,7 @@ fault_table![
     ExitsTwice(
         "exits-twice",
         "The process of a terminal exits twice.",
-        Host(&AddsAfterAction("terminal/exited", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "terminal/exited", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
         })),
     ),

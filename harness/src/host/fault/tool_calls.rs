@@ -4,12 +4,13 @@
 
 use super::FaultPart::Host;
 use super::generic::{
-    ActsAfterConsequences, AddsAfterAction, AltersAction, ChangesAgentSteps, ChangesFirstState,
-    FixedIds, LiftsRules, OmitsActions,
+    ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, FixedIds, LiftsRules,
+    OmitsActions,
 };
 use crate::agent::script::ToolClass;
 use crate::host::agent::Op;
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::AgentStep;
 use crate::host::play::tool_call;
 use crate::model::Outcome;
@@ -99,7 +100,7 @@ fault_table![
     ToolRunsTwice(
         "tool-runs-twice",
         "A tool that has completed runs and completes once more.",
-        Host(&AddsAfterAction("chat/toolCallComplete", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "chat/toolCallComplete", |host, uri, action| {
             let content = &action["result"]["content"];
             if content.is_array() {
                 let shown = json!({
@@ -119,7 +120,7 @@ fault_table![
     ToolsChangeEndsCalls(
         "tools-change-ends-calls",
         "The running calls of clients fail when one offers other tools.",
-        Host(&ActsAfterConsequences("session/activeClientSet", |host, session, _| {
+        Host(&ActsAfterApplying(Followed, "session/activeClientSet", |host, session, _| {
             host.fail_calls(session, |_, _, _| true);
         })),
     ),

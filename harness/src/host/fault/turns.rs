@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 
 use super::FaultPart::Host;
 use super::generic::{
-    ActsAfterConsequences, ActsBeforeApplying, ActsOnEvents, AddsAfterAction, AltersAction,
-    ChangesAgentSteps, LiftsRules, OmitsActions,
+    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesAgentSteps,
+    LiftsRules, OmitsActions,
 };
 use crate::agent::script::ScriptStep;
 use crate::host::acp::AGENT_ENDED;
 use crate::host::agent::{Op, Wait};
 use crate::host::engine::RefHost;
+use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::{HostEvent, HostFault};
 use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
@@ -110,7 +111,7 @@ fault_table![
     TwoTurnEnds(
         "two-turn-ends",
         "A turn ends twice.",
-        Host(&AddsAfterAction("chat/turnComplete", |host, uri, action| {
+        Host(&ActsAfterApplying(Published, "chat/turnComplete", |host, uri, action| {
             host.emit(uri, action.clone(), None);
         })),
     ),
@@ -170,10 +171,10 @@ fault_table![
     QueueLostWithTurn(
         "queue-lost-with-turn",
         "A cancelled or failed turn empties the queue.",
-        Host(&ActsAfterConsequences("chat/turnCancelled", |host, uri, _| {
+        Host(&ActsAfterApplying(Followed, "chat/turnCancelled", |host, uri, _| {
             empty_queue(host, uri);
         })),
-        Host(&AddsAfterAction("chat/error", |host, uri, _| empty_queue(host, uri))),
+        Host(&ActsAfterApplying(Published, "chat/error", |host, uri, _| empty_queue(host, uri))),
     ),
     SteeringNotConsumed(
         "steering-not-consumed",
