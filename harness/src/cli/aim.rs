@@ -13,6 +13,8 @@ use crate::run::detect::{self, Detected};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::transport::{below, http};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::agents::Agents;
 use super::exit::Stop;
@@ -101,12 +103,12 @@ impl Aim {
         self.url.is_some() || self.command.is_some()
     }
 
-    /// The target, started if it is a command, with the settings made that were asked for.
+    /// The target, started if it is a command, with the settings made that were asked for, in the words of `spec`.
     ///
     /// # Errors
     /// It cannot be had, the options contradict one another, or the host does not take a setting.
-    pub(super) async fn configured_target(&self) -> Result<Target, Stop> {
-        let target = self.target().await?;
+    pub(super) async fn configured_target(&self, spec: Option<Version>) -> Result<Target, Stop> {
+        let target = self.target(spec).await?;
         if let Target::Remote(remote, _) = &target
             && let Err(why) = remote.configure().await
         {
@@ -120,7 +122,7 @@ impl Aim {
     ///
     /// # Errors
     /// It cannot be had, or the options contradict one another.
-    pub(super) async fn target(&self) -> Result<Target, Stop> {
+    pub(super) async fn target(&self, spec: Option<Version>) -> Result<Target, Stop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
@@ -135,6 +137,8 @@ impl Aim {
             ));
         }
         let settings = self.setting.clone();
+        let offers = spec.map_or_else(|| Protocol::known().to_vec(), |version| vec![version]);
+        let offers = offers.iter().map(Version::to_string).collect();
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
@@ -144,7 +148,10 @@ impl Aim {
             }
             (Some(url), _) => {
                 let at = strangers::endpoint(url, headers, self.other_token.as_deref());
-                Target::Remote(Arc::new(Remote::at(at, restart).with_settings(settings)), behind)
+                Target::Remote(
+                    Arc::new(Remote::at(at, restart).with_settings(settings, offers)),
+                    behind,
+                )
             }
             (_, Some(command)) => {
                 let command = words
@@ -152,7 +159,7 @@ impl Aim {
                     .fold(command.clone(), |command, (word, value)| command.replace(word, value));
                 let other = self.other_token.clone();
                 let remote = Remote::start(&command, headers, other, restart).await?;
-                Target::Remote(Arc::new(remote.with_settings(settings)), behind)
+                Target::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,

@@ -261,8 +261,8 @@ impl Run {
                 let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
                 Ok(Target::Agents(Box::new(agents)))
             }
-            None if self.dry_run => self.aim.target().await,
-            None => self.aim.configured_target().await,
+            None if self.dry_run => self.aim.target(self.spec.and_then(Spec::one)).await,
+            None => self.aim.configured_target(self.spec.and_then(Spec::one)).await,
         }
     }
 

@@ -98,6 +98,8 @@ pub struct Remote {
     restart_command: Option<String>,
     /// What is set before a run, and after each restart.
     settings: Vec<HostSetting>,
+    /// The versions that are offered for it.
+    setting_offers: Vec<String>,
 }
 
 impl Remote {
@@ -111,12 +113,17 @@ impl Remote {
             command: None,
             restart_command: restart,
             settings: Vec::new(),
+            setting_offers: Vec::new(),
         }
     }
 
-    /// The same host, of which these settings are made.
-    pub(super) fn with_settings(mut self, settings: Vec<HostSetting>) -> Remote {
-        self.settings = settings;
+    /// The same host, of which these settings are made by a client that offers these versions.
+    pub(super) fn with_settings(
+        mut self,
+        settings: Vec<HostSetting>,
+        offers: Vec<String>,
+    ) -> Remote {
+        (self.settings, self.setting_offers) = (settings, offers);
         self
     }
 
@@ -128,8 +135,7 @@ impl Remote {
         if self.settings.is_empty() {
             return Ok(());
         }
-        let offers: Vec<_> = Protocol::known().iter().map(Version::to_string).collect();
-        make_settings(&self.endpoint, &offers, &self.settings, SETTING).await
+        make_settings(&self.endpoint, &self.setting_offers, &self.settings, SETTING).await
     }
 
     /// Whether the host may share the disk of this machine.
@@ -163,6 +169,7 @@ impl Remote {
             command: Some(command),
             restart_command: restart,
             settings: Vec::new(),
+            setting_offers: Vec::new(),
         })
     }
 
