@@ -105,7 +105,8 @@ impl Console {
         }
         let (with_hint, without_hint) = lacking(header);
         for (words, names) in [
-            ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),
+            ("set before the run", header.settings.iter().map(String::as_str).collect::<Vec<_>>()),
+            ("speaks", header.versions.iter().map(String::as_str).collect()),
             ("agents", header.providers.iter().map(String::as_str).collect()),
             ("not offered", without_hint.iter().map(|it| it.capability.as_str()).collect()),
         ] {

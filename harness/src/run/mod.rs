@@ -52,6 +52,7 @@ pub mod profile_draft;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;
+pub mod settings;
 pub mod side;
 pub mod sim;
 pub mod suite;
