@@ -275,7 +275,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
         let mut report = played.report;
         if report.status == Status::Error && !*self.interrupted.borrow() {
-            report.reason = over(self.budget);
+            report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);
     }
