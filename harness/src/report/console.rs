@@ -113,6 +113,11 @@ impl Console {
                 let _ = writeln!(text, "{words}: {}", names.join(", "));
             }
         }
+        for agent in &header.agents {
+            if let Some(why) = &agent.untested {
+                let _ = writeln!(text, "not tested: agent {}: {why}", agent.provider);
+            }
+        }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
         for detected in with_hint {
             let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how);
@@ -126,12 +131,12 @@ impl Console {
             Status::Pass => format!("{} observed", case.observations),
             _ => case.reason.lines().next().unwrap_or_default().to_owned(),
         };
-        format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
+        format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
 
     /// The failures in full: the author's line, what was expected, what came, the rule, the lines.
     pub fn failure(&self, case: &CaseReport) -> String {
-        let title = format!("{} {}: {}\n", self.tag(case.status), case.scenario, case.title);
+        let title = format!("{} {}: {}\n", self.tag(case.status), case.name(), case.title);
         let help = |report: &FailureReport| {
             format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
         };

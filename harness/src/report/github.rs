@@ -33,7 +33,7 @@ pub fn annotation(case: &CaseReport) -> Option<String> {
         }
         None => format!("file={},", property(&case.file)),
     };
-    let title = property(&format!("{} {}", case.status.word(), case.scenario));
+    let title = property(&format!("{} {}", case.status.word(), case.name()));
     let message = case.failure.as_ref().map_or(&case.reason, |failure| &failure.message);
     Some(format!("::{level} {place}title={title}::{}\n", data(message)))
 }
