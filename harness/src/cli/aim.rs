@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::agent::mode::Mode;
 use crate::host::{auth, door};
+use crate::report::command::quoted;
 use crate::report::redact::{secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, Detected};
 use crate::run::sim;
@@ -132,6 +133,66 @@ impl Aim {
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
         })
+    }
+
+    /// The options that say what is played against, quoted for a shell; environment variables stand for secrets.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| {
+            words.push(format!("--{name}"));
+            words.extend(Some(value).filter(|value| !value.is_empty()));
+        };
+        match &self.url {
+            Some(url) if !secrets_of_target(url).is_empty() => {
+                option("url", "\"$AHP_URL\"".to_owned());
+            }
+            Some(url) => option("url", quoted(url)),
+            None => {}
+        }
+        for (name, value) in [
+            ("command", &self.command),
+            ("restart-command", &self.restart_command),
+            ("provider", &self.provider),
+        ] {
+            if let Some(value) = value {
+                option(name, quoted(value));
+            }
+        }
+        if self.loopback {
+            option("loopback", String::new());
+        }
+        for (name, value) in &self.header {
+            let secret = !secrets_of_header(name, value).is_empty();
+            let variable = format!("\"{name}: $AHP_HEADER\"");
+            option("header", if secret { variable } else { quoted(&format!("{name}: {value}")) });
+        }
+        for (name, given) in [("token", &self.token), ("other-token", &self.other_token)] {
+            if given.is_some() {
+                let variable = name.to_uppercase().replace('-', "_");
+                option(name, format!("\"$AHP_{variable}\""));
+            }
+        }
+        for (number, (resource, _)) in (1..).zip(&self.authenticate) {
+            let number = if number == 1 { String::new() } else { format!("_{number}") };
+            option("authenticate", format!("{}=\"$AHP_AUTHENTICATE{number}\"", quoted(resource)));
+        }
+        if let Some((key, value)) = &self.guarded_setting {
+            option("guarded-setting", quoted(&format!("{key}={value}")));
+        }
+        if let [inside, outside] = &self.files[..] {
+            let folder = |path: &PathBuf| quoted(&path.display().to_string());
+            option("files", format!("{} {}", folder(inside), folder(outside)));
+        }
+        if let Some(address) = self.agent_model {
+            option("agent-model", address.to_string());
+            if self.agent_flavor != "plain" {
+                option("agent-flavor", quoted(&self.agent_flavor));
+            }
+        }
+        if let Some(address) = self.agent_acp {
+            option("agent-acp", address.to_string());
+        }
+        words
     }
 
     /// The headers of the WebSocket handshake.

@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
 use crate::report::certificate::Certificate;
+use crate::report::console::Format;
 use crate::report::finished::Finished;
 use crate::report::html::html;
 use crate::report::places::Shown;
@@ -47,11 +48,15 @@ impl Certify {
         let reports = [Kind::Jsonl(file.clone()), Kind::Junit(self.out.join("junit.xml"))];
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
+        let format = run.format;
         let code = run.main(context)?;
         if !file.exists() {
             return Ok(code);
         }
-        let verdict = write(&file, &self.out, context)?;
+        let (verdict, said) = write(&file, &self.out)?;
+        if format != Format::Json {
+            context.say(&said);
+        }
         let conformant =
             matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
         Ok(if conformant { code } else { code.max(Code::Failed) })
@@ -71,7 +76,8 @@ pub struct Report {
 impl Report {
     pub(super) fn main(self, context: &Context) -> Outcome {
         folder(&self.out)?;
-        write(&self.file, &self.out, context)?;
+        let (_, said) = write(&self.file, &self.out)?;
+        context.say(&said);
         Ok(Code::Ok)
     }
 }
@@ -90,7 +96,7 @@ pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
 }
 
 /// Writes what is made of a run, and says what it came to.
-fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, Stop> {
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
     let shown = File::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());
@@ -110,8 +116,7 @@ fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, S
             Stop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
-    context.say(&said(&certificate, out));
-    Ok(certificate.verdict())
+    Ok((certificate.verdict(), said(&certificate, out)))
 }
 
 fn said(certificate: &Certificate, out: &Path) -> String {

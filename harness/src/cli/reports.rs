@@ -5,12 +5,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use litemap::LiteMap;
 use serde_json::json;
 
 use crate::report::baseline::Baseline;
+use crate::report::cause::Causes;
 use crate::report::connection_logs::{LogWriter, RecorderGroup, file_part};
-use crate::report::console::{Console, Kept};
+use crate::report::console::{Console, Format, Kept};
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
+use crate::report::first::{as_json, fix_first};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
@@ -31,6 +34,9 @@ use super::options::{Report, RunReport};
 
 /// Where the transcript goes unless a report says so: a folder of this name that is there already.
 const FOLDER: &str = "reports";
+
+/// Scenarios that did not hold whose drawings are kept for brief output.
+const DRAWINGS: usize = 200;
 
 /// How much the console says about a scenario.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,7 +60,10 @@ pub(super) struct Reports<'a> {
     /// The folder for logs of connections, and those that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
-    failures: String,
+    /// What did not hold, by cause.
+    causes: Causes,
+    /// What is said of scenarios that did not hold, by their numbers; in brief output only of the first of each kind.
+    drawings: LiteMap<u32, String>,
     quiet: bool,
     /// Whether only files are written.
     silent: bool,
@@ -125,7 +134,8 @@ impl<'a> Reports<'a> {
             junit,
             logs,
             log_writers: Vec::new(),
-            failures: String::new(),
+            causes: Causes::default(),
+            drawings: LiteMap::new(),
             quiet,
             silent: false,
             faults: Vec::new(),
@@ -227,6 +237,7 @@ impl<'a> Reports<'a> {
     fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: ConsoleDetail) {
         baseline.settle(&mut report, self.summary.fail_on);
         self.summary.add(&report);
+        self.causes.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
         baseline.settle_checks(&mut self.summary);
         if self.first_failure.is_none() && self.summary.failed() {
@@ -243,11 +254,13 @@ impl<'a> Reports<'a> {
             return;
         }
         let passed = matches!(report.status, Status::Pass | Status::Skip);
-        if !(self.silent || self.quiet && passed) {
+        if !(self.silent || self.quiet && passed) && self.console.tells(report.status) {
             self.say(&self.console.progress(&report));
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
-            self.failures.push_str(&self.console.failure(&report));
+            if self.console.format() == Format::Full || self.drawings.len() < DRAWINGS {
+                self.drawings.insert(report.case, self.console.failure(&report));
+            }
             let wanted = telling == ConsoleDetail::Everything && self.context.github;
             if let Some(line) = github::annotation(&report).filter(|_| wanted) {
                 self.say(&line);
@@ -269,11 +282,15 @@ impl<'a> Reports<'a> {
     }
 
     /// The run begins.
-    pub(super) fn header(&self, header: &Header, scenarios: usize) {
+    pub(super) fn header(&mut self, header: &Header, scenarios: usize, format: Format) {
+        self.console = self.console.clone().with_format(format, scenarios);
         self.say(&self.console.header(header, scenarios));
     }
 
     fn say(&self, text: &str) {
+        if self.console.format() == Format::Json {
+            return;
+        }
         self.context.say(&self.redactor.text(text));
     }
 
@@ -303,8 +320,12 @@ impl<'a> Reports<'a> {
             () if self.summary.failed() || !stale.is_empty() => Code::Failed,
             () => Code::Ok,
         };
-        if !self.failures.is_empty() {
-            self.say(&format!("\n{}", self.failures));
+        let full = self.console.format() == Format::Full;
+        if full {
+            let failures: String = self.drawings.values().map(String::as_str).collect();
+            if !failures.is_empty() {
+                self.say(&format!("\n{failures}"));
+            }
         }
         if self.context.github {
             let found = self.summary.checks.iter();
@@ -315,9 +336,11 @@ impl<'a> Reports<'a> {
             let text = github::summary(&self.header, &self.summary, &self.unheld);
             self.context.summarise(&self.redactor.text(&text));
         }
-        let findings = self.console.findings(&self.summary);
-        if !findings.is_empty() {
-            self.say(&format!("\n{findings}"));
+        if full {
+            let findings = self.console.findings(&self.summary);
+            if !findings.is_empty() {
+                self.say(&format!("\n{findings}"));
+            }
         }
         for (reason, more) in self.unplayed.iter().filter(|(_, more)| *more > 0) {
             self.say(&format!("{more} more scenarios: {reason}\n"));
@@ -325,7 +348,18 @@ impl<'a> Reports<'a> {
         for line in stale.iter().chain(&self.faults).chain(&self.remarks) {
             self.say(&format!("{line}\n"));
         }
+        let causes = match full {
+            true => fix_first(&self.causes, &self.header, |status| format!("{:>8}", status.word())),
+            false => self.console.causes(&self.causes, &self.header, &self.drawings),
+        };
+        if !causes.is_empty() {
+            self.say(&format!("\n{causes}"));
+        }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        if self.console.format() == Format::Json {
+            let run = as_json(&self.causes, &self.header, &self.summary, code as u8);
+            self.context.say(&self.redactor.text(&format!("{run:#}\n")));
+        }
         if let Some(path) = renewed {
             std::fs::write(&path, baseline.renewed(&self.summary)).map_err(|error| {
                 Stop::usage(format!("`{}` could not be written: {error}", path.display()))

@@ -11,6 +11,8 @@ use crate::host::auth;
 use crate::host::engine::{Config, RefHost};
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
+use crate::report::command::quoted;
+use crate::report::console::Format;
 use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
@@ -124,6 +126,9 @@ pub struct Run {
     /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
+    /// How much to say: brief (what does not hold, by cause), full (everything), json (one JSON object at the end)
+    #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
+    pub(super) format: Format,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     pub(super) quiet: bool,
@@ -327,7 +332,7 @@ impl Run {
             reports.unreachable(&planned, &error.to_string())?;
             return Err(Stop::unreachable(error));
         }
-        reports.header(&header, planned.len() * usize::from(self.repeat));
+        reports.header(&header, planned.len() * usize::from(self.repeat), self.format);
         let began = Instant::now();
         let rounds =
             ScenarioScheduler::new(self, target, &header, (&mut baseline, &mut reports), due);
@@ -458,8 +463,39 @@ impl Run {
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(target),
+            arguments: self.arguments(),
             shard: self.shard.map(|shard| shard.to_string()),
         }
+    }
+
+    /// The arguments that decide how a scenario goes, quoted for a shell; environment variables stand for secrets.
+    fn arguments(&self) -> Vec<String> {
+        let mut words: Vec<String> =
+            self.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
+        words.extend(self.aim.words());
+        match &self.acp {
+            Some(None) => words.push("--acp".to_owned()),
+            Some(Some(path)) => {
+                words.push(format!("--acp {}", quoted(&path.display().to_string())))
+            }
+            None => {}
+        }
+        if let Some(version) = self.spec.and_then(Spec::one) {
+            words.push(format!("--spec {version}"));
+        }
+        if let Some(timeout) = self.timeout {
+            words.push(format!("--timeout {}ms", timeout.as_millis()));
+        }
+        if self.observe {
+            words.push("--observe".to_owned());
+        }
+        if self.aggressive {
+            words.push("--aggressive".to_owned());
+        }
+        if !self.secret.is_empty() {
+            words.push("--secret \"$AHP_SECRET\"".to_owned());
+        }
+        words
     }
 
     /// Why no further scenario begins, where the first failure is enough.

@@ -69,6 +69,10 @@ pub struct Header {
     /// Who played the agent.
     #[serde(default)]
     pub agent: Mode,
+    /// The arguments that the run was started with, quoted for a shell: all that decide how one scenario goes, but not
+    /// which are played, nor the seed; environment variables stand for secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// Which part of the selection was played, such as `1/4`, where it was not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,

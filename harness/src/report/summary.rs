@@ -9,6 +9,9 @@ use crate::wire::version::Standard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
+/// The check of what the harness's own clients send, which says nothing about a host.
+pub const OWN_FRAMES: &str = "shape.harness";
+
 /// The fold over a run's scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
