@@ -1,7 +1,7 @@
 //! What is played against, and who is behind it: the options that `run` and `fuzz` share.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -53,17 +53,32 @@ pub(super) struct Aim {
     #[arg(long, value_parser = options::header, help_heading = "Target")]
     pub(super) header: Vec<(String, String)>,
     /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
-    #[arg(long, help_heading = "Target")]
+    #[arg(long, env = "AHP_TOKEN", hide_env_values = true, help_heading = "Target")]
     pub(super) token: Option<String>,
+    /// The same, with what stands in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = "Target")]
+    token_file: Option<PathBuf>,
     /// The token of somebody else who may connect too: scenarios look whether the two are kept apart
-    #[arg(long, value_name = "TOKEN", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "AHP_OTHER_TOKEN",
+        hide_env_values = true,
+        help_heading = "Target"
+    )]
     pub(super) other_token: Option<String>,
+    /// The same, with what stands in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "other_token", help_heading = "Target")]
+    other_token_file: Option<PathBuf>,
     /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
     /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
+    /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
+    #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
+    authenticate_file: Vec<(String, String)>,
     /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
@@ -93,6 +108,32 @@ pub(super) struct Aim {
 }
 
 impl Aim {
+    /// The same, with the tokens that stand in files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds no token.
+    pub(super) fn with_files(mut self) -> Result<Aim, Stop> {
+        let read = |path: &Path| {
+            let name = path.display();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            match text.trim() {
+                "" => Err(Stop::usage(format!("expected a token in `{name}`, found nothing"))),
+                token => Ok(token.to_owned()),
+            }
+        };
+        if let Some(path) = self.token_file.take() {
+            self.token = Some(read(&path)?);
+        }
+        if let Some(path) = self.other_token_file.take() {
+            self.other_token = Some(read(&path)?);
+        }
+        for (resource, path) in std::mem::take(&mut self.authenticate_file) {
+            self.authenticate.push((resource, read(Path::new(&path))?));
+        }
+        Ok(self)
+    }
+
     /// Whether the host is not the reference host of this program.
     pub(super) fn is_outside(&self) -> bool {
         self.url.is_some() || self.command.is_some()
@@ -174,7 +215,7 @@ impl Aim {
         }
         for (number, (resource, _)) in (1..).zip(&self.authenticate) {
             let number = if number == 1 { String::new() } else { format!("_{number}") };
-            option("authenticate", format!("{}=\"$AHP_AUTHENTICATE{number}\"", quoted(resource)));
+            option("authenticate", format!("{}=\"$AHP_API_TOKEN{number}\"", quoted(resource)));
         }
         if let Some((key, value)) = &self.guarded_setting {
             option("guarded-setting", quoted(&format!("{key}={value}")));

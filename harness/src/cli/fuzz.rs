@@ -123,7 +123,8 @@ pub struct Fuzz {
 }
 
 impl Fuzz {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+    pub(super) fn main(mut self, context: &Context) -> Outcome {
+        self.aim = self.aim.with_files()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -13,7 +13,7 @@ use crate::report::cause::Causes;
 use crate::report::connection_logs::{LogWriter, RecorderGroup, file_part};
 use crate::report::console::{Console, Format, Kept};
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
-use crate::report::first::{as_json, fix_first};
+use crate::report::first::{as_json, fix_first, is_to_mend};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::Junit;
@@ -64,6 +64,9 @@ pub(super) struct Reports<'a> {
     causes: Causes,
     /// What is said of scenarios that did not hold, by their numbers; in brief output only of the first of each kind.
     drawings: LiteMap<u32, String>,
+    /// Scenarios that there are, and those that have ended.
+    scenarios: usize,
+    ended: usize,
     quiet: bool,
     /// Whether only files are written.
     silent: bool,
@@ -136,6 +139,8 @@ impl<'a> Reports<'a> {
             log_writers: Vec::new(),
             causes: Causes::default(),
             drawings: LiteMap::new(),
+            scenarios: 0,
+            ended: 0,
             quiet,
             silent: false,
             faults: Vec::new(),
@@ -236,6 +241,7 @@ impl<'a> Reports<'a> {
 
     fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: ConsoleDetail) {
         baseline.settle(&mut report, self.summary.fail_on);
+        self.ended += 1;
         self.summary.add(&report);
         self.causes.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
@@ -267,6 +273,17 @@ impl<'a> Reports<'a> {
                 self.unheld.push((report.scenario, report.status, report.reason));
             }
         }
+        if !self.silent {
+            let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();
+            let (ended, scenarios) = (self.ended, self.scenarios);
+            self.context
+                .progress(&format!("{ended} of {scenarios} scenarios, {broken} causes to mend"));
+        }
+    }
+
+    /// What did not hold so far.
+    pub(super) fn causes(&self) -> &Causes {
+        &self.causes
     }
 
     /// The play of a scenario does not count: it has no result of that number.
@@ -283,6 +300,7 @@ impl<'a> Reports<'a> {
 
     /// The run begins.
     pub(super) fn header(&mut self, header: &Header, scenarios: usize, format: Format) {
+        self.scenarios = scenarios;
         self.console = self.console.clone().with_format(format, scenarios);
         self.say(&self.console.header(header, scenarios));
     }
@@ -291,6 +309,7 @@ impl<'a> Reports<'a> {
         if self.console.format() == Format::Json {
             return;
         }
+        self.context.progress("");
         self.context.say(&self.redactor.text(text));
     }
 
@@ -361,10 +380,10 @@ impl<'a> Reports<'a> {
             self.context.say(&self.redactor.text(&format!("{run:#}\n")));
         }
         if let Some(path) = renewed {
-            std::fs::write(&path, baseline.renewed(&self.summary)).map_err(|error| {
+            std::fs::write(&path, baseline.renewed()).map_err(|error| {
                 Stop::usage(format!("`{}` could not be written: {error}", path.display()))
             })?;
-            let fresh = baseline.fresh(&self.summary);
+            let fresh = baseline.fresh();
             self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
         }
         self.finish(took, code, interrupted)?;

@@ -208,14 +208,21 @@ pub struct Causes {
     pub left_out: u64,
 }
 
-/// What is added: a breach that was seen in one place.
-struct SeenBreach {
-    id: BreachId,
-    check: Option<String>,
-    others: Vec<String>,
-    status: Status,
-    weight: Weight,
-    place: BreachPlace,
+/// A breach that was seen in one place.
+#[derive(Clone, Debug)]
+pub struct SeenBreach {
+    /// What it is known by.
+    pub id: BreachId,
+    /// The check that saw it, where one did.
+    pub check: Option<String>,
+    /// Other requirements that the same failure breaks.
+    pub others: Vec<String>,
+    /// What it amounts to.
+    pub status: Status,
+    /// What the rule weighs.
+    pub weight: Weight,
+    /// Where it was seen.
+    pub place: BreachPlace,
 }
 
 impl Causes {
@@ -337,7 +344,7 @@ fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str 
 }
 
 /// What a scenario shows broken, each once.
-fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
+pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     let mut found = Vec::new();
     if case.status == Status::Skip {
         return found;
@@ -347,11 +354,17 @@ fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     claims.sort_by_key(|(claim, _)| weight_of(case, &claim.rules).map(Reverse));
     for (claim, failure) in claims {
         let message = plain_message(&failure.message);
+        let last = failure.transcript.last();
         let same = |seen: &&mut SeenBreach| {
-            seen.place.message == message && seen.place.transcript == failure.transcript
+            let frame = last.is_some() && seen.place.transcript.last() == last;
+            frame || seen.place.message == message && seen.place.transcript == failure.transcript
         };
         if let Some(seen) = found.iter_mut().find(same) {
             seen.others.extend(claim.rules.iter().cloned());
+            if seen.place.message != message {
+                let rule = claim.rules.first().cloned().unwrap_or_default();
+                seen.place.also.push((rule, message));
+            }
             continue;
         }
         let rule = match failure.rule.as_str() {
@@ -459,7 +472,7 @@ fn seen_by_check(case: &CaseReport, check: &str, finding: &FindingLine) -> SeenB
         },
         check: Some(check.to_owned()),
         others: Vec::new(),
-        status: finding.weight.broken(),
+        status: if finding.known { Status::Known } else { finding.weight.broken() },
         weight: finding.weight,
         place: BreachPlace {
             case: case.case,
@@ -549,6 +562,7 @@ mod tests {
             failure: claims.first().and_then(|claim| claim.failure.clone()),
             claims,
             accepted: Vec::new(),
+            flaky: None,
             notes: Vec::new(),
             checks,
             outage: None,
@@ -568,6 +582,7 @@ mod tests {
                 message: message.to_owned(),
                 transcript: lines.to_vec(),
                 diff: None,
+                known: false,
                 times,
             }],
             left_out: 0,

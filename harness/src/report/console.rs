@@ -240,7 +240,10 @@ impl Console {
     /// One line as a scenario ends.
     pub fn progress(&self, case: &CaseReport) -> String {
         let detail = match case.status {
-            Status::Pass => format!("{} observed", case.observations),
+            Status::Pass => match case.flaky {
+                Some(attempt) => format!("flaky: it held at attempt {attempt}"),
+                None => format!("{} observed", case.observations),
+            },
             _ => case.reason.lines().next().unwrap_or_default().to_owned(),
         };
         let detail = if self.many { one_line(&detail, REASON) } else { detail };
@@ -367,8 +370,12 @@ impl Console {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
+        let flaky = match summary.flaky {
+            0 => String::new(),
+            flaky => format!(" ({flaky} flaky)"),
+        };
         let (total, took) = (summary.total(), took.as_secs_f64());
-        let scenarios = format!("{total} scenarios in {took:.2} s: {}", counts.join(", "));
+        let scenarios = format!("{total} scenarios in {took:.2} s: {}{flaky}", counts.join(", "));
         format!("{scenarios}\n{}", self.checks(summary))
     }
 

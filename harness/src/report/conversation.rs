@@ -79,11 +79,11 @@ const AROUND: usize = 5;
 /// Rows that are chosen at most, besides those that prove something.
 const CHOSEN: usize = 400;
 /// Rows of a picture that prove nothing, and of those that do.
-const BESIDE: usize = 24;
+const BESIDE: usize = 16;
 const PROOFS: usize = 10;
 /// Bytes of a frame that proves something; of another one.
-const PROOF_BYTES: usize = 4_000;
-const FRAME_BYTES: usize = 300;
+const PROOF_BYTES: usize = 3_000;
+const FRAME_BYTES: usize = 240;
 
 /// All lines of a scenario, or of a capture.
 #[derive(Clone, Debug, Default)]
@@ -130,6 +130,21 @@ impl Conversation {
         let before = self.rows.get(..place)?.iter().rev();
         let mut said = before.filter(|row| row.way == Way::Out && row.client == client);
         said.next().map(|row| row.line)
+    }
+
+    /// The rows that prove something marked, and what led to them, among all rows; `whole` keeps long frames.
+    pub fn marked(self, proofs: &[Proof], whole: bool) -> Vec<Row> {
+        let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
+        let bytes = if whole { 100 * PROOF_BYTES } else { PROOF_BYTES };
+        let mut rows = self.all(bytes);
+        for row in &mut rows {
+            row.role = match row.line {
+                line if proofs.iter().any(|proof| proof.line == line) => Role::Proof,
+                line if sent.contains(&line) => Role::Sent,
+                _ => Role::Beside,
+            };
+        }
+        rows
     }
 
     /// Every row, with its frame as it was, shortened to so many bytes.

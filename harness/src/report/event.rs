@@ -169,6 +169,9 @@ pub struct CaseReport {
     /// What the host accepted: `dispatch TYPE` and `request METHOD`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
+    /// At which attempt it held, where it did not at the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<u16>,
     /// What there is to say besides.
     pub notes: Vec<String>,
     /// What the always-on checks saw.
@@ -258,6 +261,9 @@ pub struct FindingLine {
     pub transcript: Vec<u64>,
     /// The difference of the states involved.
     pub diff: Option<String>,
+    /// Whether the baseline knows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
     /// How often the same was found; the other members are of the first time.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u64,
@@ -284,6 +290,7 @@ impl From<&Finding> for FindingLine {
             message: finding.message.clone(),
             transcript: finding.lines.clone(),
             diff: finding.diff.clone(),
+            known: false,
             times: finding.times,
         }
     }
@@ -398,6 +405,7 @@ impl CaseReport {
             failure: None,
             claims: Vec::new(),
             accepted: Vec::new(),
+            flaky: None,
             notes: Vec::new(),
             checks: Vec::new(),
             outage: None,

@@ -90,6 +90,50 @@ impl Finished {
     }
 }
 
+/// How one scenario of a run ended, and its whole conversation; of repetitions the first that did not hold, or the first.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn one(
+    input: impl BufRead,
+    scenario: &str,
+) -> Result<Option<(CaseReport, Conversation)>, String> {
+    let mut open: LiteMap<u32, Vec<(u64, String)>> = LiteMap::new();
+    let mut found = None;
+    let mut reader = Reader::new(input);
+    while let Some((number, text)) = reader.next_line().map_err(|error| error.to_string())? {
+        let wrong = |error: serde_json::Error| format!("{number}: {error}");
+        match reader::about(text).as_deref() {
+            Some("case") => {
+                let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
+                if start.scenario == scenario {
+                    open.insert(start.case, Vec::new());
+                }
+            }
+            Some("result") => {
+                let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
+                let Some(lines) = open.remove(&report.case) else { continue };
+                let held = report.status == Status::Pass;
+                let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
+                let conversation = Conversation::of(lines);
+                if found.is_none() || !held {
+                    found = Some((report, conversation));
+                }
+                if !held {
+                    break;
+                }
+            }
+            Some(_) => {}
+            None => {
+                if let Some(lines) = case_of(text).and_then(|case| open.get_mut(&case)) {
+                    lines.push((number, text.to_owned()));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
 #[derive(Default)]
 struct Reading {
     header: Option<Header>,
@@ -183,7 +227,7 @@ impl Case {
 }
 
 /// The lines that prove what was wrong, each with the members in question.
-fn proofs(report: &CaseReport) -> Vec<Proof> {
+pub fn proofs(report: &CaseReport) -> Vec<Proof> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);
     let heavy = findings.filter(|finding| finding.weight > Weight::Note);

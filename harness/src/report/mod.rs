@@ -25,6 +25,8 @@ pub mod conversation;
 pub mod coverage;
 #[cfg(feature = "cli")]
 pub mod draw;
+#[cfg(feature = "cli")]
+pub mod drawing;
 pub mod event;
 pub mod excerpt;
 pub mod findings;

@@ -21,6 +21,8 @@ pub struct Summary {
     pub checks: LiteMap<String, CheckTotal>,
     /// From which weight on a broken rule makes the run a failure.
     pub fail_on: FailOn,
+    /// Scenarios that held, but not at the first attempt.
+    pub flaky: u64,
 }
 
 /// One always-on check over a whole run.
@@ -70,6 +72,7 @@ impl Summary {
     /// Adds a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         *self.counts.entry(case.status).or_default() += 1;
+        self.flaky += u64::from(case.flaky.is_some());
         self.add_checks(&case.scenario, &case.checks);
     }
 
@@ -85,7 +88,7 @@ impl Summary {
             }
             total.unclear |= line.left_out > 0;
             for finding in &line.findings {
-                let status = finding.weight.broken();
+                let status = if finding.known { Status::Known } else { finding.weight.broken() };
                 worsen(&mut total.worst, status);
                 match finding.of.as_deref() {
                     None => total.unclear = true,

@@ -68,7 +68,9 @@ impl<'a> Articles<'a> {
             page.text(" ");
             page.element("a", &[("href", &format!("#{}", anchor(number)))], &first::name(cause));
             page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
-            page.element("div", &[("class", "small")], &cut(&place.message, 200));
+            page.open("div", &[("class", "small")]);
+            with_code(page, &cut(&place.message, 300));
+            page.close("div");
             page.close("li");
         }
         page.close("ol");
@@ -148,7 +150,7 @@ impl<'a> Articles<'a> {
                 page.element("code", &[], &first::name(cause));
                 page.text(": ");
             }
-            page.text(&cut(&place.message, 300));
+            with_code(page, &cut(&place.message, 300));
             page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
             self.again(page, place);
             page.close("li");
@@ -165,11 +167,14 @@ impl<'a> Articles<'a> {
         let case = self.case(place.case);
         page.open(heading, &[]);
         tag(page, cause.status().word());
-        page.text(&format!(" {}", sentence(&place.message)));
-        page.close(heading);
-        page.open("p", &[("class", "small")]);
+        page.text(" ");
         page.element("code", &[], &first::name(cause));
-        page.text(&format!(" · {} · ", counted(cause)));
+        page.close(heading);
+        page.open("p", &[("class", "wrong")]);
+        with_code(page, &sentence(&place.message));
+        page.close("p");
+        page.open("p", &[("class", "small")]);
+        page.text(&format!("{} · ", counted(cause)));
         page.element("code", &[("class", "id")], &breach.id.to_string());
         page.close("p");
         self.rule(page, breach, case);
@@ -178,7 +183,7 @@ impl<'a> Articles<'a> {
         }
         difference(page, place);
         if !place.also.is_empty() {
-            page.element("p", &[("class", "small")], "Always-on checks say about the same frame:");
+            page.element("p", &[("class", "small")], "About the same frame:");
             page.open("ul", &[("class", "places")]);
             for (check, message) in &place.also {
                 page.open("li", &[]);
@@ -203,11 +208,10 @@ impl<'a> Articles<'a> {
         let own = case.and_then(|case| case.report.own.iter().find(|it| it.id == breach.id.rule));
         page.open("p", &[("class", "rule")]);
         page.element("b", &[], "The protocol says ");
-        match (
-            Ledger::look_up(&breach.id.rule),
-            own,
-            breach.check.as_deref().and_then(summary::row),
-        ) {
+        let check = breach.check.as_deref().and_then(summary::row);
+        let of_check =
+            check.and_then(|row| row.requirements.first()).and_then(|id| Ledger::look_up(id));
+        match (Ledger::look_up(&breach.id.rule).or(of_check), own, check) {
             (_, Some(own), _) => {
                 page.text(&format!("({}, your own) {}", word(own.weight), own.text))
             }
@@ -259,6 +263,29 @@ fn counted(cause: &Cause<'_>) -> String {
     format!("{times} time{} in {scenarios} scenario{}", plural(times), plural(scenarios as u64))
 }
 
+/// Letters of a name between backticks beyond which its middle is left out.
+const LONG: usize = 44;
+
+/// A text, what stands between backticks as code, and long names with their middle left out.
+fn with_code(page: &mut Page, text: &str) {
+    for (place, part) in text.split('`').enumerate() {
+        if place % 2 == 0 {
+            page.text(part);
+            continue;
+        }
+        let letters: Vec<char> = part.chars().collect();
+        let short = match letters.len() {
+            0..=LONG => part.to_owned(),
+            all => {
+                let start: String = letters[..LONG / 2].iter().collect();
+                let end: String = letters[all - LONG / 4..].iter().collect();
+                format!("{start}…{end}")
+            }
+        };
+        page.element("code", &[("title", part)], &short);
+    }
+}
+
 /// A message as a sentence.
 fn sentence(message: &str) -> String {
     let message = cut(message, 260);
@@ -280,7 +307,8 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
     let sent = came.answers.and_then(row).or_else(before);
     page.open("div", &[("class", "two")]);
     let nothing = place.message.contains("nothing came");
-    for (name, row) in [("Sent", sent), (if nothing { "Last seen" } else { "Came" }, Some(came))] {
+    let asked = if came.answers.is_some() { "Sent" } else { "Last sent" };
+    for (name, row) in [(asked, sent), (if nothing { "Last seen" } else { "Came" }, Some(came))] {
         let Some(row) = row else { continue };
         page.open("div", &[]);
         let towards = match row.way {
