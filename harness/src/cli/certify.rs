@@ -12,6 +12,7 @@ use crate::report::certificate::Certificate;
 use crate::report::console::Format;
 use crate::report::finished::Finished;
 use crate::report::html::html;
+use crate::report::junit::Junit;
 use crate::report::places::Shown;
 use crate::report::profile_verdict::ProfileVerdict;
 
@@ -110,7 +111,14 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
         ("badge.json", format!("{}\n", endpoint(&certificate))),
         ("members.txt", shown.as_ref().map(shown_summary).unwrap_or_default()),
     ];
-    for (name, text) in &files {
+    let mut junit = Junit::about(&run.header);
+    run.cases.iter().for_each(|case| junit.add(&case.report));
+    let mut xml = Vec::new();
+    let stale = run.footer.as_ref().map_or(&[][..], |footer| &footer.stale);
+    junit.write(&run.summary, stale, &mut xml).map_err(Stop::fault)?;
+    let xml = String::from_utf8_lossy(&xml).into_owned();
+    for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain([("junit.xml", &xml)])
+    {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| {
             Stop::fault(format!("`{}` could not be written: {error}", path.display()))
@@ -129,7 +137,7 @@ fn said(certificate: &Certificate, out: &Path) -> String {
         let _ = writeln!(text, "{line}");
         for it in certificate.out_of_reach.iter().take(REASONS) {
             let (must, essential) = (it.must.len(), it.essential.len());
-            let _ = writeln!(text, "  {must} MUST, {essential} essential: {}", it.reason);
+            let _ = writeln!(text, "  {must} MUST, {essential} essential: {}", it.reason.line());
         }
         if certificate.out_of_reach.len() > REASONS {
             let more = certificate.out_of_reach.len() - REASONS;

@@ -28,6 +28,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::probe::probe;
 use crate::run::sim;
 use crate::verdict::Weight;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -541,7 +542,7 @@ impl Hunt<'_> {
              times of {AGAIN}.\n# {}: {}\n",
             sequence.seed,
             finding.rule,
-            finding.message.replace('\n', " ")
+            ForeignText::from(finding.message.as_str()).line()
         );
         write(&path, &format!("{head}{}", draft.text()))?;
         let (scenario, seed) = (draft.id, sequence.seed);

@@ -26,6 +26,7 @@ use crate::run::play::{Counting, Recorder};
 use crate::run::side::Side;
 use crate::run::suite::Entry;
 use crate::verdict::{FailOn, Status};
+use crate::wire::foreign_text::ForeignText;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -73,10 +74,9 @@ pub(super) struct Reports<'a> {
     faults: Vec<String>,
     remarks: Vec<String>,
     /// Why scenarios were not played, and for how many more the same holds.
-    unplayed: Vec<(String, usize)>,
+    unplayed: Vec<(ForeignText, usize)>,
     /// What the run is about, and what did not hold in it, for the summary of a step.
     header: Header,
-    unheld: Vec<(String, Status, String)>,
     /// The scenario after which the run was a failure.
     first_failure: Option<String>,
     /// The baseline that is written anew at the end.
@@ -117,7 +117,7 @@ impl<'a> Reports<'a> {
                 }
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
                 RunReport::Shared(Report::Junit(path)) => {
-                    junit.push((path.clone(), create(path)?, Junit::default()));
+                    junit.push((path.clone(), create(path)?, Junit::about(header)));
                 }
             }
         }
@@ -147,7 +147,6 @@ impl<'a> Reports<'a> {
             remarks: Vec::new(),
             unplayed: Vec::new(),
             header: header.clone(),
-            unheld: Vec::new(),
             first_failure: None,
             renewed: None,
         })
@@ -166,7 +165,7 @@ impl<'a> Reports<'a> {
             };
             self.case(report, &mut Baseline::default());
         }
-        self.finish(Duration::ZERO, Code::Unreachable, false)
+        self.finish(Duration::ZERO, Code::Unreachable, false, &[])
     }
 
     /// A scenario begins; its transcript goes to the first file.
@@ -267,11 +266,6 @@ impl<'a> Reports<'a> {
             if self.console.format() == Format::Full || self.drawings.len() < DRAWINGS {
                 self.drawings.insert(report.case, self.console.failure(&report));
             }
-            let wanted = telling == ConsoleDetail::Everything && self.context.github;
-            if let Some(line) = github::annotation(&report).filter(|_| wanted) {
-                self.say(&line);
-                self.unheld.push((report.scenario, report.status, report.reason));
-            }
         }
         if !self.silent {
             let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();
@@ -347,12 +341,18 @@ impl<'a> Reports<'a> {
             }
         }
         if self.context.github {
-            let found = self.summary.checks.iter();
-            let lines = found.filter_map(|(check, total)| github::finding(check, total));
-            self.say(&lines.collect::<String>());
+            let own = self.console.own_frames();
+            for command in github::annotations(&self.causes, &self.header, &stale, own) {
+                self.context.command(&command.redacted(&self.redactor));
+            }
         }
         if self.context.step_summary.is_some() {
-            let text = github::summary(&self.header, &self.summary, &self.unheld);
+            let verdict = match code {
+                Code::Ok => "passed",
+                Code::Interrupted => "interrupted",
+                _ => "failed",
+            };
+            let text = github::summary(&self.header, &self.summary, &self.causes, &stale, verdict);
             self.context.summarise(&self.redactor.text(&text));
         }
         if full {
@@ -362,7 +362,7 @@ impl<'a> Reports<'a> {
             }
         }
         for (reason, more) in self.unplayed.iter().filter(|(_, more)| *more > 0) {
-            self.say(&format!("{more} more scenarios: {reason}\n"));
+            self.say(&format!("{more} more scenarios: {}\n", reason.lines()));
         }
         for line in stale.iter().chain(&self.faults).chain(&self.remarks) {
             self.say(&format!("{line}\n"));
@@ -386,17 +386,24 @@ impl<'a> Reports<'a> {
             let fresh = baseline.fresh();
             self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
         }
-        self.finish(took, code, interrupted)?;
+        self.finish(took, code, interrupted, &stale)?;
         Ok(code)
     }
 
     /// Writes what belongs at the end of the files.
-    fn finish(mut self, took: Duration, code: Code, interrupted: bool) -> Result<(), Stop> {
+    fn finish(
+        mut self,
+        took: Duration,
+        code: Code,
+        interrupted: bool,
+        stale: &[String],
+    ) -> Result<(), Stop> {
         let footer = json!({
             "scenarios": self.summary.counts,
             "checks": self.summary.checks,
             "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             "interrupted": interrupted,
+            "stale": stale,
             "exit": code as u8,
         });
         for writer in &self.writers {
@@ -412,7 +419,7 @@ impl<'a> Reports<'a> {
         }
         for (path, mut file, junit) in std::mem::take(&mut self.junit) {
             let mut report = Vec::new();
-            let written = junit.write(&self.summary, &mut report).and_then(|()| {
+            let written = junit.write(&self.summary, stale, &mut report).and_then(|()| {
                 let report = String::from_utf8_lossy(&report);
                 let redacted = self.redactor.text(&report);
                 file.write_all(redacted.as_bytes()).map_err(|error| error.to_string())

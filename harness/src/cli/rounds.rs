@@ -283,7 +283,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             report.flaky = Some(played.queued.attempts + 1);
         }
         if report.status == Status::Error && !*self.interrupted.borrow() {
-            report.reason = over(self.budget);
+            report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);
     }

@@ -26,6 +26,7 @@ use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::scenario::bind::Mint as _;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
@@ -507,12 +508,12 @@ impl Run {
             harness: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             target: match target {
-                Target::Embedded => "embedded".to_owned(),
-                Target::Agents(agents) => agents.shown(),
-                Target::Loopback => "embedded, over loopback".to_owned(),
-                Target::Remote(remote, _) => remote.shown(),
+                Target::Embedded => "embedded".into(),
+                Target::Agents(agents) => agents.shown().into(),
+                Target::Loopback => "embedded, over loopback".into(),
+                Target::Remote(remote, _) => remote.shown().into(),
             },
-            host: found.name.clone(),
+            host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
             // What the host chose is what its scenarios are about; only handshakes offer more.
             offers: found
@@ -528,9 +529,9 @@ impl Run {
                 .iter()
                 .map(|(resource, _)| resource.clone())
                 .collect(),
-            provider: self.provider_of(target, version, found),
-            versions: found.versions.clone(),
-            providers: found.providers.clone(),
+            provider: self.provider_of(target, version, found).map(ForeignText::from),
+            versions: found.versions.iter().map(|it| it.as_str().into()).collect(),
+            providers: found.providers.iter().map(|it| it.as_str().into()).collect(),
             detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
@@ -617,7 +618,7 @@ impl Run {
             authenticate: self.aim.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
-            provider: header.provider.clone(),
+            provider: header.provider.as_ref().map(|it| it.raw().to_owned()),
             observe: self.observe,
             agent: header.agent,
             side: side.clone(),

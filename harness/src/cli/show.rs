@@ -63,7 +63,7 @@ impl Show {
 fn findings(report: &CaseReport, proofs: &[Proof]) -> String {
     let mut out = format!("{} {}: {}\n", report.status.word(), report.scenario, report.title);
     for failure in report.failures() {
-        out.push_str(&format!("  {}\n    {:?}\n", failure.message, failure.transcript));
+        out.push_str(&format!("  {}\n    {:?}\n", failure.message.lines(), failure.transcript));
     }
     for line in report.checks.iter().filter(|line| line.check != OWN_FRAMES) {
         for finding in &line.findings {
@@ -71,7 +71,11 @@ fn findings(report: &CaseReport, proofs: &[Proof]) -> String {
                 finding.transcript.iter().any(|it| proofs.iter().any(|proof| proof.line == *it));
             if proven {
                 let lines = &finding.transcript;
-                out.push_str(&format!("  {}: {}\n    {lines:?}\n", line.check, finding.message));
+                out.push_str(&format!(
+                    "  {}: {}\n    {lines:?}\n",
+                    line.check,
+                    finding.message.lines()
+                ));
             }
         }
     }

@@ -101,7 +101,8 @@ impl Baseline {
     pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
         let judged = !matches!(case.status, Status::Skip | Status::Error);
         if judged {
-            let seen_here = self.findings.values_mut().filter(|it| it.seen_in == case.scenario);
+            let known = self.findings.iter_mut().map(|(_, known)| known);
+            let seen_here = known.filter(|it| it.seen_in == case.scenario);
             seen_here.for_each(|known| known.failed = known.failed.or(Some(false)));
         }
         let mut all_known = true;
@@ -127,7 +128,7 @@ impl Baseline {
             }
             let counted = fails(seen.status, fail_on) && !by_check;
             if counted && (of_check.is_some() || !whole) {
-                let place = (case.scenario.clone(), seen.place.message.clone());
+                let place = (case.scenario.clone(), seen.place.message.line());
                 self.fresh.entry(id).or_insert(place);
             }
         }
@@ -139,7 +140,7 @@ impl Baseline {
         }
         if failed && all_known && !reasons.is_empty() {
             case.status = Status::Known;
-            case.reason = format!("known: {} ({})", reasons.join("; "), case.reason);
+            case.reason = format!("known: {} ({})", reasons.join("; "), case.reason.raw()).into();
         }
     }
 

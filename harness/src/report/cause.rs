@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::ledger::{Ledger, Severity};
 use crate::oracle::alike;
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::ForeignText;
 
 use super::event::{CaseReport, FindingLine};
 use super::summary::{OWN_FRAMES, row};
@@ -75,15 +76,15 @@ pub struct BreachPlace {
     #[serde(skip_serializing_if = "is_zero")]
     pub line: usize,
     /// What was expected, and what came.
-    pub message: String,
+    pub message: ForeignText,
     /// The lines of the transcript that prove it; the last decides.
     pub transcript: Vec<u64>,
     /// The difference of the states involved, as `-` and `+` lines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
+    pub diff: Option<ForeignText>,
     /// What always-on checks say about the same frame: the check, and its message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<(String, String)>,
+    pub also: Vec<(String, ForeignText)>,
     /// How often it was seen there.
     pub times: u64,
 }
@@ -353,17 +354,19 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
         case.claims.iter().filter_map(|claim| Some((claim, claim.failure.as_ref()?))).collect();
     claims.sort_by_key(|(claim, _)| weight_of(case, &claim.rules).map(Reverse));
     for (claim, failure) in claims {
-        let message = plain_message(&failure.message);
+        let message = plain_message(failure.message.raw());
         let last = failure.transcript.last();
         let same = |seen: &&mut SeenBreach| {
             let frame = last.is_some() && seen.place.transcript.last() == last;
-            frame || seen.place.message == message && seen.place.transcript == failure.transcript
+            frame
+                || seen.place.message == message.as_str()
+                    && seen.place.transcript == failure.transcript
         };
         if let Some(seen) = found.iter_mut().find(same) {
             seen.others.extend(claim.rules.iter().cloned());
-            if seen.place.message != message {
+            if seen.place.message != message.as_str() {
                 let rule = claim.rules.first().cloned().unwrap_or_default();
-                seen.place.also.push((rule, message));
+                seen.place.also.push((rule, message.into()));
             }
             continue;
         }
@@ -386,7 +389,7 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
                 scenario: case.scenario.clone(),
                 file: failure.file.clone(),
                 line: failure.line,
-                message,
+                message: message.into(),
                 transcript: failure.transcript.clone(),
                 diff: None,
                 also: Vec::new(),
@@ -431,8 +434,8 @@ fn unblamed(case: &CaseReport) -> Option<SeenBreach> {
         _ => return None,
     };
     let failure = case.failure.as_ref();
-    let message = failure.map_or(case.reason.as_str(), |failure| &failure.message);
-    let message = plain_message(message);
+    let message = failure.map_or(&case.reason, |failure| &failure.message);
+    let message = plain_message(message.raw());
     let rule = failure.map(|failure| failure.rule.as_str()).filter(|rule| !rule.is_empty());
     Some(SeenBreach {
         id: BreachId {
@@ -449,7 +452,7 @@ fn unblamed(case: &CaseReport) -> Option<SeenBreach> {
             scenario: case.scenario.clone(),
             file: failure.map(|failure| failure.file.clone()).unwrap_or_default(),
             line: failure.map_or(0, |failure| failure.line),
-            message,
+            message: message.into(),
             transcript: failure.map(|failure| failure.transcript.clone()).unwrap_or_default(),
             diff: None,
             also: Vec::new(),
@@ -468,7 +471,7 @@ fn seen_by_check(case: &CaseReport, check: &str, finding: &FindingLine) -> SeenB
         id: BreachId {
             rule: named.or_else(only).unwrap_or(check).to_owned(),
             seen_by: SeenBy::Check,
-            shape: shape(&finding.message),
+            shape: shape(finding.message.raw()),
         },
         check: Some(check.to_owned()),
         others: Vec::new(),
@@ -524,8 +527,8 @@ mod tests {
             file: "s.yaml".to_owned(),
             line: 3,
             column: 1,
-            message: message.to_owned(),
-            label: String::new(),
+            message: message.into(),
+            label: ForeignText::default(),
             rule: rule.to_owned(),
             transcript: vec![line],
         }
@@ -539,7 +542,7 @@ mod tests {
                 file: "s.yaml".to_owned(),
                 line: 3,
                 status: Status::Fail,
-                untested: String::new(),
+                untested: ForeignText::default(),
                 observations: 0,
                 failure: Some(failure(rule, message, *line)),
                 twin: None,
@@ -554,7 +557,7 @@ mod tests {
             proves: Vec::new(),
             own: Vec::new(),
             status: Status::Fail,
-            reason: String::new(),
+            reason: ForeignText::default(),
             skip: Default::default(),
             weight: Weight::Must,
             observations: 0,
@@ -579,7 +582,7 @@ mod tests {
             findings: vec![FindingLine {
                 of: None,
                 weight: Weight::Should,
-                message: message.to_owned(),
+                message: message.into(),
                 transcript: lines.to_vec(),
                 diff: None,
                 known: false,
@@ -645,7 +648,7 @@ mod tests {
         let mut warned = case(1, &[("ping.response", "late", 1)], Vec::new());
         warned.claims.iter_mut().for_each(|claim| claim.status = Status::Warn);
         let mut lost = case(2, &[], Vec::new());
-        (lost.status, lost.reason) = (Status::Untested, "no session".to_owned());
+        (lost.status, lost.reason) = (Status::Untested, "no session".into());
         let causes = Causes::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
         let order: Vec<Status> = causes.by_cause().iter().map(Cause::status).collect();
         assert_eq!(order, [Status::Fail, Status::Untested, Status::Warn]);

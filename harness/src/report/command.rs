@@ -18,14 +18,23 @@ pub fn again(header: &Header, scenario: &str, seed: Option<u64>) -> String {
     format!("ahp-harness run{arguments} --profile all --seed {seed} --id {}", quoted(scenario))
 }
 
+/// The command that plays the whole run again.
+pub fn whole(header: &Header) -> String {
+    let arguments = match &header.arguments[..] {
+        [] => target_of(header),
+        given => given.join(" "),
+    };
+    format!("ahp-harness run {arguments} --profile all --seed {}", header.seed)
+}
+
 /// What can be said of the target where an older version wrote the file.
 fn target_of(header: &Header) -> String {
     let mut words = Vec::new();
-    if header.target.starts_with("ws://") || header.target.starts_with("wss://") {
-        words.push(format!("--url {}", quoted(&header.target)));
+    if ["ws://", "wss://"].iter().any(|scheme| header.target.raw().starts_with(scheme)) {
+        words.push(format!("--url {}", quoted(header.target.raw())));
     }
     if let Some(provider) = &header.provider {
-        words.push(format!("--provider {}", quoted(provider)));
+        words.push(format!("--provider {}", quoted(provider.raw())));
     }
     words.join(" ")
 }
@@ -54,7 +63,7 @@ mod tests {
             again(&header, "tools/confirmed-once", None),
             "ahp-harness run --url ws://h:1 --token \"$AHP_TOKEN\" --profile all --seed 7 --id tools/confirmed-once"
         );
-        let old = Header { target: "ws://h:1/a?b".to_owned(), seed: 1, ..Header::default() };
+        let old = Header { target: "ws://h:1/a?b".into(), seed: 1, ..Header::default() };
         assert_eq!(
             again(&old, "a/b", Some(2)),
             "ahp-harness run --url 'ws://h:1/a?b' --profile all --seed 2 --id a/b"

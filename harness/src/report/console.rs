@@ -12,6 +12,7 @@ use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
 use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
+use crate::wire::foreign_text::ForeignText;
 
 use super::cause::Causes;
 use super::command;
@@ -87,6 +88,8 @@ const DRAWN: usize = 3;
 const REASON: usize = 100;
 /// Names of what is not offered that brief output says.
 const NAMES: usize = 8;
+/// Names that a host may have made up, of which a line shows a few.
+const MANY: usize = 20;
 
 /// Renders a run as text, piece by piece.
 #[derive(Clone, Debug)]
@@ -101,10 +104,19 @@ pub struct Console {
     many: bool,
 }
 
+/// The first of many names, and how many more there are.
+fn lines(names: &[ForeignText]) -> Vec<String> {
+    let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
+    if names.len() > MANY {
+        lines.push(format!("and {} more", names.len() - MANY));
+    }
+    lines
+}
+
 /// What the first look at the host found missing: what the user can do something about, and the rest.
 fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
-    lacking.partition(|detected| detected.how.contains("(hint: "))
+    lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
 /// The options that a reason names in its hint.
@@ -122,6 +134,11 @@ impl Console {
     /// The same, that says so much of so many scenarios.
     pub fn with_format(self, format: Format, scenarios: usize) -> Console {
         Console { format, many: format == Format::Brief && scenarios > FEW, ..self }
+    }
+
+    /// Whether the scenarios are the user's own.
+    pub fn own_frames(&self) -> bool {
+        self.own_frames
     }
 
     /// How much is said.
@@ -142,7 +159,8 @@ impl Console {
 
     /// What is said before the first scenario.
     pub fn header(&self, header: &Header, scenarios: usize) -> String {
-        let host = header.host.as_ref().map(|host| format!(" ({host})")).unwrap_or_default();
+        let host =
+            header.host.as_ref().map(|host| format!(" ({})", host.line())).unwrap_or_default();
         let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
         let shard = shard.unwrap_or_default();
         let mut text = format!(
@@ -150,19 +168,19 @@ impl Console {
             header.harness,
             header.version,
             header.standard().subject(),
-            header.target,
+            header.target.line(),
             header.seed
         );
         let folders = header.detected.iter().filter(|it| it.capability == WORKSPACE && it.offered);
         for folder in folders.filter(|_| header.shared) {
-            let _ = writeln!(text, "files: {}", folder.how);
+            let _ = writeln!(text, "files: {}", folder.how.line());
         }
         let (with_hint, without_hint) = lacking(header);
         let brief = self.format == Format::Brief;
         for (words, names) in [
-            ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),
-            ("agents", header.providers.iter().map(String::as_str).collect()),
-            ("not offered", without_hint.iter().map(|it| it.capability.as_str()).collect()),
+            ("speaks", lines(&header.versions)),
+            ("agents", lines(&header.providers)),
+            ("not offered", without_hint.iter().map(|it| it.capability.clone()).collect()),
         ] {
             match names.len().saturating_sub(NAMES) {
                 _ if names.is_empty() => {}
@@ -176,7 +194,7 @@ impl Console {
             }
         }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
-        let hints: Vec<&str> = with_hint.iter().filter_map(|it| hint_in(&it.how)).collect();
+        let hints: Vec<&str> = with_hint.iter().filter_map(|it| hint_in(it.how.raw())).collect();
         if brief && !hints.is_empty() {
             let _ = writeln!(
                 text,
@@ -186,7 +204,7 @@ impl Console {
             return text;
         }
         for detected in with_hint {
-            let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how);
+            let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how.line());
         }
         text
     }
@@ -217,13 +235,14 @@ impl Console {
                     let tag = self.tag(cause.status());
                     let rule = self.rule(&breach.id.rule, &[]);
                     let lines = self.lines(&place.transcript);
-                    let (named, message) = (name(cause), &place.message);
+                    let (named, message) = (name(cause), place.message.lines());
                     let _ = writeln!(
                         out,
                         "{tag} {named} in {}\n  {message}\n  {rule}\n  {lines}",
                         place.scenario
                     );
-                    for line in place.diff.iter().flat_map(|diff| diff.lines()).take(DIFF_LINES) {
+                    let diff = place.diff.as_ref().map(ForeignText::lines).unwrap_or_default();
+                    for line in diff.lines().take(DIFF_LINES) {
                         let _ = writeln!(out, "  {line}");
                     }
                 }
@@ -244,7 +263,7 @@ impl Console {
                 Some(attempt) => format!("flaky: it held at attempt {attempt}"),
                 None => format!("{} observed", case.observations),
             },
-            _ => case.reason.lines().next().unwrap_or_default().to_owned(),
+            _ => case.reason.lines().lines().next().unwrap_or_default().to_owned(),
         };
         let detail = if self.many { one_line(&detail, REASON) } else { detail };
         format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
@@ -339,15 +358,17 @@ impl Console {
         let mut text = format!(
             "[{}] {}{}\n        {place}{}",
             finding.weight.broken().word(),
-            finding.message,
+            finding.message.lines(),
             match finding.times {
                 1 => String::new(),
                 times => format!(" ({times} times; the first is shown)"),
             },
             self.lines(&finding.transcript)
         );
-        for line in finding.diff.iter().flat_map(|diff| diff.lines()) {
-            let _ = write!(text, "\n        {line}");
+        if let Some(diff) = &finding.diff {
+            for line in diff.lines().lines() {
+                let _ = write!(text, "\n        {line}");
+            }
         }
         text
     }
@@ -421,11 +442,11 @@ impl Console {
 fn plain(report: &FailureReport, help: &str) -> String {
     format!(
         "  {}\n  at {}:{}:{}: {}\n  {}\n",
-        report.message,
+        report.message.lines(),
         report.file,
         report.line,
         report.column,
-        report.label,
+        report.label.lines(),
         help.replace('\n', "\n  ")
     )
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use crate::transcript::line;
 use crate::transcript::{Below, Event, Side};
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::message::{Kind, Message};
@@ -27,11 +28,11 @@ pub struct Row {
     /// Which way.
     pub way: Way,
     /// What, in a few words.
-    pub what: String,
+    pub what: ForeignText,
     /// The channel that it is about; empty where it is about none.
-    pub channel: String,
+    pub channel: ForeignText,
     /// The frame, shortened where it is long; empty where there is none.
-    pub text: String,
+    pub text: ForeignText,
     /// The line that it answers: the request of a response, the dispatch of an action that came back.
     pub answers: Option<u64>,
     /// What it is to what was found.
@@ -152,7 +153,7 @@ impl Conversation {
         let Conversation { mut rows, messages } = self;
         for (row, message) in rows.iter_mut().zip(&messages) {
             if let Some(message) = message {
-                row.text = excerpt::of(message, &[], bytes);
+                row.text = excerpt::of(message, &[], bytes).into();
             }
         }
         rows
@@ -194,7 +195,7 @@ impl Conversation {
                 let members = of.flat_map(|proof| &proof.members);
                 let members: Vec<&str> = members.map(String::as_str).collect();
                 let most = if decides { PROOF_BYTES } else { FRAME_BYTES };
-                row.text = excerpt::of(&message, &members, most);
+                row.text = excerpt::of(&message, &members, most).into();
             }
             rows.push(row);
         }
@@ -233,8 +234,12 @@ pub fn about(rows: &[Row], lines: &[u64]) -> Vec<Row> {
     let row = |place: usize| {
         let row = rows.get(place)?;
         let role = role(row);
-        let beside = role == Role::Beside && row.text.len() > FRAME_BYTES;
-        let text = if beside { excerpt::cut(&row.text, FRAME_BYTES) } else { row.text.clone() };
+        let beside = role == Role::Beside && row.text.raw().len() > FRAME_BYTES;
+        let text = if beside {
+            excerpt::cut(row.text.raw(), FRAME_BYTES).into()
+        } else {
+            row.text.clone()
+        };
         Some(Row { role, text, ..row.clone() })
     };
     places.into_iter().filter_map(row).collect()
@@ -300,13 +305,13 @@ fn read(
         Event::Restarted => (Way::Across, "the host was restarted".to_owned(), None, None),
     };
     let message = message.map(|message| message.value().clone());
-    let channel = message.as_ref().map(channel_of).unwrap_or_default();
+    let channel = message.as_ref().map(channel_of).unwrap_or_default().into();
     let text = match (&message, frame) {
-        (None, Some(frame)) => raw(frame),
-        _ => String::new(),
+        (None, Some(frame)) => raw(frame).into(),
+        _ => ForeignText::default(),
     };
     let at_us = u64::try_from(line.at.as_micros()).unwrap_or(u64::MAX);
-    let role = Role::Beside;
+    let (what, role) = (ForeignText::from(what), Role::Beside);
     (Row { line: number, at_us, client, way, what, channel, text, answers, role }, message)
 }
 

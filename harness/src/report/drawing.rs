@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use crate::wire::foreign_text::{Breaks, shown};
+
 use super::conversation::{AGENT, Role, Row, Way};
 use super::draw::Style;
 use super::first::one_line;
@@ -32,7 +34,7 @@ pub fn text(rows: &[Row], detail: Detail, style: Style) -> String {
     let width = (WIDTH / lanes.len().max(1)).max(NARROW);
     let mut out = format!("{:>8} {:>9}  ", "line", "seconds");
     for lane in &lanes {
-        let _ = write!(out, "{lane:<width$}");
+        let _ = write!(out, "{:<width$}", shown(lane, Breaks::Shown));
     }
     out.push('\n');
     for group in rows.chunk_by(|a, b| (a.role == Role::Beside) == (b.role == Role::Beside)) {
@@ -63,7 +65,7 @@ fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detai
     };
     let lane = lanes.iter().position(|lane| *lane == row.client).unwrap_or(0);
     let answers = row.answers.map(|line| format!(" (to {line})")).unwrap_or_default();
-    let what = one_line(&format!("{arrow} {}{answers}", row.what), 3 * width);
+    let what = one_line(&format!("{arrow} {}{answers}", row.what.line()), 3 * width);
     let seconds = row.at_us as f64 / 1e6;
     let text = format!(
         "{mark}{:>7} {seconds:>9.3}  {:indent$}{what}",
@@ -83,7 +85,7 @@ fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detai
         }
     }
     if row.role != Role::Beside || detail == Detail::All {
-        for frame in row.text.lines() {
+        for frame in row.text.lines().lines() {
             let _ = writeln!(out, "{:>20}{frame}", "");
         }
     }
@@ -92,6 +94,7 @@ fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detai
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::foreign_text::ForeignText;
 
     fn row(line: u64, client: &str, way: Way, role: Role) -> Row {
         Row {
@@ -99,9 +102,9 @@ mod tests {
             at_us: line * 1_000,
             client: client.to_owned(),
             way,
-            what: "subscribe #3".to_owned(),
-            channel: String::new(),
-            text: "{}".to_owned(),
+            what: "subscribe #3".into(),
+            channel: ForeignText::default(),
+            text: "{}".into(),
             answers: None,
             role,
         }

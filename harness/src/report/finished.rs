@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::transcript::reader::{self, Reader};
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::ForeignText;
 
 use super::conversation::{Conversation, Proof, Row};
 use super::event::{CaseReport, CaseStart, Header, SourceText};
@@ -56,6 +57,9 @@ pub struct Footer {
     pub interrupted: bool,
     /// Its exit code.
     pub exit: u8,
+    /// The entries of the baseline that no longer failed.
+    #[serde(default)]
+    pub stale: Vec<String>,
     /// The always-on checks, with the baseline applied.
     pub checks: LiteMap<String, CheckTotal>,
 }
@@ -232,7 +236,8 @@ pub fn proofs(report: &CaseReport) -> Vec<Proof> {
     let findings = report.checks.iter().flat_map(|check| &check.findings);
     let heavy = findings.filter(|finding| finding.weight > Weight::Note);
     let all = failures.chain(heavy.map(|finding| (&finding.message, &finding.transcript)));
-    let proof = |(message, lines): (&String, &Vec<u64>)| {
+    let proof = |(message, lines): (&ForeignText, &Vec<u64>)| {
+        let message = message.raw();
         let members = excerpt::path_in(message).map(excerpt::members_of).unwrap_or_default();
         let client = message.strip_prefix("client `").and_then(|rest| rest.split('`').next());
         let client = client.map(str::to_owned);

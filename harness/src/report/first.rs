@@ -52,7 +52,7 @@ pub fn fix_first(causes: &Causes, header: &Header, tag: impl Fn(Status) -> Strin
             1 => String::new(),
             scenarios => format!(" and {} more", scenarios - 1),
         };
-        let wrong = one_line(&format!("{named}{}", place.message), WRONG);
+        let wrong = one_line(&format!("{named}{}", place.message.line()), WRONG);
         let _ = writeln!(out, "{} {wrong} [{}{more}]", tag(cause.status()), place.scenario);
     }
     if all.len() > shown {

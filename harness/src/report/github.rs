@@ -1,17 +1,21 @@
 //! A run for whoever looks at it on GitHub: an annotation for each thing that does not hold, and a
 //! summary of the step.
 //!
-//! Start at [`annotation`].
+//! Start at [`annotations`].
 
 use std::fmt::Write as _;
 
 use crate::verdict::Status;
+use crate::wire::foreign_text::{Breaks, markdown, shown};
 
-use super::brief::plain;
-use super::event::{CaseReport, Header};
-use super::summary::{CheckTotal, Summary};
+use super::cause::{Cause, Causes};
+use super::command;
+use super::event::Header;
+use super::first::{is_to_mend, name};
+use super::redact::Redactor;
+use super::summary::{Summary, word};
 
-/// Scenarios and checks that the summary lists.
+/// Causes that the summary lists.
 const LISTED: usize = 50;
 
 /// How GitHub calls what a status amounts to; `None` for what needs no annotation.
@@ -23,33 +27,74 @@ fn level(status: Status) -> Option<&'static str> {
     }
 }
 
-/// The line that makes GitHub annotate a scenario that does not hold.
-pub fn annotation(case: &CaseReport) -> Option<String> {
-    let level = level(case.status)?;
-    let place = match &case.failure {
-        Some(failure) => {
-            let file = property(&failure.file);
-            format!("file={file},line={},col={},", failure.line, failure.column)
+/// A line that GitHub takes for a command. Nothing else that is said is one ([`crate::wire::foreign_text`]).
+#[derive(Clone, Debug)]
+pub struct WorkflowCommand(String);
+
+impl WorkflowCommand {
+    /// The same without secrets.
+    pub fn redacted(&self, redactor: &Redactor) -> WorkflowCommand {
+        WorkflowCommand(redactor.text(&self.0).into_owned())
+    }
+
+    /// The line, with its end.
+    pub fn line(&self) -> &str {
+        &self.0
+    }
+
+    /// An annotation; `properties` are ready, `message` is any text.
+    fn new(level: &str, properties: &str, message: &str) -> WorkflowCommand {
+        // A redacted text could hold a line break no more than this one.
+        WorkflowCommand(format!("::{level} {properties}::{}\n", data(message)))
+    }
+}
+
+/// Annotations that GitHub shows of a step.
+const SHOWN: usize = 10;
+
+/// The commands that make GitHub annotate what does not hold: the worst causes, and what is stale in the baseline. `own` says
+/// whether the scenarios are files of the user's, which an annotation can point to.
+pub fn annotations(
+    causes: &Causes,
+    header: &Header,
+    stale: &[String],
+    own: bool,
+) -> Vec<WorkflowCommand> {
+    let stale = stale.iter().map(|line| WorkflowCommand::new("error", "title=baseline", line));
+    let of_cause = |cause: &Cause<'_>| {
+        let (breach, place) = cause.worst().zip(cause.shown())?;
+        let level = level(cause.status())?;
+        let mut properties = String::new();
+        if own && place.line > 0 {
+            properties = format!("file={},line={},", property(&place.file), place.line);
         }
-        None => format!("file={},", property(&case.file)),
+        let title = format!("{} {} ({})", cause.status().word(), name(cause), word(breach.weight));
+        properties.push_str(&format!("title={}", property(&title)));
+        let scenarios = cause.scenarios().len();
+        let message = format!(
+            "{}\nin {} and {} more scenarios\nagain: {}",
+            place.message.line(),
+            place.scenario,
+            scenarios.saturating_sub(1),
+            command::again(header, &place.scenario, None)
+        );
+        Some(WorkflowCommand::new(level, &properties, &message))
     };
-    let title = property(&format!("{} {}", case.status.word(), case.scenario));
-    let message = case.failure.as_ref().map_or(&case.reason, |failure| &failure.message);
-    Some(format!("::{level} {place}title={title}::{}\n", data(message)))
+    let all = causes.by_cause();
+    let causes = all.iter().filter_map(of_cause);
+    stale.chain(causes).take(SHOWN).collect()
 }
 
-/// The same for an always-on check.
-pub fn finding(check: &str, total: &CheckTotal) -> Option<String> {
-    let level = level(total.worst?)?;
-    let (scenario, first) = total.shown.first()?;
-    let title = property(&format!("{check}: {} of {}", total.findings, total.observations));
-    Some(format!("::{level} title={title}::{}\n", data(&format!("{scenario}: {}", first.message))))
-}
-
-/// The summary of the step, as Markdown.
-pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, String)]) -> String {
-    let host = header.host.as_deref().unwrap_or(&header.target);
-    let mut out = format!("### {} · {}\n\n", header.title(), plain(host));
+/// The summary of the step, as Markdown; `verdict` is what the run comes to.
+pub fn summary(
+    header: &Header,
+    summary: &Summary,
+    causes: &Causes,
+    stale: &[String],
+    verdict: &str,
+) -> String {
+    let host = header.host.as_ref().unwrap_or(&header.target);
+    let mut out = format!("### {} · {}: {verdict}\n\n", header.title(), host.markdown());
     let counts: Vec<_> =
         summary.counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let _ = writeln!(
@@ -60,27 +105,38 @@ pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, Str
         summary.checks_with(Status::Pass),
         summary.checks_with(Status::Fail)
     );
-    let broken = summary.checks.iter().filter_map(|(id, total)| {
-        let (scenario, first) = total.shown.first()?;
-        level(total.worst?)?;
-        Some((id.clone(), total.worst?, format!("{scenario}: {}", first.message)))
-    });
-    let rows: Vec<_> = cases.iter().cloned().chain(broken).collect();
-    if !rows.is_empty() {
-        out.push_str("\n| | what | why |\n|---|---|---|\n");
+    for line in stale {
+        let _ = writeln!(out, "\n{}", markdown(line));
     }
-    for (id, status, reason) in rows.iter().take(LISTED) {
-        let _ = writeln!(out, "| {} | {} | {} |", status.word(), plain(id), plain(reason));
+    let all = causes.by_cause();
+    let rows: Vec<&Cause<'_>> = all.iter().filter(|cause| is_to_mend(cause)).collect();
+    if !rows.is_empty() {
+        let count = rows.len();
+        let _ = writeln!(
+            out,
+            "\n{count} causes, the worst first:\n\n| | what | why | scenarios |\n|---|---|---|--:|"
+        );
+    }
+    for cause in rows.iter().take(LISTED) {
+        let Some(place) = cause.shown() else { continue };
+        let (status, what) = (cause.status().word(), markdown(&name(cause)));
+        let scenarios = cause.scenarios().len();
+        let _ = writeln!(out, "| {status} | {what} | {} | {scenarios} |", place.message.markdown());
     }
     if rows.len() > LISTED {
         let _ = writeln!(out, "\n{} more are in the report.", rows.len() - LISTED);
+    }
+    if let Some(place) = rows.first().and_then(|cause| cause.shown()) {
+        let again = command::again(header, &place.scenario, None);
+        let _ =
+            writeln!(out, "\nThe first of them again:\n\n```sh\n{}\n```", again.replace('`', "'"));
     }
     out
 }
 
 /// Text as the message of a workflow command: on one line, and no command of its own.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    shown(text, Breaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Text as a property of a workflow command.
@@ -94,7 +150,7 @@ mod tests {
 
     #[test]
     fn nothing_is_a_command_of_its_own() {
-        assert_eq!(data("100%\n::error::x"), "100%25%0A::error::x");
+        assert_eq!(data("100%\n::error::x"), "100%25%0A\\u{3a}:error::x");
         assert_eq!(property("a:b,c\n"), "a%3Ab%2Cc%0A");
     }
 }

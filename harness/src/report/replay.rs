@@ -453,7 +453,7 @@ impl Replayed {
             authenticate: header.authenticated.iter().map(redacted).collect(),
             facts: detect::facts(&header.detected, Some(REDACTED)),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
-            provider: header.provider.clone(),
+            provider: header.provider.as_ref().map(|provider| provider.raw().to_owned()),
             observe: header.observe,
             agent: header.agent,
             side: start.side.clone().unwrap_or_default(),

@@ -69,7 +69,7 @@ impl<'a> Articles<'a> {
             page.element("a", &[("href", &format!("#{}", anchor(number)))], &first::name(cause));
             page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
             page.open("div", &[("class", "small")]);
-            with_code(page, &cut(&place.message, 300));
+            with_code(page, &cut(&place.message.line(), 300));
             page.close("div");
             page.close("li");
         }
@@ -150,7 +150,7 @@ impl<'a> Articles<'a> {
                 page.element("code", &[], &first::name(cause));
                 page.text(": ");
             }
-            with_code(page, &cut(&place.message, 300));
+            with_code(page, &cut(&place.message.line(), 300));
             page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
             self.again(page, place);
             page.close("li");
@@ -171,7 +171,7 @@ impl<'a> Articles<'a> {
         page.element("code", &[], &first::name(cause));
         page.close(heading);
         page.open("p", &[("class", "wrong")]);
-        with_code(page, &sentence(&place.message));
+        with_code(page, &sentence(&place.message.line()));
         page.close("p");
         page.open("p", &[("class", "small")]);
         page.text(&format!("{} · ", counted(cause)));
@@ -188,7 +188,7 @@ impl<'a> Articles<'a> {
             for (check, message) in &place.also {
                 page.open("li", &[]);
                 page.element("code", &[], check);
-                page.text(&format!(": {message}"));
+                page.text(&format!(": {}", message.lines()));
                 page.close("li");
             }
             page.close("ul");
@@ -306,7 +306,7 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
     };
     let sent = came.answers.and_then(row).or_else(before);
     page.open("div", &[("class", "two")]);
-    let nothing = place.message.contains("nothing came");
+    let nothing = place.message.raw().contains("nothing came");
     let asked = if came.answers.is_some() { "Sent" } else { "Last sent" };
     for (name, row) in [(asked, sent), (if nothing { "Last seen" } else { "Came" }, Some(came))] {
         let Some(row) = row else { continue };
@@ -316,7 +316,11 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
             Way::In => format!("to {}", row.client),
             Way::Across => row.client.clone(),
         };
-        page.element("b", &[], &format!("{name} {towards}, line {}: {}", row.line, row.what));
+        page.element(
+            "b",
+            &[],
+            &format!("{name} {towards}, line {}: {}", row.line, row.what.line()),
+        );
         frame(page, row, place);
         page.close("div");
     }
@@ -327,11 +331,11 @@ fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
     if row.text.is_empty() {
         return;
     }
-    let member = super::super::excerpt::path_in(&place.message);
+    let member = super::super::excerpt::path_in(place.message.raw());
     let last = member.map(super::super::excerpt::members_of).and_then(|mut all| all.pop());
     let key = last.map(|name| format!("\"{name}\":"));
     page.open("pre", &[("tabindex", "0"), ("aria-label", "Frame")]);
-    for line in row.text.split_inclusive('\n') {
+    for line in row.text.lines().split_inclusive('\n') {
         match key.as_ref().is_some_and(|key| line.trim_start().starts_with(key.as_str())) {
             true => page.element("mark", &[], line),
             false => page.text(line),
@@ -344,7 +348,7 @@ fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
 fn difference(page: &mut Page, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
         page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
-        for line in cut(diff, DIFF).split_inclusive('\n') {
+        for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
             match line.as_bytes().first() {
                 Some(b'-') => page.element("del", &[], line),
                 Some(b'+') => page.element("ins", &[], line),
@@ -354,7 +358,8 @@ fn difference(page: &mut Page, place: &BreachPlace) {
         page.close("pre");
         return;
     }
-    let Some((expected, found)) = place.message.split_once("expected ").and_then(|(_, rest)| {
+    let message = place.message.line();
+    let Some((expected, found)) = message.split_once("expected ").and_then(|(_, rest)| {
         let rest = rest.rsplit_once(" (client ").map_or(rest, |(rest, _)| rest);
         rest.split_once(", found ")
     }) else {

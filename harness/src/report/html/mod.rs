@@ -12,6 +12,7 @@ use super::finished::{Case, Finished};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::ForeignText;
 use articles::Articles;
 use page::Page;
 
@@ -35,12 +36,12 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-    let host = certificate.host.as_deref().unwrap_or(&certificate.target);
+    let host = certificate.host.as_ref().unwrap_or(&certificate.target).line();
     page.element("title", &[], &format!("{} conformance of {host}", certificate.title));
     page.ours("<style>");
     page.ours(STYLE);
     page.ours("</style></head><body>\n");
-    head(&mut page, host, certificate);
+    head(&mut page, &host, certificate);
     contents(&mut page);
     page.open("main", &[]);
     let causes = Causes::of(run.cases.iter().map(|case| &case.report));
@@ -73,11 +74,13 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
     page.element("h1", &[], &format!("{} conformance of {host}", certificate.title));
     page.open("p", &[("class", "meta")]);
     let seconds = format!("{:.1} s", certificate.took_ms as f64 / 1e3);
+    let target = certificate.target.line();
+    let provider = certificate.provider.as_ref().map(ForeignText::line).unwrap_or_default();
     let facts = [
-        ("target", certificate.target.as_str()),
+        ("target", target.as_str()),
         ("began", &certificate.started),
         ("took", &seconds),
-        ("provider", certificate.provider.as_deref().unwrap_or_default()),
+        ("provider", &provider),
         ("harness", &certificate.harness),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -102,7 +105,7 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
         page.open("ul", &[("class", "meta")]);
         for it in &certificate.out_of_reach {
             let (must, essential) = (it.must.len(), it.essential.len());
-            let text = format!("{must} MUST, {essential} essential: {}", it.reason);
+            let text = format!("{must} MUST, {essential} essential: {}", it.reason.line());
             page.element("li", &[], &text);
         }
         page.close("ul");
@@ -172,7 +175,14 @@ fn offered(page: &mut Page, certificate: &Certificate) {
         ("Agents", &certificate.providers),
     ] {
         if !names.is_empty() {
-            page.element("p", &[], &format!("{words}: {}", names.join(", ")));
+            page.element(
+                "p",
+                &[],
+                &format!(
+                    "{words}: {}",
+                    names.iter().map(ForeignText::line).collect::<Vec<_>>().join(", ")
+                ),
+            );
         }
     }
     page.open("table", &[]);
@@ -180,7 +190,7 @@ fn offered(page: &mut Page, certificate: &Certificate) {
         page.open("tr", &[]);
         page.element("th", &[("scope", "row")], &detected.capability);
         page.element("td", &[], if detected.offered { "offered" } else { "not offered" });
-        page.element("td", &[], &detected.how);
+        page.element("td", &[], &detected.how.lines());
         page.close("tr");
     }
     page.close("table");
@@ -292,7 +302,7 @@ fn requirement(page: &mut Page, row: &RequirementResult, articles: &Articles<'_>
     if row.observations > 0 {
         small.push(format!("{} observations", row.observations));
     }
-    small.extend(Some(row.reason.clone()).filter(|reason| !reason.is_empty()));
+    small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
     page.element("div", &[("class", "small")], &small.join(" · "));
     // What is wrong stands in one place only.
     let anchor = articles.anchor_of(&row.id).or_else(|| {
@@ -322,7 +332,7 @@ fn scenarios(page: &mut Page, run: &Finished) {
         page.element("code", &[], &report.scenario);
         page.text(&format!(" {}", report.title));
         if !matches!(report.status, Status::Pass) {
-            page.element("div", &[("class", "small")], &report.reason);
+            page.element("div", &[("class", "small")], &report.reason.lines());
         }
         page.close("td");
         page.element("td", &[], &format!("{} ms", report.took_ms));

@@ -125,15 +125,15 @@ fn message(page: &mut Page, row: &Row, lanes: &Lanes<'_>) {
     let answers = row.answers.map(|line| format!(", answers line {line}")).unwrap_or_default();
     if row.text.is_empty() {
         page.element("span", &[("class", "hear")], &who);
-        page.text(&format!("{}{answers}", row.what));
+        page.text(&format!("{}{answers}", row.what.line()));
     } else {
         page.open("details", &[]);
         page.open("summary", &[]);
         page.element("span", &[("class", "hear")], &who);
-        page.text(&row.what);
+        page.text(&row.what.line());
         page.element("span", &[("class", "hear")], &answers);
         page.close("summary");
-        page.element("pre", &[("tabindex", "0"), ("aria-label", "Frame")], &row.text);
+        page.element("pre", &[("tabindex", "0"), ("aria-label", "Frame")], &row.text.lines());
         page.close("details");
     }
     page.close("div");
