@@ -50,11 +50,10 @@ impl Run {
                 continue;
             }
             let name = scenario.id.clone();
-            let play = Play::new(
-                self.setup(target, entry, header, name.clone(), &Side::default()),
-                header.shared,
-                Box::new(Counting::default()),
-            );
+            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
+            // What earlier probes have shown.
+            setup.facts.extend(detected.iter().flat_map(|it: &Detected| it.facts.clone()));
+            let play = Play::new(setup, header.shared, Box::new(Counting::default()));
             let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
             if let Some(place) = place {
                 detected.push(probe.detected(&place.play(play, interrupts()).await));

@@ -135,7 +135,7 @@ impl Fuzz {
 
     async fn campaign(&self, context: &Context) -> Outcome {
         let known = self.known()?;
-        let target = self.aim.target().await?;
+        let target = self.aim.configured_target(self.spec).await?;
         let version = self.version(&target).await?;
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));

@@ -335,7 +335,8 @@ impl Run {
                 let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
                 Ok(Target::Agents(Box::new(agents)))
             }
-            None => self.aim.target().await,
+            None if self.dry_run => self.aim.target(self.spec.and_then(Spec::one)).await,
+            None => self.aim.configured_target(self.spec.and_then(Spec::one)).await,
         }
     }
 
@@ -529,6 +530,7 @@ impl Run {
                 .iter()
                 .map(|(resource, _)| resource.clone())
                 .collect(),
+            settings: self.aim.setting.iter().map(|setting| setting.key.clone()).collect(),
             provider: self.provider_of(target, version, found).map(ForeignText::from),
             versions: found.versions.iter().map(|it| it.as_str().into()).collect(),
             providers: found.providers.iter().map(|it| it.as_str().into()).collect(),

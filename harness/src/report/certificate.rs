@@ -59,6 +59,9 @@ pub struct Certificate {
     pub providers: Vec<ForeignText>,
     /// What it offers of what scenarios may need, and what showed it.
     pub detected: Vec<Detected>,
+    /// The properties of the host's configuration that were set before the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// Who played the agent: `host`, `model` or `acp`.
     pub agent: Mode,
     /// The provider that sessions were created with, where one was asked for.
@@ -311,6 +314,7 @@ impl Certificate {
             versions: header.versions,
             providers: header.providers,
             detected: header.detected,
+            settings: header.settings,
             agent: header.agent,
             provider: header.provider,
             seed: header.seed,

@@ -178,6 +178,7 @@ impl Console {
         let (with_hint, without_hint) = lacking(header);
         let brief = self.format == Format::Brief;
         for (words, names) in [
+            ("set before the run", header.settings.clone()),
             ("speaks", lines(&header.versions)),
             ("agents", lines(&header.providers)),
             ("not offered", without_hint.iter().map(|it| it.capability.clone()).collect()),

@@ -48,6 +48,9 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
+    /// The properties of the host's configuration that were set before the run, without their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The provider that sessions were created with, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
