@@ -39,17 +39,6 @@ const FOLDER: &str = "reports";
 /// Scenarios that did not hold whose drawings are kept for brief output.
 const DRAWINGS: usize = 200;
 
-/// How much the console says about a scenario.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum ConsoleDetail {
-    /// Its line, its failure and the annotation of a CI service.
-    Everything,
-    /// Its line and its failure.
-    Text,
-    /// Nothing: it is counted.
-    Nothing,
-}
-
 /// The reports of one run.
 pub(super) struct Reports<'a> {
     context: &'a Context,
@@ -209,28 +198,22 @@ impl<'a> Reports<'a> {
         self.renewed = baseline.map(Path::to_owned);
     }
 
-    /// A scenario was not played. Where the run was ended before it, that is no news of its own:
-    /// what ended it must not drown in annotations.
+    /// A scenario was not played. What is so for the same reason as another is counted.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        let annotated = report.status != Status::Error;
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
             if let Some((_, count)) = known {
                 *count += 1;
-                return self.add(report, baseline, ConsoleDetail::Nothing);
+                return self.add(report, baseline, false);
             }
             self.unplayed.push((report.reason.clone(), 0));
         }
-        self.add(
-            report,
-            baseline,
-            if annotated { ConsoleDetail::Everything } else { ConsoleDetail::Text },
-        );
+        self.add(report, baseline, true);
     }
 
     /// A scenario has ended.
     pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        self.add(report, baseline, ConsoleDetail::Everything);
+        self.add(report, baseline, true);
     }
 
     /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
@@ -238,7 +221,7 @@ impl<'a> Reports<'a> {
         self.first_failure.as_deref()
     }
 
-    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: ConsoleDetail) {
+    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, told: bool) {
         baseline.settle(&mut report, self.summary.fail_on);
         self.ended += 1;
         self.summary.add(&report);
@@ -255,7 +238,7 @@ impl<'a> Reports<'a> {
         for (_, _, junit) in &mut self.junit {
             junit.add(&report);
         }
-        if telling == ConsoleDetail::Nothing {
+        if !told {
             return;
         }
         let passed = matches!(report.status, Status::Pass | Status::Skip);

@@ -326,22 +326,21 @@ fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
-/// What a check's finding is counted with: the one family of steps that its requirements belong to, else
-/// the check.
+/// Requirements up to which what a check finds is the matter of the first of them.
+const NARROW: usize = 4;
+
+/// What a check's finding is counted with: the first of its requirements that a step breaks too, else the check.
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
         return own;
     }
     let known = row(check).map_or(&[][..], |row| row.requirements);
-    let mut shared: Vec<&str> =
-        of_steps.iter().copied().filter(|it| known.iter().any(|id| family(id) == *it)).collect();
-    shared.sort_unstable();
-    shared.dedup();
-    match shared[..] {
-        [one] => one,
-        _ => check,
+    if known.len() > NARROW {
+        return check;
     }
+    let mut shared = known.iter().copied().map(family).filter(|id| of_steps.contains(id));
+    shared.next().unwrap_or(check)
 }
 
 /// What a scenario shows broken, each once.
@@ -358,7 +357,9 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
         let last = failure.transcript.last();
         let same = |seen: &&mut SeenBreach| {
             let frame = last.is_some() && seen.place.transcript.last() == last;
+            let value = message.contains(", found ") && seen.place.message == message.as_str();
             frame
+                || value
                 || seen.place.message == message.as_str()
                     && seen.place.transcript == failure.transcript
         };

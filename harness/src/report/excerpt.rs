@@ -27,7 +27,13 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     match members {
         [] => cut(&text, most),
         // Whatever it costs, the member in question is there.
-        _ => cut(&text, most.max(text.rfind(members.last().unwrap_or(&"")).unwrap_or(0) + most)),
+        _ => {
+            let after = |from: usize, name: &&str| {
+                let rest = text.get(from..).unwrap_or_default();
+                rest.find(&format!("\"{name}\":")).map_or(from, |at| from + at)
+            };
+            cut(&text, most.max(members.iter().fold(0, after) + most / 2))
+        }
     }
 }
 
