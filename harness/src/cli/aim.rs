@@ -252,6 +252,11 @@ impl Aim {
         if let Some((key, value)) = &self.guarded_setting {
             option("guarded-setting", quoted(&format!("{key}={value}")));
         }
+        for (number, setting) in (1..).zip(&self.setting) {
+            // What it is set to may be nobody's business.
+            let number = if number == 1 { String::new() } else { format!("_{number}") };
+            option("setting", format!("{}=\"$AHP_SETTING{number}\"", quoted(&setting.key)));
+        }
         if let [inside, outside] = &self.files[..] {
             let folder = |path: &PathBuf| quoted(&path.display().to_string());
             option("files", format!("{} {}", folder(inside), folder(outside)));

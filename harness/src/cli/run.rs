@@ -283,10 +283,7 @@ impl Run {
             }
             None => Baseline::default(),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        let runtime = super::context::runtime()?;
         runtime.block_on(self.play(context, &entries, baseline))
     }
 

@@ -120,9 +120,9 @@ fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
 }
 
 /// The options that a reason names in its hint.
-fn hint_in(how: &str) -> Option<&str> {
+fn hint_in(how: &str) -> Option<String> {
     let (_, hint) = how.split_once("(hint: ")?;
-    hint.split_once('`')?.1.split('`').next()
+    hint.split_once('`')?.1.split('`').next().map(str::to_owned)
 }
 
 impl Console {
@@ -195,7 +195,8 @@ impl Console {
             }
         }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
-        let hints: Vec<&str> = with_hint.iter().filter_map(|it| hint_in(it.how.raw())).collect();
+        let hints: Vec<String> =
+            with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
         if brief && !hints.is_empty() {
             let _ = writeln!(
                 text,

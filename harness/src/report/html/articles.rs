@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 use super::super::cause::{Breach, BreachPlace, Cause, Causes, SeenBy};
 use super::super::command;
 use super::super::conversation::{Role, Row, Way, about};
-use super::super::excerpt::cut;
+use super::super::excerpt::{cut, members_of, path_in};
 use super::super::finished::{Case, Finished};
 use super::super::first;
 use super::super::spec_page;
@@ -331,8 +331,8 @@ fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
     if row.text.is_empty() {
         return;
     }
-    let member = super::super::excerpt::path_in(place.message.raw());
-    let last = member.map(super::super::excerpt::members_of).and_then(|mut all| all.pop());
+    let message = place.message.line();
+    let last = path_in(&message).map(members_of).and_then(|mut all| all.pop());
     let key = last.map(|name| format!("\"{name}\":"));
     page.open("pre", &[("tabindex", "0"), ("aria-label", "Frame")]);
     for line in row.text.lines().split_inclusive('\n') {
