@@ -1,7 +1,9 @@
 //! What is played against, and who is behind it: the options that `run` and `fuzz` share.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -35,6 +37,26 @@ pub(super) enum Target {
     Remote(Arc<Remote>, Arc<Behind>),
     /// An agent outside.
     Agents(Box<Agents>),
+}
+
+/// Which agents of a host sessions are created with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum ProviderChoice {
+    /// Each of them, one after the other.
+    All,
+    /// The one of this provider.
+    Named(String),
+}
+
+impl FromStr for ProviderChoice {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<ProviderChoice, Infallible> {
+        Ok(match text {
+            "all" => ProviderChoice::All,
+            name => ProviderChoice::Named(name.to_owned()),
+        })
+    }
 }
 
 /// A target and its agent.
@@ -105,9 +127,9 @@ pub(super) struct Aim {
     /// Answer what this family of agents asks for besides: plain, copilot
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     pub(super) agent_flavor: String,
-    /// Create sessions with this provider of the host; its own choice unless given
+    /// Create sessions with this provider of the host; `all` plays with each of its providers what depends on the agent
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
-    pub(super) provider: Option<String>,
+    pub(super) provider: Option<ProviderChoice>,
     /// Write every exchange with the agent to this file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,
@@ -222,14 +244,15 @@ impl Aim {
             Some(url) => option("url", quoted(url)),
             None => {}
         }
-        for (name, value) in [
-            ("command", &self.command),
-            ("restart-command", &self.restart_command),
-            ("provider", &self.provider),
-        ] {
+        for (name, value) in
+            [("command", &self.command), ("restart-command", &self.restart_command)]
+        {
             if let Some(value) = value {
                 option(name, quoted(value));
             }
+        }
+        if let Some(ProviderChoice::Named(provider)) = &self.provider {
+            option("provider", quoted(provider));
         }
         if self.loopback {
             option("loopback", String::new());
@@ -331,6 +354,27 @@ impl Aim {
         }
         behind.heard = !words.is_empty();
         Ok((Arc::new(behind), words))
+    }
+
+    /// The provider that the user named, where it was one.
+    pub(super) fn named_provider(&self) -> Option<String> {
+        match &self.provider {
+            Some(ProviderChoice::Named(name)) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// The same, for a command that uses one provider.
+    ///
+    /// # Errors
+    /// The user asked for all of them.
+    pub(super) fn one_provider(&self) -> Result<&Aim, Stop> {
+        match self.provider {
+            Some(ProviderChoice::All) => Err(Stop::usage(
+                "expected one provider, found `--provider all` (hint: `run` and `certify` play with all of them)",
+            )),
+            _ => Ok(self),
+        }
     }
 
     /// Who plays the agent.

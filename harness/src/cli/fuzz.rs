@@ -132,7 +132,7 @@ impl Fuzz {
 
     async fn campaign(&self, context: &Context) -> Outcome {
         let known = self.known()?;
-        let target = self.aim.configured_target(self.spec).await?;
+        let target = self.aim.one_provider()?.configured_target(self.spec).await?;
         let version = self.version(&target).await?;
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));
@@ -260,7 +260,7 @@ impl Stage {
         let epoch_ms = Config::default().epoch_ms;
         let epoch = if embedded { Duration::from_millis(epoch_ms) } else { context.epoch };
         let (limit, seed) = (fuzz.timeout, context.seed);
-        let (authenticate, provider) = (fuzz.aim.authenticate.clone(), fuzz.aim.provider.clone());
+        let (authenticate, provider) = (fuzz.aim.authenticate.clone(), fuzz.aim.named_provider());
         let (agent, secrets) = (fuzz.aim.agent(), fuzz.aim.secrets().collect::<Vec<_>>());
         let setup = move |scenario: Arc<_>, name: String| Setup {
             name,

@@ -69,6 +69,9 @@ pub struct BreachPlace {
     pub case: u32,
     /// Its id.
     pub scenario: String,
+    /// The agent that it was played with, in a run about several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// The file of the step that failed; empty for what a check found.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -388,6 +391,7 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
             place: BreachPlace {
                 case: case.case,
                 scenario: case.scenario.clone(),
+                provider: case.provider.clone(),
                 file: failure.file.clone(),
                 line: failure.line,
                 message: message.into(),
@@ -451,6 +455,7 @@ fn unblamed(case: &CaseReport) -> Option<SeenBreach> {
         place: BreachPlace {
             case: case.case,
             scenario: case.scenario.clone(),
+            provider: case.provider.clone(),
             file: failure.map(|failure| failure.file.clone()).unwrap_or_default(),
             line: failure.map_or(0, |failure| failure.line),
             message: message.into(),
@@ -481,6 +486,7 @@ fn seen_by_check(case: &CaseReport, check: &str, finding: &FindingLine) -> SeenB
         place: BreachPlace {
             case: case.case,
             scenario: case.scenario.clone(),
+            provider: case.provider.clone(),
             file: String::new(),
             line: 0,
             message: finding.message.clone(),
@@ -552,6 +558,7 @@ mod tests {
         CaseReport {
             case: number,
             scenario: format!("area/{number}"),
+            provider: None,
             title: String::new(),
             file: "s.yaml".to_owned(),
             profile: String::new(),

@@ -4,18 +4,26 @@
 //!
 //! Start at [`again`].
 
+use super::cause::BreachPlace;
 use super::event::Header;
 
-/// The command that plays one scenario again, as it was in the run of this header; `seed` is that of the
-/// scenario where runs were merged.
-pub fn again(header: &Header, scenario: &str, seed: Option<u64>) -> String {
+/// The command that plays one scenario again, as it was in the run of this header; `provider` is the agent that it was played
+/// with, and `seed` its seed, where these are not the header's.
+pub fn again(header: &Header, scenario: &str, provider: Option<&str>, seed: Option<u64>) -> String {
     let seed = seed.unwrap_or(header.seed);
     let arguments = match &header.arguments[..] {
         [] => target_of(header),
         given => given.join(" "),
     };
     let arguments = if arguments.is_empty() { arguments } else { format!(" {arguments}") };
-    format!("ahp-harness run{arguments} --profile all --seed {seed} --id {}", quoted(scenario))
+    let provider = provider.map(|it| format!(" --provider {}", quoted(it))).unwrap_or_default();
+    let scenario = quoted(scenario);
+    format!("ahp-harness run{arguments}{provider} --profile all --seed {seed} --id {scenario}")
+}
+
+/// The command that shows a breach again, where it was seen.
+pub fn again_at(header: &Header, place: &BreachPlace) -> String {
+    again(header, &place.scenario, place.provider.as_deref(), None)
 }
 
 /// The command that plays the whole run again.
@@ -60,13 +68,13 @@ mod tests {
             ..Header::default()
         };
         assert_eq!(
-            again(&header, "tools/confirmed-once", None),
+            again(&header, "tools/confirmed-once", None, None),
             "ahp-harness run --url ws://h:1 --token \"$AHP_TOKEN\" --profile all --seed 7 --id tools/confirmed-once"
         );
         let old = Header { target: "ws://h:1/a?b".into(), seed: 1, ..Header::default() };
         assert_eq!(
-            again(&old, "a/b", Some(2)),
-            "ahp-harness run --url 'ws://h:1/a?b' --profile all --seed 2 --id a/b"
+            again(&old, "a/b", Some("x"), Some(2)),
+            "ahp-harness run --url 'ws://h:1/a?b' --provider x --profile all --seed 2 --id a/b"
         );
     }
 

@@ -12,7 +12,7 @@ use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
 use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
-use crate::wire::foreign_text::ForeignText;
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 
 use super::cause::Causes;
 use super::command;
@@ -194,6 +194,13 @@ impl Console {
                 }
             }
         }
+        for agent in &header.agents {
+            if let Some(why) = &agent.untested {
+                let (agent, why) =
+                    (shown(&agent.provider, Breaks::Shown), shown(why, Breaks::Shown));
+                let _ = writeln!(text, "not tested: agent {agent}: {why}");
+            }
+        }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
         let hints: Vec<String> =
             with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
@@ -253,7 +260,7 @@ impl Console {
             if others > 0 {
                 let _ = writeln!(out, "also in {others} more scenarios");
             }
-            let _ = writeln!(out, "again: {}\n", command::again(header, &place.scenario, None));
+            let _ = writeln!(out, "again: {}\n", command::again_at(header, place));
         }
         out
     }
@@ -268,12 +275,12 @@ impl Console {
             _ => case.reason.lines().lines().next().unwrap_or_default().to_owned(),
         };
         let detail = if self.many { one_line(&detail, REASON) } else { detail };
-        format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
+        format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
 
     /// The failures in full: the author's line, what was expected, what came, the rule, the lines.
     pub fn failure(&self, case: &CaseReport) -> String {
-        let title = format!("{} {}: {}\n", self.tag(case.status), case.scenario, case.title);
+        let title = format!("{} {}: {}\n", self.tag(case.status), case.name(), case.title);
         let help = |report: &FailureReport| {
             format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
         };

@@ -58,8 +58,7 @@ pub fn fix_first(causes: &Causes, header: &Header, tag: impl Fn(Status) -> Strin
     if all.len() > shown {
         let _ = writeln!(out, "         {} more causes (hint: `--format full`)", all.len() - shown);
     }
-    let _ =
-        writeln!(out, "One of them again: {}", command::again(header, &scenario.scenario, None));
+    let _ = writeln!(out, "One of them again: {}", command::again_at(header, scenario));
     out
 }
 
@@ -85,7 +84,7 @@ pub fn as_json(causes: &Causes, header: &Header, summary: &Summary, exit: u8) ->
             "status": cause.status(),
             "times": cause.times(),
             "scenarios": cause.scenarios(),
-            "command": cause.shown().map(|place| command::again(header, &place.scenario, None)),
+            "command": cause.shown().map(|place| command::again_at(header, place)),
             "breaches": cause.breaches.iter().map(breach).collect::<Vec<_>>(),
         })
     };

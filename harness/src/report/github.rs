@@ -76,7 +76,7 @@ pub fn annotations(
             place.message.line(),
             place.scenario,
             scenarios.saturating_sub(1),
-            command::again(header, &place.scenario, None)
+            command::again_at(header, place)
         );
         Some(WorkflowCommand::new(level, &properties, &message))
     };
@@ -127,7 +127,7 @@ pub fn summary(
         let _ = writeln!(out, "\n{} more are in the report.", rows.len() - LISTED);
     }
     if let Some(place) = rows.first().and_then(|cause| cause.shown()) {
-        let again = command::again(header, &place.scenario, None);
+        let again = command::again_at(header, place);
         let _ =
             writeln!(out, "\nThe first of them again:\n\n```sh\n{}\n```", again.replace('`', "'"));
     }

@@ -81,7 +81,7 @@ impl Junit {
         let place = case.failure.as_ref();
         let tells = matches!(case.status, Status::Warn | Status::Note | Status::Known);
         self.cases.push(JunitCase {
-            name: xml(&case.scenario),
+            name: xml(&case.name()),
             class: xml(&format!("scenarios.{area}")),
             file: xml(place.map_or(&case.file, |failure| &failure.file)),
             line: place.map_or(0, |failure| failure.line),
@@ -253,7 +253,10 @@ fn detail(case: &CaseReport, header: Option<&Header>) -> String {
         lines.push(case.reason.lines());
     }
     if let Some(header) = header {
-        lines.push(format!("again: {}", command::again(header, &case.scenario, None)));
+        lines.push(format!(
+            "again: {}",
+            command::again(header, &case.scenario, case.provider.as_deref(), None)
+        ));
     }
     lines.join("\n")
 }

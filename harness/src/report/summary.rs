@@ -73,7 +73,7 @@ impl Summary {
     pub fn add(&mut self, case: &CaseReport) {
         *self.counts.entry(case.status).or_default() += 1;
         self.flaky += u64::from(case.flaky.is_some());
-        self.add_checks(&case.scenario, &case.checks);
+        self.add_checks(&case.name(), &case.checks);
     }
 
     /// Adds what the always-on checks saw; `place` says where.

@@ -50,6 +50,7 @@ pub mod probes;
 pub mod profile;
 #[cfg(feature = "cli")]
 pub mod profile_draft;
+pub mod provider;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;

@@ -134,10 +134,9 @@ async fn held(
             return unreachable("no WebSocket handshake in time".to_owned());
         }
     }
-    // An agent that does not answer leaves as much time for the questions.
+    // An agent that does not answer leaves as much time for the next one and for the questions.
     let mut ended = timeout(limit, conversation(&mut link, look)).await;
-    if ended.is_err() {
-        look.give_up();
+    while ended.is_err() && look.give_up() {
         ended = timeout(limit, conversation(&mut link, look)).await;
     }
     let ended = ended.unwrap_or(Look::Over);

@@ -440,10 +440,15 @@ fn has_token(resource: &Value, tokens: &[String]) -> bool {
 
 /// The first agent that can be used with tokens for these resources; the first one if there is none.
 pub fn usable<'a>(agents: &'a [Value], tokens: &[String]) -> Option<&'a Value> {
-    let open = |agent: &&Value| {
-        protected(agent).iter().all(|it| !is_required(it) || has_token(it, tokens))
-    };
+    let open = |agent: &&Value| lacking_token(agent, tokens).is_none();
     agents.iter().find(open).or(agents.first())
+}
+
+/// The resource of an agent that needs a token which is not among these.
+pub fn lacking_token<'a>(agent: &'a Value, tokens: &[String]) -> Option<&'a str> {
+    let lacking = |it: &&Value| is_required(it) && !has_token(it, tokens);
+    let found = protected(agent).iter().find(lacking)?;
+    Some(found["resource"].as_str().unwrap_or_default())
 }
 
 /// The first agent that protects a resource of a kind, preferably one for which the run has a token.

@@ -198,7 +198,7 @@ impl<'a> Articles<'a> {
             source(page, case, place);
             let rows = about(&case.frames, &place.transcript);
             let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
-            picture::conversation(page, &rows, left_out);
+            picture::conversation(page, &rows, left_out, &first::name(cause));
         }
         elsewhere(page, cause);
     }
@@ -246,7 +246,8 @@ impl<'a> Articles<'a> {
     /// The command that shows it again.
     fn again(&self, page: &mut Page, place: &BreachPlace) {
         let seed = self.case(place.case).and_then(|case| case.seed);
-        let command = command::again(&self.run.header, &place.scenario, seed);
+        let command =
+            command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
         page.open("pre", &[("class", "again"), ("tabindex", "0"), ("aria-label", "Command")]);
         page.element("code", &[], &command);
         page.close("pre");
@@ -304,10 +305,11 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
         let mut sent = before.filter(|row| row.role == Role::Sent && row.client == came.client);
         sent.next()
     };
-    let sent = came.answers.and_then(row).or_else(before);
+    let answered = place.transcript.iter().rev().find_map(|line| row(*line)?.answers);
+    let sent = answered.and_then(row).or_else(before);
     page.open("div", &[("class", "two")]);
     let nothing = place.message.raw().contains("nothing came");
-    let asked = if came.answers.is_some() { "Sent" } else { "Last sent" };
+    let asked = if answered.is_some() { "Sent" } else { "Last sent" };
     for (name, row) in [(asked, sent), (if nothing { "Last seen" } else { "Came" }, Some(came))] {
         let Some(row) = row else { continue };
         page.open("div", &[]);

@@ -12,7 +12,7 @@ use super::finished::{Case, Finished};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::{Status, Weight};
-use crate::wire::foreign_text::ForeignText;
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 use articles::Articles;
 use page::Page;
 
@@ -52,6 +52,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     articles.untested(&mut page);
     articles.noted(&mut page);
     cards(&mut page, certificate);
+    agents(&mut page, certificate);
     offered(&mut page, certificate);
     matrix(&mut page, certificate);
     rules(&mut page, certificate, &articles);
@@ -159,6 +160,60 @@ fn contents(page: &mut Page) {
         page.element("a", &[("href", &format!("#{anchor}"))], name);
     }
     page.close("nav");
+}
+
+/// The verdicts with each agent of a host that has several, side by side.
+fn agents(page: &mut Page, certificate: &Certificate) {
+    if certificate.agents.is_empty() {
+        return;
+    }
+    page.element("h2", &[("id", "agents")], "Agents");
+    page.open("table", &[]);
+    for agent in &certificate.agents {
+        page.open("tr", &[]);
+        page.open("th", &[("scope", "row")]);
+        page.element("code", &[], &shown(&agent.provider, Breaks::Shown));
+        page.close("th");
+        let verdict = agent.verdict.unwrap_or(ProfileVerdict::NotApplicable);
+        page.open("td", &[]);
+        page.element("span", &[("class", class(verdict))], &shown(&agent.words(), Breaks::Shown));
+        for profile in
+            agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable)
+        {
+            let text = format!("{}: {}, {}", profile.name, profile.verdict.words(), profile.reason);
+            page.element("div", &[("class", "small")], &text);
+        }
+        page.close("td");
+        page.close("tr");
+    }
+    page.close("table");
+    let rows: Vec<&RequirementResult> = brief::differing(certificate).collect();
+    let Some(first) = rows.first() else { return };
+    page.open("details", &[]);
+    let title = format!("{} requirements came to something else with another agent", rows.len());
+    page.element("summary", &[], &title);
+    page.open("table", &[]);
+    page.open("tr", &[]);
+    page.element("th", &[], "requirement");
+    first
+        .agents
+        .keys()
+        .for_each(|provider| page.element("th", &[], &shown(provider, Breaks::Shown)));
+    page.close("tr");
+    for row in rows {
+        page.open("tr", &[]);
+        page.open("td", &[]);
+        page.element("code", &[], &row.id);
+        page.close("td");
+        for outcome in row.agents.values() {
+            page.open("td", &[]);
+            tag(page, outcome.word());
+            page.close("td");
+        }
+        page.close("tr");
+    }
+    page.close("table");
+    page.close("details");
 }
 
 /// What the first look found, and how.
@@ -324,7 +379,7 @@ fn scenarios(page: &mut Page, run: &Finished) {
         tag(page, report.status.word());
         page.close("td");
         page.open("td", &[]);
-        page.element("code", &[], &report.scenario);
+        page.element("code", &[], &report.name());
         page.text(&format!(" {}", report.title));
         if !matches!(report.status, Status::Pass) {
             page.element("div", &[("class", "small")], &report.reason.lines());

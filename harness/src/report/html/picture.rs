@@ -4,8 +4,8 @@
 use super::super::conversation::{AGENT, Role, Row, Way};
 use super::page::Page;
 
-/// Draws rows; those that prove nothing are folded where several follow one another.
-pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64) {
+/// Draws rows; those that prove nothing are folded where several follow one another. `of` tells the picture from others.
+pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64, of: &str) {
     if rows.is_empty() {
         return;
     }
@@ -15,12 +15,12 @@ pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64) {
         more => format!(" ({more} lines are only in run.jsonl)"),
     };
     page.element("summary", &[], &format!("The conversation, {} lines{left}", rows.len()));
-    lanes(page, rows);
+    lanes(page, rows, of);
     page.close("details");
 }
 
 /// The picture itself.
-pub(super) fn lanes(page: &mut Page, rows: &[Row]) {
+fn lanes(page: &mut Page, rows: &[Row], of: &str) {
     let lanes = Lanes::of(rows);
     let count = format!("--lanes:{}", lanes.count());
     page.open(
@@ -29,11 +29,12 @@ pub(super) fn lanes(page: &mut Page, rows: &[Row]) {
             ("class", "lanes"),
             ("tabindex", "0"),
             ("role", "region"),
-            ("aria-label", "Conversation"),
+            ("aria-label", &format!("Conversation: {of}")),
         ],
     );
     page.open("div", &[("class", "names"), ("style", &count), ("aria-hidden", "true")]);
-    for name in lanes.names() {
+    // Nothing stands above the numbers of the lines.
+    for name in std::iter::once("").chain(lanes.names()) {
         page.element("span", &[], name);
     }
     page.close("div");
