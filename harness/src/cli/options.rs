@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::host::fault::{FAULTS, Fault};
+use crate::report::console::Format;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
@@ -75,6 +76,16 @@ impl Threshold {
 fn fail_on(text: &str) -> Result<FailOn, String> {
     let found = FailOn::ALL.iter().find(|(word, _)| *word == text).map(|(_, found)| *found);
     found.ok_or_else(|| format!("expected `note`, `should` or `must`, found `{text}`"))
+}
+
+/// Reads how much is said.
+pub fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "brief" => Ok(Format::Brief),
+        "full" => Ok(Format::Full),
+        "json" => Ok(Format::Json),
+        _ => Err(format!("expected `brief`, `full` or `json`, found `{text}`")),
+    }
 }
 
 /// Reads a duration with a unit.

@@ -29,6 +29,7 @@ pub mod detect;
 pub mod driver;
 pub mod expand;
 pub mod failure;
+pub mod first_steps;
 pub mod folders;
 #[cfg(feature = "cli")]
 pub mod introduction;
