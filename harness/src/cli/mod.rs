@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod agent;
+mod agent_check;
 mod agent_profile;
 mod agent_variants;
 mod agents;
