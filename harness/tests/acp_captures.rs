@@ -33,7 +33,7 @@ fn said(judged: &Judged) -> String {
         for (_, finding) in &total.shown {
             let lines: Vec<String> = finding.transcript.iter().map(u64::to_string).collect();
             let (weight, lines) = (word(finding.weight), lines.join(" "));
-            writeln!(text, "{id} {weight} {lines}\n  {}", finding.message).unwrap();
+            writeln!(text, "{id} {weight} {lines}\n  {}", finding.message.raw()).unwrap();
         }
     }
     text

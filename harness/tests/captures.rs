@@ -44,8 +44,9 @@ fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
         for (_, finding) in &total.shown {
             let lines: Vec<String> = finding.transcript.iter().map(u64::to_string).collect();
             let weight = word(finding.weight);
-            writeln!(text, "{id} {weight} {}\n  {}", lines.join(" "), finding.message).unwrap();
-            for line in finding.diff.iter().flat_map(|diff| diff.lines()) {
+            writeln!(text, "{id} {weight} {}\n  {}", lines.join(" "), finding.message.raw())
+                .unwrap();
+            for line in finding.diff.iter().flat_map(|diff| diff.raw().lines()) {
                 writeln!(text, "  {line}").unwrap();
             }
         }

@@ -66,7 +66,7 @@ fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -
         format: FORMAT,
         harness: "test".to_owned(),
         seed: 1,
-        target: "embedded".to_owned(),
+        target: "embedded".into(),
         version: version.to_owned(),
         offers: vec![version.to_owned()],
         started: "2026-01-01T00:00:00Z".to_owned(),

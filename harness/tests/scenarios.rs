@@ -85,11 +85,11 @@ fn passes_on_the_reference_host_at_every_version() {
             let report = play(entry, *version, &shown);
             summary.add(&report);
             if report.status != Status::Pass {
-                let reason = &report.reason;
+                let reason = report.reason.lines();
                 wrong.push(format!("{version} {}: {:?} {reason}", report.scenario, report.status));
             }
             for note in &report.notes {
-                wrong.push(format!("{version} {}: {note}", report.scenario));
+                wrong.push(format!("{version} {}: {}", report.scenario, note.lines()));
             }
         }
         for (check, total) in &summary.checks {
@@ -98,7 +98,7 @@ fn passes_on_the_reference_host_at_every_version() {
                 finding.weight > Weight::Note
             };
             for (scenario, finding) in total.shown.iter().filter(heavy) {
-                wrong.push(format!("{version} {scenario}: {check}: {}", finding.message));
+                wrong.push(format!("{version} {scenario}: {check}: {}", finding.message.lines()));
             }
         }
         let shown = shown.lock().unwrap();

@@ -186,6 +186,66 @@ fn pure_modules_stay_pure() {
     report(&mistakes);
 }
 
+/// Files that show things to people.
+const SHOWING: [&str; 9] = [
+    "report/brief.rs",
+    "report/console.rs",
+    "report/draw.rs",
+    "report/findings.rs",
+    "report/github.rs",
+    "report/html/",
+    "report/junit.rs",
+    "report/matrix.rs",
+    "cli/",
+];
+
+/// Files of these that also hand texts on to the scenarios, which need them as they are.
+const HANDING_ON: [&str; 1] = ["cli/run.rs"];
+
+#[test]
+fn text_from_outside_is_never_shown_as_it_came() {
+    let mut mistakes = Vec::new();
+    for (name, text) in modules().filter(|(name, _)| !HANDING_ON.contains(&name.as_str())) {
+        let shows = SHOWING.iter().any(|file| name.starts_with(file));
+        for (number, line) in code(&text).lines().enumerate() {
+            let raw = line.contains(".raw()") && !line.contains(".raw().contains(");
+            if shows && raw {
+                mistakes.push(format!(
+                    "{name}:{}: expected the function of `ForeignText` for the place, found `.raw()`",
+                    number + 1
+                ));
+            }
+        }
+        if name.ends_with("wire/foreign_text.rs") && text.contains("Display for ForeignText") {
+            mistakes.push(format!("{name}: expected no `Display`"));
+        }
+    }
+    report(&mistakes);
+}
+
+/// The only files that may write to the terminal: the one place that escapes, and those whose output is a protocol.
+const WRITING: [&str; 5] =
+    ["cli/context.rs", "cli/agent.rs", "cli/official.rs", "cli/reduce.rs", "transport/acp.rs"];
+
+#[test]
+fn the_terminal_is_written_in_one_place() {
+    let mut mistakes = Vec::new();
+    for (name, text) in modules().filter(|(name, _)| !WRITING.contains(&name.as_str())) {
+        for (number, line) in code(&text).lines().enumerate() {
+            let comment = line.trim_start().starts_with("//");
+            let words = ["::stdout()", "::stderr()", ", stdout}", "println!", "print!"];
+            let found = words.iter().find(|word| !comment && line.contains(**word));
+            if let Some(word) = found {
+                mistakes.push(format!(
+                    "{name}:{}: expected `Context::say` or `Context::error`, found `{word}`",
+                    number + 1
+                ));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
 #[test]
 fn files_fit_a_reader() {
     let mut mistakes = Vec::new();

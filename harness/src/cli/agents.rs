@@ -107,12 +107,7 @@ impl Agents {
         let row = |name: &&str| {
             let offered = self.profile.offers.contains(name);
             let how = if offered { "its profile says so" } else { "its profile does not list it" };
-            Detected {
-                capability: (*name).to_owned(),
-                offered,
-                how: how.to_owned(),
-                facts: Vec::new(),
-            }
+            Detected { capability: (*name).to_owned(), offered, how: how.into(), facts: Vec::new() }
         };
         ABILITIES.iter().map(row).collect()
     }

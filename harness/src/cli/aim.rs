@@ -12,8 +12,11 @@ use crate::agent::mode::Mode;
 use crate::host::{auth, door};
 use crate::report::redact::{secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, Detected};
+use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::transport::{below, http};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::agents::Agents;
 use super::exit::Stop;
@@ -82,6 +85,9 @@ pub(super) struct Aim {
     /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
+    /// Give a property of the host's configuration this value before the run, KEY=JSON, where something is off until it is set (repeatable, in this order; it is not taken back)
+    #[arg(long, value_name = "KEY=JSON", value_parser = options::setting, help_heading = "Target")]
+    pub(super) setting: Vec<HostSetting>,
     /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
@@ -122,11 +128,26 @@ impl Aim {
         self.url.is_some() || self.command.is_some()
     }
 
+    /// The target, started if it is a command, with the settings made that were asked for, in the words of `spec`.
+    ///
+    /// # Errors
+    /// It cannot be had, the options contradict one another, or the host does not take a setting.
+    pub(super) async fn configured_target(&self, spec: Option<Version>) -> Result<Target, Stop> {
+        let target = self.target(spec).await?;
+        if let Target::Remote(remote, _) = &target
+            && let Err(why) = remote.configure().await
+        {
+            remote.stop().await;
+            return Err(Stop::unreachable(format!("`{}`: {why}", remote.shown())));
+        }
+        Ok(target)
+    }
+
     /// The target, started if it is a command.
     ///
     /// # Errors
     /// It cannot be had, or the options contradict one another.
-    pub(super) async fn target(&self) -> Result<Target, Stop> {
+    pub(super) async fn target(&self, spec: Option<Version>) -> Result<Target, Stop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
@@ -135,6 +156,14 @@ impl Aim {
                 "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
             ));
         }
+        if !self.setting.is_empty() && !outside {
+            return Err(Stop::usage(
+                "expected `--url` or `--command` with `--setting` (hint: nothing of the embedded host is off)",
+            ));
+        }
+        let settings = self.setting.clone();
+        let offers = spec.map_or_else(|| Protocol::known().to_vec(), |version| vec![version]);
+        let offers = offers.iter().map(Version::to_string).collect();
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
@@ -144,7 +173,10 @@ impl Aim {
             }
             (Some(url), _) => {
                 let at = strangers::endpoint(url, headers, self.other_token.as_deref());
-                Target::Remote(Arc::new(Remote::at(at, restart)), behind)
+                Target::Remote(
+                    Arc::new(Remote::at(at, restart).with_settings(settings, offers)),
+                    behind,
+                )
             }
             (_, Some(command)) => {
                 let command = words
@@ -152,7 +184,7 @@ impl Aim {
                     .fold(command.clone(), |command, (word, value)| command.replace(word, value));
                 let other = self.other_token.clone();
                 let remote = Remote::start(&command, headers, other, restart).await?;
-                Target::Remote(Arc::new(remote), behind)
+                Target::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,

@@ -146,7 +146,7 @@ fn said(certificate: &Certificate, out: &Path) -> String {
         let _ = writeln!(text, "{line}");
         for it in certificate.out_of_reach.iter().take(REASONS) {
             let (must, essential) = (it.must.len(), it.essential.len());
-            let _ = writeln!(text, "  {must} MUST, {essential} essential: {}", it.reason);
+            let _ = writeln!(text, "  {must} MUST, {essential} essential: {}", it.reason.line());
         }
         if certificate.out_of_reach.len() > REASONS {
             let more = certificate.out_of_reach.len() - REASONS;

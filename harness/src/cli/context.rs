@@ -1,11 +1,15 @@
 //! The one place that reads the clock, the terminal and the environment.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::draw::Style;
+use crate::report::github::WorkflowCommand;
+use crate::wire::foreign_text::{Breaks, shown};
 
 /// The wall clock now, since 1970.
 pub(super) fn wall_clock() -> Duration {
@@ -33,6 +37,7 @@ pub struct Context {
 #[derive(Debug)]
 enum Said {
     Out(String),
+    Command(WorkflowCommand),
     Error(String),
     Summary(String),
 }
@@ -62,6 +67,7 @@ impl Context {
         for said in std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)) {
             match said {
                 Said::Out(text) => self.say(&text),
+                Said::Command(command) => self.command(&command),
                 Said::Error(text) => self.error(&text),
                 Said::Summary(text) => self.summarise(&text),
             }
@@ -88,14 +94,25 @@ impl Context {
         }
     }
 
-    /// Says something on the standard output. A reader that has gone away is no error.
+    /// Says something on the standard output, without anything that acts on the terminal or on a CI service but our own
+    /// colours. A reader that has gone away is no error.
     pub fn say(&self, text: &str) {
         if self.keeps(|| Said::Out(text.to_owned())) {
             return;
         }
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes());
-        let _ = out.flush();
+        out(&self.visible(text));
+    }
+
+    /// Has GitHub do something.
+    pub fn command(&self, command: &WorkflowCommand) {
+        if !self.keeps(|| Said::Command(command.clone())) {
+            out(command.line());
+        }
+    }
+
+    /// The text as a terminal or a log may have it.
+    fn visible<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.style.colour { with_colours(text) } else { shown(text, Breaks::Kept) }
     }
 
     /// Shows where a long run has come to, on a line that is written over; nothing where nobody
@@ -103,7 +120,7 @@ impl Context {
     pub fn progress(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         if err.is_terminal() {
-            let _ = write!(err, "\r\u{1b}[K{text}");
+            let _ = write!(err, "\r\u{1b}[K{}", shown(text, Breaks::Shown));
             let _ = err.flush();
         }
     }
@@ -113,6 +130,49 @@ impl Context {
         if self.keeps(|| Said::Error(text.to_owned())) {
             return;
         }
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(self.visible(text).as_bytes());
+    }
+}
+
+fn out(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// A text with its colours, and with nothing else that acts on a terminal. What came from outside has lost its colours
+/// before it got here ([`ForeignText`](crate::wire::foreign_text::ForeignText)).
+fn with_colours(text: &str) -> Cow<'_, str> {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default();
+    let mut out = shown(first, Breaks::Kept);
+    for piece in pieces {
+        let end = piece.find(|letter: char| !(letter.is_ascii_digit() || letter == ';'));
+        let (colour, rest) = piece.split_at(end.unwrap_or(piece.len()));
+        let rest = match rest.strip_prefix('m') {
+            Some(rest) => {
+                let _ = write!(out.to_mut(), "\u{1b}[{colour}m");
+                rest
+            }
+            None => {
+                out.to_mut().push_str("\\u{1b}[");
+                piece
+            }
+        };
+        out.to_mut().push_str(&shown(rest, Breaks::Kept));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_pass() {
+        let text = "\u{1b}[1;31mred\u{1b}[0m \u{1b}[2J\u{1b}]0;t\u{7}\u{1b}[31";
+        let expected = "\u{1b}[1;31mred\u{1b}[0m \\u{1b}[2J\\u{1b}]0;t\\u{7}\\u{1b}[31";
+        assert_eq!(with_colours(text), expected);
+        assert_eq!(with_colours("plain"), "plain");
     }
 }

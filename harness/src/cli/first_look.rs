@@ -15,6 +15,7 @@ use crate::run::side::Side;
 use crate::run::words;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::aim::Target;
@@ -50,11 +51,10 @@ impl Run {
                 continue;
             }
             let name = scenario.id.clone();
-            let play = Play::new(
-                self.setup(target, entry, header, name.clone(), &Side::default()),
-                header.shared,
-                Box::new(Counting::default()),
-            );
+            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
+            // What earlier probes have shown.
+            setup.facts.extend(detected.iter().flat_map(|it: &Detected| it.facts.clone()));
+            let play = Play::new(setup, header.shared, Box::new(Counting::default()));
             let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
             if let Some(place) = place {
                 detected.push(probe.detected(&place.play(play, interrupts()).await));
@@ -75,10 +75,10 @@ impl Run {
     ) -> Result<Vec<AgentOfHost>, Stop> {
         let probed = |it: &&Detected| PROBES.iter().any(|probe| probe.capability == it.capability);
         for agent in agents.iter_mut().filter(|agent| agent.untested.is_none()) {
-            let own = match header.provider.as_ref() == Some(&agent.provider) {
+            let own = match header.provider.as_ref().is_some_and(|it| it.raw() == agent.provider) {
                 true => header.detected.iter().filter(probed).cloned().collect(),
                 false => {
-                    let provider = Some(agent.provider.clone());
+                    let provider = Some(ForeignText::from(agent.provider.as_str()));
                     self.probed(target, &Header { provider, ..header.clone() }).await?
                 }
             };

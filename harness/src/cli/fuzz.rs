@@ -28,6 +28,7 @@ use crate::run::play::{Play, Verdict};
 use crate::run::probe::probe;
 use crate::run::sim;
 use crate::verdict::Weight;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -133,7 +134,7 @@ impl Fuzz {
 
     async fn campaign(&self, context: &Context) -> Outcome {
         let known = self.known()?;
-        let target = self.aim.one_provider()?.target().await?;
+        let target = self.aim.one_provider()?.configured_target(self.spec).await?;
         let version = self.version(&target).await?;
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));
@@ -540,7 +541,7 @@ impl Hunt<'_> {
              times of {AGAIN}.\n# {}: {}\n",
             sequence.seed,
             finding.rule,
-            finding.message.replace('\n', " ")
+            ForeignText::from(finding.message.as_str()).line()
         );
         write(&path, &format!("{head}{}", draft.text()))?;
         let (scenario, seed) = (draft.id, sequence.seed);

@@ -116,7 +116,7 @@ pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
     let mut out = format!(
         "{played} of {} scenarios{shard} would be played against {} at protocol {}; nothing was sent\n",
         planned.len(),
-        header.target,
+        header.target.line(),
         header.version
     );
     for Planned { entry, skip, .. } in planned {

@@ -22,6 +22,7 @@ use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
 use crate::run::side::Side;
 use crate::verdict::{FailOn, Status};
+use crate::wire::foreign_text::ForeignText;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
@@ -60,10 +61,10 @@ pub(super) struct Reports<'a> {
     faults: Vec<String>,
     remarks: Vec<String>,
     /// Why scenarios were not played, and for how many more the same holds.
-    unplayed: Vec<(String, usize)>,
+    unplayed: Vec<(ForeignText, usize)>,
     /// What the run is about, and what did not hold in it, for the summary of a step.
     header: Header,
-    unheld: Vec<(String, Status, String)>,
+    unheld: Vec<(String, Status, ForeignText)>,
     /// The scenario after which the run was a failure.
     first_failure: Option<String>,
     /// The baseline that is written anew at the end.
@@ -256,8 +257,8 @@ impl<'a> Reports<'a> {
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
             self.failures.push_str(&self.console.failure(&report));
             let wanted = telling == ConsoleDetail::Everything && self.context.github;
-            if let Some(line) = github::annotation(&report).filter(|_| wanted) {
-                self.say(&line);
+            if let Some(command) = github::annotation(&report).filter(|_| wanted) {
+                self.context.command(&command.redacted(&self.redactor));
                 self.unheld.push((report.name(), report.status, report.reason));
             }
         }
@@ -315,8 +316,9 @@ impl<'a> Reports<'a> {
         }
         if self.context.github {
             let found = self.summary.checks.iter();
-            let lines = found.filter_map(|(check, total)| github::finding(check, total));
-            self.say(&lines.collect::<String>());
+            for command in found.filter_map(|(check, total)| github::finding(check, total)) {
+                self.context.command(&command.redacted(&self.redactor));
+            }
         }
         if self.context.step_summary.is_some() {
             let text = github::summary(&self.header, &self.summary, &self.unheld);
@@ -327,7 +329,7 @@ impl<'a> Reports<'a> {
             self.say(&format!("\n{findings}"));
         }
         for (reason, more) in self.unplayed.iter().filter(|(_, more)| *more > 0) {
-            self.say(&format!("{more} more scenarios: {reason}\n"));
+            self.say(&format!("{more} more scenarios: {}\n", reason.lines()));
         }
         for line in stale.iter().chain(&self.faults).chain(&self.remarks) {
             self.say(&format!("{line}\n"));

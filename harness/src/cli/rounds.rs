@@ -27,6 +27,7 @@ use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::transport::child::Orphans;
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::aim::Target;
@@ -217,8 +218,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// scenario's; what another agent is called is for the host to choose, and is not in it.
     fn name_of(&self, planned: &Planned) -> String {
         let id = &planned.entry.scenario.id;
-        let usual = self.header.provider.as_ref();
-        match planned.agent.as_ref().filter(|agent| Some(&agent.provider) != usual) {
+        let usual = self.header.provider.as_ref().map(ForeignText::raw);
+        match planned.agent.as_ref().filter(|agent| Some(agent.provider.as_str()) != usual) {
             Some(agent) => format!("{id}@{}", agent.place),
             None => id.clone(),
         }
@@ -295,7 +296,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
         let mut report = played.report;
         if report.status == Status::Error && !*self.interrupted.borrow() {
-            report.reason = over(self.budget);
+            report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);
     }

@@ -22,6 +22,7 @@ use crate::run::provider::plan_for;
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
@@ -265,7 +266,8 @@ impl Run {
                 let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
                 Ok(Target::Agents(Box::new(agents)))
             }
-            None => self.aim.target().await,
+            None if self.dry_run => self.aim.target(self.spec.and_then(Spec::one)).await,
+            None => self.aim.configured_target(self.spec.and_then(Spec::one)).await,
         }
     }
 
@@ -439,12 +441,12 @@ impl Run {
             harness: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             target: match target {
-                Target::Embedded => "embedded".to_owned(),
-                Target::Agents(agents) => agents.shown(),
-                Target::Loopback => "embedded, over loopback".to_owned(),
-                Target::Remote(remote, _) => remote.shown(),
+                Target::Embedded => "embedded".into(),
+                Target::Agents(agents) => agents.shown().into(),
+                Target::Loopback => "embedded, over loopback".into(),
+                Target::Remote(remote, _) => remote.shown().into(),
             },
-            host: found.name.clone(),
+            host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
             // What the host chose is what its scenarios are about; only handshakes offer more.
             offers: found
@@ -460,10 +462,11 @@ impl Run {
                 .iter()
                 .map(|(resource, _)| resource.clone())
                 .collect(),
-            provider: self.provider_of(target, version, found),
+            settings: self.aim.setting.iter().map(|setting| setting.key.clone()).collect(),
+            provider: self.provider_of(target, version, found).map(ForeignText::from),
             agents: Vec::new(),
-            versions: found.versions.clone(),
-            providers: found.providers.clone(),
+            versions: found.versions.iter().map(|it| it.as_str().into()).collect(),
+            providers: found.providers.iter().map(|it| it.as_str().into()).collect(),
             detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
@@ -527,7 +530,7 @@ impl Run {
             authenticate: self.aim.authenticate.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
             secrets: self.secrets().collect(),
-            provider: header.provider.clone(),
+            provider: header.provider.as_ref().map(|it| it.raw().to_owned()),
             observe: self.observe,
             agent: header.agent,
             side: side.clone(),

@@ -99,7 +99,7 @@ impl Baseline {
         known.failed = Some(known.failed.unwrap_or_default() || failed);
         if failed {
             case.status = Status::Known;
-            case.reason = format!("known: {} ({})", known.reason, case.reason);
+            case.reason = format!("known: {} ({})", known.reason, case.reason.raw()).into();
         }
     }
 

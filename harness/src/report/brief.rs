@@ -10,14 +10,15 @@ use super::certificate::{Certificate, Outcome, RequirementResult};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::Weight;
+use crate::wire::foreign_text;
 
 /// Broken requirements that the summary lists.
 const LISTED: usize = 50;
 
 /// The certificate as Markdown.
 pub fn markdown(certificate: &Certificate) -> String {
-    let host = certificate.host.as_deref().unwrap_or(&certificate.target);
-    let mut out = format!("# {} conformance of {}\n\n", certificate.title, plain(host));
+    let host = certificate.host.as_ref().unwrap_or(&certificate.target);
+    let mut out = format!("# {} conformance of {}\n\n", certificate.title, host.markdown());
     let _ = writeln!(
         out,
         "**{}** · {} · harness {} · seed {}\n\n| profile | verdict | why |\n|---|---|---|",
@@ -58,8 +59,8 @@ pub fn markdown(certificate: &Certificate) -> String {
     }
     for (id, weight, evidence) in broken.iter().take(LISTED) {
         let place = evidence.map_or("", |first| first.scenario.as_str());
-        let what = evidence.map_or("", |first| first.message.as_str());
-        let _ = writeln!(out, "| {id} | {} | {place} | {} |", word(*weight), plain(what));
+        let what = evidence.map(|first| first.message.markdown()).unwrap_or_default();
+        let _ = writeln!(out, "| {id} | {} | {place} | {what} |", word(*weight));
     }
     if broken.len() > LISTED {
         let _ = writeln!(out, "\n{} more are in certificate.json.", broken.len() - LISTED);
@@ -78,12 +79,13 @@ fn agents(certificate: &Certificate) -> String {
             agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable);
         let profiles: Vec<String> =
             profiles.map(|it| format!("{}: {}", it.name, it.verdict.words())).collect();
-        let (name, words) = (plain(&agent.provider), plain(&agent.words()));
+        let (name, words) =
+            (foreign_text::markdown(&agent.provider), foreign_text::markdown(&agent.words()));
         let _ = writeln!(out, "| {name} | {words} | {} |", profiles.join(", "));
     }
     let rows: Vec<&RequirementResult> = differing(certificate).collect();
     let Some(first) = rows.first() else { return out };
-    let names: Vec<String> = first.agents.keys().map(|provider| plain(provider)).collect();
+    let names: Vec<String> = first.agents.keys().map(|it| foreign_text::markdown(it)).collect();
     let title = "requirement that came to something else with another agent";
     let _ = writeln!(out, "\n| {title} | weight | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|---|{}", "---|".repeat(names.len()));
@@ -117,8 +119,13 @@ fn unreached(certificate: &Certificate) -> String {
     let mut out =
         format!("\n{line}\n\n| MUST | essential | why they could not be tested |\n|--:|--:|---|\n");
     for it in &certificate.out_of_reach {
-        let _ =
-            writeln!(out, "| {} | {} | {} |", it.must.len(), it.essential.len(), plain(&it.reason));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            it.must.len(),
+            it.essential.len(),
+            it.reason.markdown()
+        );
     }
     out
 }
@@ -134,22 +141,6 @@ pub fn out_of_reach(certificate: &Certificate) -> Option<String> {
             "Out of reach of this run: {must} of {all} MUST requirements, and {essential} essential ones."
         )
     })
-}
-
-/// Text that has no meaning in Markdown, on one line.
-pub fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '!' | '&' | '~' | '$' => {
-                out.push('\\');
-                out.push(letter);
-            }
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 /// What a badge says, and the colour it says it in.

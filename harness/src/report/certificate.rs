@@ -23,6 +23,7 @@ use crate::run::detect::Detected;
 use crate::run::plan::SkipCause;
 use crate::scenario::own::{self, OwnRequirement};
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::agent_result::{AgentResult, RunView};
@@ -43,9 +44,9 @@ pub struct Certificate {
     /// Version of the harness.
     pub harness: String,
     /// What was certified: `embedded`, or a URL without its secrets.
-    pub target: String,
+    pub target: ForeignText,
     /// How the host calls itself, where it said so.
-    pub host: Option<String>,
+    pub host: Option<ForeignText>,
     /// The protocol version.
     pub version: String,
     /// The protocol and its version, such as `AHP 1.0.0`.
@@ -54,15 +55,18 @@ pub struct Certificate {
     /// The versions that were offered.
     pub offers: Vec<String>,
     /// The versions that the host says it speaks; empty where it does not say.
-    pub versions: Vec<String>,
+    pub versions: Vec<ForeignText>,
     /// The providers of its agents.
-    pub providers: Vec<String>,
+    pub providers: Vec<ForeignText>,
     /// What it offers of what scenarios may need, and what showed it.
     pub detected: Vec<Detected>,
+    /// The properties of the host's configuration that were set before the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// Who played the agent: `host`, `model` or `acp`.
     pub agent: Mode,
     /// The provider that sessions were created with, where one was asked for.
-    pub provider: Option<String>,
+    pub provider: Option<ForeignText>,
     /// The seed of the run.
     pub seed: u64,
     /// When it began.
@@ -90,7 +94,7 @@ pub struct Certificate {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct UnreachedRules {
     /// The reason.
-    pub reason: String,
+    pub reason: ForeignText,
     /// The MUST requirements.
     pub must: Vec<String>,
     /// The essential requirements.
@@ -161,7 +165,7 @@ pub struct RequirementResult {
     /// How often it was put to the test.
     pub observations: u64,
     /// Why, where that is not plain.
-    pub reason: String,
+    pub reason: ForeignText,
     /// What speaks against it.
     pub evidence: Vec<Evidence>,
     /// The scenarios that put it to the test, with how each ended.
@@ -181,7 +185,7 @@ pub struct Evidence {
     /// The always-on check, where one found it.
     pub check: Option<&'static str>,
     /// What is wrong.
-    pub message: String,
+    pub message: ForeignText,
     /// The lines of `run.jsonl` that prove it.
     pub transcript: Vec<u64>,
 }
@@ -289,6 +293,7 @@ impl Certificate {
             versions: header.versions,
             providers: header.providers,
             detected: header.detected,
+            settings: header.settings,
             agent: header.agent,
             provider: header.provider,
             seed: header.seed,
@@ -458,7 +463,7 @@ impl RequirementResult {
             source: own::FILE.to_owned(),
             outcome: Outcome::Unchecked,
             observations: 0,
-            reason: String::new(),
+            reason: ForeignText::default(),
             evidence: Vec::new(),
             scenarios: cases.iter().map(|case| (case.name(), case.status)).collect(),
             checks: Vec::new(),
@@ -491,17 +496,17 @@ impl RequirementResult {
             source: rule.source.to_owned(),
             outcome: Outcome::Unchecked,
             observations: 0,
-            reason: String::new(),
+            reason: ForeignText::default(),
             evidence: Vec::new(),
             scenarios: cases.iter().map(|case| (case.name(), case.status)).collect(),
             checks: checks.iter().map(|check| check.id).collect(),
             agents: LiteMap::new(),
         };
         if let Some(reason) = rule.excluded {
-            (row.outcome, row.reason) = (Outcome::Excluded, reason.to_owned());
+            (row.outcome, row.reason) = (Outcome::Excluded, reason.into());
         } else if rule.party == Party::Reducer {
             // A host is not asked for its reducers; what it sends was folded by ours.
-            row.reason = "a reducer is held to it by `ahp-harness reducers`".to_owned();
+            row.reason = "a reducer is held to it by `ahp-harness reducers`".into();
             row.outcome = Outcome::Skip;
         } else {
             row.judge(cases, &checks, run);
@@ -531,9 +536,12 @@ impl RequirementResult {
             if claims.is_empty() {
                 // It was not played, or its step is not taken at this version.
                 match (case.status, case.skip) {
-                    (Status::Skip, cause) => miss(cause.into(), case.reason.clone()),
+                    (Status::Skip, cause) => miss(cause.into(), case.reason.raw().to_owned()),
                     _ if case.reason.is_empty() => {}
-                    _ => miss(UnmetCause::Untested, format!("`{}`: {}", case.name(), case.reason)),
+                    _ => miss(
+                        UnmetCause::Untested,
+                        format!("`{}`: {}", case.name(), case.reason.raw()),
+                    ),
                 }
             }
             for claim in claims {
@@ -561,10 +569,10 @@ impl RequirementResult {
                         miss(UnmetCause::Untested, why);
                     }
                     (None, Status::Skip, _) => {
-                        miss(UnmetCause::NotApplicable, claim.untested.clone());
+                        miss(UnmetCause::NotApplicable, claim.untested.raw().to_owned());
                     }
                     (None, ..) => {
-                        let why = format!("`{}`: {}", case.name(), claim.untested);
+                        let why = format!("`{}`: {}", case.name(), claim.untested.raw());
                         miss(UnmetCause::Untested, why);
                     }
                 }
@@ -593,7 +601,7 @@ impl RequirementResult {
         }
         self.observations = held + self.evidence.len() as u64;
         self.evidence.truncate(EVIDENCE);
-        (self.outcome, self.reason) = match (worst, held, unclear, unmet) {
+        let (outcome, reason) = match (worst, held, unclear, unmet) {
             (Some(worst), ..) => (worst, String::new()),
             (None, 1.., ..) => (Outcome::Pass, String::new()),
             (None, 0, Some(check), _) => {
@@ -606,6 +614,7 @@ impl RequirementResult {
             }
             (None, 0, None, None) => (Outcome::Untested, UNOBSERVED.to_owned()),
         };
+        (self.outcome, self.reason) = (outcome, reason.into());
     }
 
     /// Takes over what is known of it with each agent.
@@ -627,14 +636,14 @@ impl RequirementResult {
         if self.outcome != Outcome::Untested || self.reason != UNOBSERVED {
             return;
         }
-        self.reason = match when {
+        let reason = match when {
             _ if !tried.has(&self.profile) => {
                 format!("no scenario of `{}` applies", self.profile)
             }
             Some(when) => format!("it applies to a host that {when}, and this one never did"),
             None => return,
         };
-        self.outcome = Outcome::Skip;
+        (self.outcome, self.reason) = (Outcome::Skip, reason.into());
     }
 }
 

@@ -10,6 +10,7 @@ use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
 use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 
 use super::draw::{self, Style};
 use super::event::{CaseReport, FailureReport, FindingLine, Header};
@@ -69,10 +70,22 @@ pub struct Console {
     own_frames: bool,
 }
 
+/// Names that a host may have made up, of which a line shows a few.
+const NAMES: usize = 20;
+
+/// The first of many names, and how many more there are.
+fn lines(names: &[ForeignText]) -> Vec<String> {
+    let mut lines: Vec<String> = names.iter().take(NAMES).map(ForeignText::line).collect();
+    if names.len() > NAMES {
+        lines.push(format!("and {} more", names.len() - NAMES));
+    }
+    lines
+}
+
 /// What the first look at the host found missing: what the user can do something about, and the rest.
 fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
-    lacking.partition(|detected| detected.how.contains("(hint: "))
+    lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
 impl Console {
@@ -88,7 +101,8 @@ impl Console {
 
     /// What is said before the first scenario.
     pub fn header(&self, header: &Header, scenarios: usize) -> String {
-        let host = header.host.as_ref().map(|host| format!(" ({host})")).unwrap_or_default();
+        let host =
+            header.host.as_ref().map(|host| format!(" ({})", host.line())).unwrap_or_default();
         let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
         let shard = shard.unwrap_or_default();
         let mut text = format!(
@@ -96,18 +110,19 @@ impl Console {
             header.harness,
             header.version,
             header.standard().subject(),
-            header.target,
+            header.target.line(),
             header.seed
         );
         let folders = header.detected.iter().filter(|it| it.capability == WORKSPACE && it.offered);
         for folder in folders.filter(|_| header.shared) {
-            let _ = writeln!(text, "files: {}", folder.how);
+            let _ = writeln!(text, "files: {}", folder.how.line());
         }
         let (with_hint, without_hint) = lacking(header);
         for (words, names) in [
-            ("speaks", header.versions.iter().map(String::as_str).collect::<Vec<_>>()),
-            ("agents", header.providers.iter().map(String::as_str).collect()),
-            ("not offered", without_hint.iter().map(|it| it.capability.as_str()).collect()),
+            ("set before the run", header.settings.clone()),
+            ("speaks", lines(&header.versions)),
+            ("agents", lines(&header.providers)),
+            ("not offered", without_hint.iter().map(|it| it.capability.clone()).collect()),
         ] {
             if !names.is_empty() {
                 let _ = writeln!(text, "{words}: {}", names.join(", "));
@@ -115,12 +130,14 @@ impl Console {
         }
         for agent in &header.agents {
             if let Some(why) = &agent.untested {
-                let _ = writeln!(text, "not tested: agent {}: {why}", agent.provider);
+                let (agent, why) =
+                    (shown(&agent.provider, Breaks::Shown), shown(why, Breaks::Shown));
+                let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
         for detected in with_hint {
-            let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how);
+            let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how.line());
         }
         text
     }
@@ -129,7 +146,7 @@ impl Console {
     pub fn progress(&self, case: &CaseReport) -> String {
         let detail = match case.status {
             Status::Pass => format!("{} observed", case.observations),
-            _ => case.reason.lines().next().unwrap_or_default().to_owned(),
+            _ => case.reason.lines().lines().next().unwrap_or_default().to_owned(),
         };
         format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
@@ -221,15 +238,17 @@ impl Console {
         let mut text = format!(
             "[{}] {}{}\n        {place}{}",
             finding.weight.broken().word(),
-            finding.message,
+            finding.message.lines(),
             match finding.times {
                 1 => String::new(),
                 times => format!(" ({times} times; the first is shown)"),
             },
             self.lines(&finding.transcript)
         );
-        for line in finding.diff.iter().flat_map(|diff| diff.lines()) {
-            let _ = write!(text, "\n        {line}");
+        if let Some(diff) = &finding.diff {
+            for line in diff.lines().lines() {
+                let _ = write!(text, "\n        {line}");
+            }
         }
         text
     }
@@ -304,11 +323,11 @@ impl Console {
 fn plain(report: &FailureReport, help: &str) -> String {
     format!(
         "  {}\n  at {}:{}:{}: {}\n  {}\n",
-        report.message,
+        report.message.lines(),
         report.file,
         report.line,
         report.column,
-        report.label,
+        report.label.lines(),
         help.replace('\n', "\n  ")
     )
 }

@@ -24,6 +24,7 @@ use crate::run::plan::{Abilities, plan};
 use crate::run::suite::{Entry, Suite};
 use crate::scenario::capability::{FILES, SCRIPTS};
 use crate::verdict::Weight;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::area::{area, or_core};
@@ -75,7 +76,7 @@ impl HostKind {
         let lacks = lacks.map(|name| Detected {
             capability: name.to_owned(),
             offered: false,
-            how: String::new(),
+            how: ForeignText::default(),
             facts: Vec::new(),
         });
         Abilities {

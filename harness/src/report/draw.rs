@@ -7,6 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::run::failure::Failure;
 use crate::scenario::source::{ScenarioError, Source, Span};
+use crate::wire::foreign_text::ForeignText;
 
 /// Columns that a hint may take before it goes on in the next line.
 const HINT_WIDTH: usize = 90;
@@ -31,14 +32,17 @@ pub fn mistake(sources: &[Source], error: &ScenarioError, style: Style) -> Strin
 
 /// An expectation that was not met; `help` is what the rule says and where the transcript is.
 pub fn failure(sources: &[Source], failure: &Failure, help: String, style: Style) -> String {
-    let mut labels = vec![(AnnotationKind::Primary, failure.span, failure.label.as_str())];
-    if let Some((span, text)) = &failure.second
+    let visible = |text: &str| ForeignText::from(text).lines();
+    let (message, label) = (visible(&failure.message), visible(&failure.label));
+    let second = failure.second.as_ref().map(|(span, text)| (*span, visible(text)));
+    let mut labels = vec![(AnnotationKind::Primary, failure.span, label.as_str())];
+    if let Some((span, text)) = &second
         && span.file == failure.span.file
     {
         labels.push((AnnotationKind::Context, *span, text));
     }
     let source = sources.get(failure.span.file as usize);
-    drawn(source, &failure.message, &labels, Some(&help), style)
+    drawn(source, &message, &labels, Some(&help), style)
 }
 
 fn drawn(

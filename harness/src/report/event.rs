@@ -13,6 +13,7 @@ use crate::run::suite::Entry;
 use crate::scenario::own::OwnRequirement;
 use crate::scenario::source::{Source, Span};
 use crate::verdict::{CheckReport, Finding, FindingSubject, Status, Weight};
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 use crate::wire::version::{Standard, Version};
 
 use super::outage::HostOutage;
@@ -30,9 +31,9 @@ pub struct Header {
     /// The seed of every id, to play the same run again.
     pub seed: u64,
     /// What was played against: `embedded`, or a URL without its secrets.
-    pub target: String,
+    pub target: ForeignText,
     /// How the host calls itself, where it said so.
-    pub host: Option<String>,
+    pub host: Option<ForeignText>,
     /// The protocol version that the run is about.
     pub version: String,
     /// The versions that clients offered.
@@ -47,18 +48,21 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
+    /// The properties of the host's configuration that were set before the run, without their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The provider that sessions were created with, where one was asked for; with `agents`, that of the cases that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider: Option<String>,
+    pub provider: Option<ForeignText>,
     /// Its agents, where the run is about each of them: what differs between them, and which cannot be tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentOfHost>,
     /// The versions that the host says it speaks; empty where it does not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub versions: Vec<String>,
+    pub versions: Vec<ForeignText>,
     /// The providers of the host's agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub providers: Vec<String>,
+    pub providers: Vec<ForeignText>,
     /// What the host offers of what scenarios may need, and what showed it; nothing where the first look found
     /// no host that shook hands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,7 +161,7 @@ pub struct CaseReport {
     /// How it ended.
     pub status: Status,
     /// Why, in one line; empty for a pass.
-    pub reason: String,
+    pub reason: ForeignText,
     /// Why it was not played, if it was skipped.
     #[serde(default, skip_serializing_if = "SkipCause::is_not_applicable")]
     pub skip: SkipCause,
@@ -176,7 +180,7 @@ pub struct CaseReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
     /// What there is to say besides.
-    pub notes: Vec<String>,
+    pub notes: Vec<ForeignText>,
     /// What the always-on checks saw.
     pub checks: Vec<CheckLine>,
     /// How it ended the host, where it did.
@@ -202,8 +206,8 @@ pub struct ClaimReport {
     /// How it ended.
     pub status: Status,
     /// Why it was not put to the test, or, with the status `skip`, why it does not apply; empty where it was tested.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub untested: String,
+    #[serde(default, skip_serializing_if = "ForeignText::is_empty")]
+    pub untested: ForeignText,
     /// How often it was put to the test and held.
     pub observations: u64,
     /// How it failed.
@@ -224,9 +228,9 @@ pub struct FailureReport {
     /// Its column, from 1.
     pub column: usize,
     /// What was wrong.
-    pub message: String,
+    pub message: ForeignText,
     /// What the author's line is told.
-    pub label: String,
+    pub label: ForeignText,
     /// The requirement that is broken; empty for a premise, which speaks against nobody.
     pub rule: String,
     /// The lines of the transcript.
@@ -259,11 +263,11 @@ pub struct FindingLine {
     /// How much it weighs.
     pub weight: Weight,
     /// What is wrong.
-    pub message: String,
+    pub message: ForeignText,
     /// The lines of the transcript that prove it.
     pub transcript: Vec<u64>,
     /// The difference of the states involved.
-    pub diff: Option<String>,
+    pub diff: Option<ForeignText>,
     /// How often the same was found; the other members are of the first time.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u64,
@@ -287,9 +291,9 @@ impl From<&Finding> for FindingLine {
                 FindingSubject::Beyond => Some(String::new()),
             },
             weight: finding.weight,
-            message: finding.message.clone(),
+            message: finding.message.as_str().into(),
             transcript: finding.lines.clone(),
-            diff: finding.diff.clone(),
+            diff: finding.diff.as_deref().map(ForeignText::from),
             times: finding.times,
         }
     }
@@ -322,8 +326,8 @@ impl CaseReport {
                 file,
                 line,
                 column,
-                message: failure.message.clone(),
-                label: failure.label.clone(),
+                message: failure.message.as_str().into(),
+                label: failure.label.as_str().into(),
                 rule: rule.to_owned(),
                 transcript: failure.lines.clone(),
             }
@@ -335,7 +339,7 @@ impl CaseReport {
                 file,
                 line,
                 status: claim.status,
-                untested: claim.outcome.untested.clone(),
+                untested: claim.outcome.untested.as_str().into(),
                 observations: claim.outcome.observations,
                 failure: claim.outcome.failure.as_ref().map(|it| report(it, &claim.rule)),
                 twin: claim.outcome.twin.clone(),
@@ -359,7 +363,7 @@ impl CaseReport {
             failure: verdict.failure.as_ref().and(drawn.first()).map(|(report, _)| report.clone()),
             claims,
             accepted: verdict.accepted.clone(),
-            notes: verdict.notes.clone(),
+            notes: verdict.notes.iter().map(|note| note.as_str().into()).collect(),
             checks: checks
                 .filter(|check| check.observations > 0 || !check.findings.is_empty())
                 .map(CheckLine::from)
@@ -394,7 +398,7 @@ impl CaseReport {
     /// The scenario, with the agent where it was played with several.
     pub fn name(&self) -> String {
         match &self.provider {
-            Some(provider) => format!("{} [{provider}]", self.scenario),
+            Some(provider) => format!("{} [{}]", self.scenario, shown(provider, Breaks::Shown)),
             None => self.scenario.clone(),
         }
     }
@@ -412,7 +416,7 @@ impl CaseReport {
             proves: scenario.proves.clone(),
             own: scenario.own.clone(),
             status,
-            reason,
+            reason: reason.into(),
             skip: SkipCause::default(),
             weight: Weight::Note,
             observations: 0,

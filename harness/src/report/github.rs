@@ -6,9 +6,10 @@
 use std::fmt::Write as _;
 
 use crate::verdict::Status;
+use crate::wire::foreign_text::{Breaks, ForeignText, markdown, shown};
 
-use super::brief::plain;
 use super::event::{CaseReport, Header};
+use super::redact::Redactor;
 use super::summary::{CheckTotal, Summary};
 
 /// Scenarios and checks that the summary lists.
@@ -23,8 +24,30 @@ fn level(status: Status) -> Option<&'static str> {
     }
 }
 
-/// The line that makes GitHub annotate a scenario that does not hold.
-pub fn annotation(case: &CaseReport) -> Option<String> {
+/// A line that GitHub takes for a command. Nothing else that is said is one ([`crate::wire::foreign_text`]).
+#[derive(Clone, Debug)]
+pub struct WorkflowCommand(String);
+
+impl WorkflowCommand {
+    /// The same without secrets.
+    pub fn redacted(&self, redactor: &Redactor) -> WorkflowCommand {
+        WorkflowCommand(redactor.text(&self.0).into_owned())
+    }
+
+    /// The line, with its end.
+    pub fn line(&self) -> &str {
+        &self.0
+    }
+
+    /// An annotation; `properties` are ready, `message` is any text.
+    fn new(level: &str, properties: &str, message: &str) -> WorkflowCommand {
+        // A redacted text could hold a line break no more than this one.
+        WorkflowCommand(format!("::{level} {properties}::{}\n", data(message)))
+    }
+}
+
+/// The command that makes GitHub annotate a scenario that does not hold.
+pub fn annotation(case: &CaseReport) -> Option<WorkflowCommand> {
     let level = level(case.status)?;
     let place = match &case.failure {
         Some(failure) => {
@@ -35,21 +58,26 @@ pub fn annotation(case: &CaseReport) -> Option<String> {
     };
     let title = property(&format!("{} {}", case.status.word(), case.name()));
     let message = case.failure.as_ref().map_or(&case.reason, |failure| &failure.message);
-    Some(format!("::{level} {place}title={title}::{}\n", data(message)))
+    Some(WorkflowCommand::new(level, &format!("{place}title={title}"), &message.lines()))
 }
 
 /// The same for an always-on check.
-pub fn finding(check: &str, total: &CheckTotal) -> Option<String> {
+pub fn finding(check: &str, total: &CheckTotal) -> Option<WorkflowCommand> {
     let level = level(total.worst?)?;
     let (scenario, first) = total.shown.first()?;
     let title = property(&format!("{check}: {} of {}", total.findings, total.observations));
-    Some(format!("::{level} title={title}::{}\n", data(&format!("{scenario}: {}", first.message))))
+    let message = format!("{scenario}: {}", first.message.lines());
+    Some(WorkflowCommand::new(level, &format!("title={title}"), &message))
 }
 
 /// The summary of the step, as Markdown.
-pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, String)]) -> String {
-    let host = header.host.as_deref().unwrap_or(&header.target);
-    let mut out = format!("### {} · {}\n\n", header.title(), plain(host));
+pub fn summary(
+    header: &Header,
+    summary: &Summary,
+    cases: &[(String, Status, ForeignText)],
+) -> String {
+    let host = header.host.as_ref().unwrap_or(&header.target);
+    let mut out = format!("### {} · {}\n\n", header.title(), host.markdown());
     let counts: Vec<_> =
         summary.counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let _ = writeln!(
@@ -63,14 +91,14 @@ pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, Str
     let broken = summary.checks.iter().filter_map(|(id, total)| {
         let (scenario, first) = total.shown.first()?;
         level(total.worst?)?;
-        Some((id.clone(), total.worst?, format!("{scenario}: {}", first.message)))
+        Some((id.clone(), total.worst?, first.message.after(&format!("{scenario}: "))))
     });
     let rows: Vec<_> = cases.iter().cloned().chain(broken).collect();
     if !rows.is_empty() {
         out.push_str("\n| | what | why |\n|---|---|---|\n");
     }
     for (id, status, reason) in rows.iter().take(LISTED) {
-        let _ = writeln!(out, "| {} | {} | {} |", status.word(), plain(id), plain(reason));
+        let _ = writeln!(out, "| {} | {} | {} |", status.word(), markdown(id), reason.markdown());
     }
     if rows.len() > LISTED {
         let _ = writeln!(out, "\n{} more are in the report.", rows.len() - LISTED);
@@ -80,7 +108,7 @@ pub fn summary(header: &Header, summary: &Summary, cases: &[(String, Status, Str
 
 /// Text as the message of a workflow command: on one line, and no command of its own.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    shown(text, Breaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Text as a property of a workflow command.
@@ -94,7 +122,7 @@ mod tests {
 
     #[test]
     fn nothing_is_a_command_of_its_own() {
-        assert_eq!(data("100%\n::error::x"), "100%25%0A::error::x");
+        assert_eq!(data("100%\n::error::x"), "100%25%0A\\u{3a}:error::x");
         assert_eq!(property("a:b,c\n"), "a%3Ab%2Cc%0A");
     }
 }

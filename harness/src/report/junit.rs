@@ -6,6 +6,8 @@ use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite
 
 use crate::verdict::Status;
 
+use crate::wire::foreign_text::xml;
+
 use super::event::CaseReport;
 use super::summary::{CheckTotal, Summary, row, word};
 
@@ -19,28 +21,28 @@ impl Junit {
     /// Adds a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         let took = Duration::milliseconds(i64::try_from(case.took_ms).unwrap_or(i64::MAX));
-        let name = clean(&case.name());
+        let name = xml(&case.name());
         let area = case.scenario.split('/').next().unwrap_or_default();
         let mut built = match case.status {
             Status::Pass | Status::Warn | Status::Note => TestCaseBuilder::success(&name, took),
-            Status::Fail => TestCaseBuilder::failure(&name, took, "fail", &clean(&case.reason)),
+            Status::Fail => TestCaseBuilder::failure(&name, took, "fail", &case.reason.xml()),
             Status::Untested => {
-                let message = format!("not exercised: {}", case.reason);
-                TestCaseBuilder::failure(&name, took, "untested", &clean(&message))
+                let message = format!("not exercised: {}", case.reason.lines());
+                TestCaseBuilder::failure(&name, took, "untested", &xml(&message))
             }
-            Status::Error => TestCaseBuilder::error(&name, took, "error", &clean(&case.reason)),
+            Status::Error => TestCaseBuilder::error(&name, took, "error", &case.reason.xml()),
             Status::Skip | Status::Known => {
-                TestCaseBuilder::skipped_with_cause(&name, case.status.word(), &clean(&case.reason))
+                TestCaseBuilder::skipped_with_cause(&name, case.status.word(), &case.reason.xml())
             }
         };
         let place = match &case.failure {
             Some(failure) => format!("{}:{}", failure.file, failure.line),
             None => case.file.clone(),
         };
-        built.set_classname(&format!("scenarios.{area}")).set_filepath(&clean(&place));
+        built.set_classname(&format!("scenarios.{area}")).set_filepath(&xml(&place));
         let detail = detail(case);
         if case.status != Status::Pass && !detail.is_empty() {
-            built.set_system_out(&clean(&detail));
+            built.set_system_out(&xml(&detail));
         }
         self.cases.push(built.build());
     }
@@ -66,16 +68,19 @@ fn detail(case: &CaseReport) -> String {
     for failure in case.failures() {
         lines.push(format!(
             "{}:{}:{}: {}",
-            failure.file, failure.line, failure.column, failure.message
+            failure.file,
+            failure.line,
+            failure.column,
+            failure.message.lines()
         ));
-        lines.push(failure.label.clone());
+        lines.push(failure.label.lines());
         lines.push(match failure.rule.as_str() {
             "" => "no requirement is blamed for this; what depends on it is untested".to_owned(),
             rule => format!("requirement: {rule}"),
         });
         lines.push(format!("transcript lines: {:?}", failure.transcript));
     }
-    lines.extend(case.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(case.notes.iter().map(|note| format!("note: {}", note.lines())));
     lines.join("\n")
 }
 
@@ -87,13 +92,13 @@ fn check_case(check: &str, total: &CheckTotal) -> TestCase {
             format!(
                 "[{}] {scenario}: {} (lines {:?})",
                 word(finding.weight),
-                finding.message,
+                finding.message.lines(),
                 finding.transcript
             )
         })
         .collect();
-    let said = clean(&said.join("\n"));
-    let message = clean(&total.shown.first().map(|(_, f)| f.message.clone()).unwrap_or_default());
+    let said = xml(&said.join("\n"));
+    let message = total.shown.first().map(|(_, first)| first.message.xml()).unwrap_or_default();
     let mut built = match total.status() {
         Status::Fail => TestCaseBuilder::failure(check, Duration::ZERO, "fail", &message),
         Status::Untested => TestCaseBuilder::skipped_with_cause(
@@ -105,20 +110,9 @@ fn check_case(check: &str, total: &CheckTotal) -> TestCase {
     };
     built.set_classname("checks");
     let doc = row(check).map_or("", |row| row.doc);
-    built.set_system_out(&clean(&format!(
+    built.set_system_out(&xml(&format!(
         "{doc}\n{} observations, {} findings\n{said}",
         total.observations, total.findings
     )));
     built.build()
-}
-
-/// Text that XML can hold: a host may have sent anything.
-pub(super) fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            c if c < ' ' || matches!(c, '\u{7f}' | '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
-            c => c,
-        })
-        .collect()
 }

@@ -7,15 +7,15 @@ use std::fmt::Write as _;
 use litemap::LiteMap;
 use serde::Deserialize;
 
-use super::brief::plain;
 use super::certificate::FORMAT;
+use crate::wire::foreign_text::{ForeignText, markdown};
 
 /// What of a `certificate.json` is shown here.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Brief {
     format: u32,
-    target: String,
-    host: Option<String>,
+    target: ForeignText,
+    host: Option<ForeignText>,
     version: String,
     harness: String,
     started: String,
@@ -53,19 +53,28 @@ pub fn matrix(certificates: &[(String, Brief)]) -> String {
     let rest = columns.keys().copied().filter(|name| !first.contains(name));
     let columns: Vec<&str> = first.into_iter().chain(rest).collect();
     let mut out = String::from("# Certificates\n\n");
-    let _ = writeln!(out, "| host | AHP | {} | made |", columns.join(" | "));
+    let _ = writeln!(
+        out,
+        "| host | AHP | {} | made |",
+        columns.iter().map(|name| markdown(name)).collect::<Vec<_>>().join(" | ")
+    );
     let _ = writeln!(out, "|---|---|{}---|", "---|".repeat(columns.len()));
     for (place, brief) in certificates {
-        let name = plain(brief.host.as_deref().unwrap_or(&brief.target));
+        let name = brief.host.as_ref().unwrap_or(&brief.target).markdown();
         let name = if place.is_empty() { name } else { format!("[{name}]({place})") };
         let verdict = |column: &&str| {
             let found = brief.profiles.iter().find(|profile| profile.name == **column);
-            found.map_or("", |profile| profile.verdict.as_str())
+            found.map(|profile| markdown(&profile.verdict)).unwrap_or_default()
         };
-        let cells: Vec<&str> = columns.iter().map(verdict).collect();
+        let cells: Vec<String> = columns.iter().map(verdict).collect();
         let day = brief.started.split('T').next().unwrap_or_default();
-        let made = format!("{day}, harness {}", brief.harness);
-        let _ = writeln!(out, "| {name} | {} | {} | {made} |", brief.version, cells.join(" | "));
+        let made = markdown(&format!("{day}, harness {}", brief.harness));
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {made} |",
+            markdown(&brief.version),
+            cells.join(" | ")
+        );
     }
     out
 }

@@ -110,7 +110,7 @@ fn header<R: BufRead>(reader: &mut Reader<R>) -> Result<Header, String> {
 /// Holds the headers of two files against one another.
 fn same<R>(one: &Part<R>, other: &Part<R>) -> Result<(), String> {
     let value = |part: &Part<R>| {
-        let target = place(&part.header.target);
+        let target = place(part.header.target.raw()).into();
         let header = Header { target, ..part.header.clone() };
         serde_json::to_value(header).unwrap_or_default()
     };

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::ForeignText;
 
 use super::event::{CaseReport, ClaimReport, FailureReport};
 
@@ -58,15 +59,15 @@ impl CaseReport {
         for claim in &mut self.claims {
             if claim.failure.take().is_some() {
                 claim.status = Status::Untested;
-                claim.untested.clone_from(&outage.what);
+                claim.untested = outage.what.as_str().into();
             }
         }
         let failure = FailureReport {
             file: self.file.clone(),
             line: 1,
             column: 1,
-            message: outage.message(),
-            label: "while this was played".to_owned(),
+            message: outage.message().into(),
+            label: "while this was played".into(),
             rule: OUTLIVES.to_owned(),
             transcript: Vec::new(),
         };
@@ -75,7 +76,7 @@ impl CaseReport {
             file: failure.file.clone(),
             line: failure.line,
             status: weight.broken(),
-            untested: String::new(),
+            untested: ForeignText::default(),
             observations: 0,
             failure: Some(failure.clone()),
             twin: None,

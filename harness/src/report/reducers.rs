@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
 
 use super::draw::Style;
-use super::junit::clean;
 use crate::reducers::case::Kind;
 use crate::reducers::exchange::cut;
 use crate::reducers::hold::Progress;
 use crate::reducers::report::{Finding, Report, Tally};
 use crate::verdict::Status;
+use crate::wire::foreign_text::xml;
 
 /// Longest state or action that the console shows, in characters.
 const SHOWN: usize = 600;
@@ -172,9 +172,9 @@ fn summary(out: &mut String, report: &Report) {
 pub fn junit(report: &Report) -> Result<String, String> {
     let mut vectors = TestSuite::new("vectors");
     for vector in &report.vectors {
-        let reason = clean(&vector.reason);
-        let mut case = built(&clean(&vector.name), vector.status, &reason);
-        case.set_classname("vectors").set_filepath(&clean(&vector.file));
+        let reason = xml(&vector.reason);
+        let mut case = built(&xml(&vector.name), vector.status, &reason);
+        case.set_classname("vectors").set_filepath(&xml(&vector.file));
         vectors.add_testcase(case.build());
     }
     let mut actions = TestSuite::new("actions");
@@ -184,12 +184,12 @@ pub fn junit(report: &Report) -> Result<String, String> {
     let mut findings = TestSuite::new("disagreements");
     findings.add_testcases(report.findings.iter().map(|finding| {
         let what = &finding.what;
-        let message = clean(&format!("expected {}, found {}", what.ours, what.theirs));
-        let reason = finding.known.as_deref().map_or(message, clean);
-        let mut case = built(&clean(&finding.key), finding.status, &reason);
+        let message = xml(&format!("expected {}, found {}", what.ours, what.theirs));
+        let reason = finding.known.as_deref().map_or(message, xml);
+        let mut case = built(&xml(&finding.key), finding.status, &reason);
         let mut text = String::new();
         self::finding(&mut text, report, finding, None, Style::default());
-        case.set_classname("disagreements").set_system_out(&clean(&text));
+        case.set_classname("disagreements").set_system_out(&xml(&text));
         case.build()
     }));
     let mut builder = ReportBuilder::new();
@@ -224,7 +224,7 @@ fn built(name: &str, status: Status, reason: &str) -> TestCaseBuilder {
 
 /// Agreement is a figure, not a verdict: what differs fails as a disagreement of its own.
 fn tally(class: &str, (name, tally): (&String, &Tally)) -> TestCase {
-    let mut case = TestCaseBuilder::success(&clean(name), Duration::ZERO);
+    let mut case = TestCaseBuilder::success(&xml(name), Duration::ZERO);
     let Tally { agreed, open, total } = tally;
     case.set_classname(class);
     case.set_system_out(&format!("{agreed} of {total} agree, {open} are open"));

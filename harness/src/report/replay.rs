@@ -456,7 +456,10 @@ impl Replayed {
             authenticate: header.authenticated.iter().map(redacted).collect(),
             facts: detect::facts(&header.detected, Some(REDACTED)),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
-            provider: start.provider.clone().or_else(|| header.provider.clone()),
+            provider: start
+                .provider
+                .clone()
+                .or_else(|| header.provider.as_ref().map(|it| it.raw().to_owned())),
             observe: header.observe,
             agent: header.agent,
             side: start.side.clone().unwrap_or_default(),

@@ -98,7 +98,7 @@ impl Summary {
                 let same = |shown: &&mut (String, FindingLine)| {
                     shown.1.weight == finding.weight
                         && shown.1.of == finding.of
-                        && alike(&shown.1.message) == alike(&finding.message)
+                        && alike(shown.1.message.raw()) == alike(finding.message.raw())
                 };
                 if let Some((_, shown)) = total.shown.iter_mut().find(same) {
                     shown.times += finding.times;

@@ -22,6 +22,7 @@ use crate::scenario::capability::{
 };
 use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Decoded, Message, decode};
@@ -55,7 +56,7 @@ pub struct Detected {
     /// Whether the host offers it.
     pub offered: bool,
     /// What showed it.
-    pub how: String,
+    pub how: ForeignText,
     /// What scenarios can use of it, by name; nothing that is secret.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
@@ -63,7 +64,7 @@ pub struct Detected {
 
 impl Detected {
     /// A thing that is there or not, and has nothing to use.
-    pub fn new(capability: &str, offered: bool, how: impl Into<String>) -> Detected {
+    pub fn new(capability: &str, offered: bool, how: impl Into<ForeignText>) -> Detected {
         let (capability, how) = (capability.to_owned(), how.into());
         Detected { capability, offered, how, facts: Vec::new() }
     }
@@ -119,18 +120,18 @@ pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
 }
 
 /// A folder that scenarios can use as `${<name>.folder}`, and where it is.
-pub fn folder(name: &str, uri: &str, how: impl Into<String>) -> Detected {
+pub fn folder(name: &str, uri: &str, how: impl Into<ForeignText>) -> Detected {
     with_facts(name, &[("folder", uri)], how)
 }
 
 /// A file that nobody may read, which scenarios can use as `${deniedFile.uri}` and `${deniedFile.path}`.
-pub fn denied_file(uri: &str, how: impl Into<String>) -> Detected {
+pub fn denied_file(uri: &str, how: impl Into<ForeignText>) -> Detected {
     let path = uri.strip_prefix("file://").unwrap_or(uri);
     with_facts("deniedFile", &[("uri", uri), ("path", path)], how)
 }
 
 /// A thing that is there, and what scenarios can use of it.
-fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<String>) -> Detected {
+fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -> Detected {
     let fact = |(member, value): &(&str, &str)| (format!("{name}.{member}"), (*value).to_owned());
     Detected { facts: facts.iter().map(fact).collect(), ..Detected::new(name, true, how) }
 }

@@ -24,6 +24,7 @@ pub mod case;
 pub mod claims;
 pub mod cleanup;
 pub mod contract;
+mod decisions;
 pub mod detect;
 #[cfg(feature = "cli")]
 pub mod driver;
@@ -53,6 +54,7 @@ pub mod provider;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;
+pub mod settings;
 pub mod side;
 pub mod sim;
 pub mod suite;

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::scenario::capability::ABILITIES;
+use crate::wire::foreign_text::{Breaks, shown, yaml};
 use crate::wire::json::{Value, json};
 
 use super::introduction::{AgentIntroduction, SAYS};
@@ -64,21 +65,21 @@ pub fn draft(given: &Profile, introduction: &AgentIntroduction, model: &ModelUse
 
 /// A text in quotes, as YAML and JSON have it.
 fn quoted(text: &str) -> String {
-    json!(text).to_text()
+    yaml(&json!(text).to_text()).into_owned()
 }
 
 fn command(words: &[String]) -> String {
     match words {
         [shell, flag, line] if shell == "sh" && flag == "-c" => quoted(line),
-        words => json!(words).to_text(),
+        words => yaml(&json!(words).to_text()).into_owned(),
     }
 }
 
 /// A comment of one line.
 fn comment(words: &str) -> String {
     let bare: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown: String = bare.chars().take(MAX_SHOWN).filter(|c| !c.is_control()).collect();
-    format!("# {shown}")
+    let beginning: String = bare.chars().take(MAX_SHOWN).collect();
+    format!("# {}", shown(&beginning, Breaks::Shown))
 }
 
 fn word<'a>(value: &'a Value, name: &str) -> &'a str {

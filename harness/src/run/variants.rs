@@ -175,6 +175,7 @@ impl FirstLook {
                 true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
                 false => Detected::new(probe.capability, false, "the version has no words for it"),
             };
+            look.facts.extend(detected.facts.iter().cloned());
             look.detected.push(detected);
         }
         let given = [(auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned())];
@@ -194,8 +195,7 @@ impl FirstLook {
     ) -> io::Result<Verdict> {
         let VariantPlayer { epoch, limit, play } = player;
         let config = sim::speaking(sim::settings(scenario, SEED, epoch), version);
-        let facts = if scenario.needs.is_empty() { Vec::new() } else { self.facts.clone() };
-        let provider = self.provider.clone();
+        let (facts, provider) = (self.facts.clone(), self.provider.clone());
         let setup = Setup { facts, provider, ..Setup::of(scenario, version, SEED, epoch, limit) };
         let recorder = Box::new(Counting::default());
         play(Play::new(setup, false, recorder), VariantHost::new(rows, config))

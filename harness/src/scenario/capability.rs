@@ -68,6 +68,10 @@ pub const EXTRAS: &str = "ahp-script";
 /// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
 
+/// The capability of hosts on which a session is being created for a while, and becomes ready by itself: turns are begun
+/// when it is ready.
+pub const READY_SESSIONS: &str = "readySessions";
+
 /// The capability of a run that was given folders on the host's disk.
 pub const FILES: &str = "files";
 
@@ -249,6 +253,12 @@ pub const CAPABILITIES: &[Capability] = &[
         shown: Shown::Methods(
             &["invokeChangesetOperation"],
             || json!({"channel": (format!("ahp-changeset:/{NOBODYS}")), "operationId": NOBODYS}),
+        ),
+    },
+    Capability {
+        name: READY_SESSIONS,
+        shown: Shown::Probe(
+            "a session that is being created becomes ready before anything is said in it",
         ),
     },
     Capability {

@@ -1,5 +1,6 @@
 //! Values as YAML that a person reads: short ones on one line, long ones member by member.
 
+use crate::wire::foreign_text::yaml;
 use crate::wire::json::Value;
 
 /// Columns that a line may take.
@@ -154,7 +155,7 @@ fn scalar(out: &mut String, text: &str) {
     if bare {
         out.push_str(text);
     } else {
-        out.push_str(&Value::from(text).to_text());
+        out.push_str(&yaml(&Value::from(text).to_text()));
     }
 }
 

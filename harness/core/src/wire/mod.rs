@@ -11,6 +11,7 @@ pub mod canonical;
 pub mod channel;
 pub mod error_code;
 pub mod feature;
+pub mod foreign_text;
 pub mod frame;
 pub mod json;
 pub mod message;

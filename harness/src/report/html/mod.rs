@@ -14,6 +14,7 @@ use super::summary::{self, CheckTotal, word};
 use crate::ledger::Ledger;
 use crate::scenario::own::OwnRequirement;
 use crate::verdict::{Status, Weight};
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 use page::Page;
 
 mod page;
@@ -41,12 +42,12 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
-    let host = certificate.host.as_deref().unwrap_or(&certificate.target);
+    let host = certificate.host.as_ref().unwrap_or(&certificate.target).line();
     page.element("title", &[], &format!("{} conformance of {host}", certificate.title));
     page.ours("<style>");
     page.ours(STYLE);
     page.ours("</style></head><body>\n");
-    head(&mut page, host, certificate);
+    head(&mut page, &host, certificate);
     page.open("main", &[]);
     cards(&mut page, certificate);
     agents(&mut page, certificate);
@@ -74,11 +75,13 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
     page.element("h1", &[], &format!("{} conformance of {host}", certificate.title));
     page.open("p", &[("class", "meta")]);
     let seconds = format!("{:.1} s", certificate.took_ms as f64 / 1e3);
+    let target = certificate.target.line();
+    let provider = certificate.provider.as_ref().map(ForeignText::line).unwrap_or_default();
     let facts = [
-        ("target", certificate.target.as_str()),
+        ("target", target.as_str()),
         ("began", &certificate.started),
         ("took", &seconds),
-        ("provider", certificate.provider.as_deref().unwrap_or_default()),
+        ("provider", &provider),
         ("harness", &certificate.harness),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -103,7 +106,7 @@ fn head(page: &mut Page, host: &str, certificate: &Certificate) {
         page.open("ul", &[("class", "meta")]);
         for it in &certificate.out_of_reach {
             let (must, essential) = (it.must.len(), it.essential.len());
-            let text = format!("{must} MUST, {essential} essential: {}", it.reason);
+            let text = format!("{must} MUST, {essential} essential: {}", it.reason.line());
             page.element("li", &[], &text);
         }
         page.close("ul");
@@ -155,11 +158,11 @@ fn agents(page: &mut Page, certificate: &Certificate) {
     for agent in &certificate.agents {
         page.open("tr", &[]);
         page.open("th", &[("scope", "row")]);
-        page.element("code", &[], &agent.provider);
+        page.element("code", &[], &shown(&agent.provider, Breaks::Shown));
         page.close("th");
         let verdict = agent.verdict.unwrap_or(ProfileVerdict::NotApplicable);
         page.open("td", &[]);
-        page.element("span", &[("class", class(verdict))], &agent.words());
+        page.element("span", &[("class", class(verdict))], &shown(&agent.words(), Breaks::Shown));
         for profile in
             agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable)
         {
@@ -178,7 +181,10 @@ fn agents(page: &mut Page, certificate: &Certificate) {
     page.open("table", &[]);
     page.open("tr", &[]);
     page.element("th", &[], "requirement");
-    first.agents.keys().for_each(|provider| page.element("th", &[], provider));
+    first
+        .agents
+        .keys()
+        .for_each(|provider| page.element("th", &[], &shown(provider, Breaks::Shown)));
     page.close("tr");
     for row in rows {
         page.open("tr", &[]);
@@ -210,7 +216,14 @@ fn offered(page: &mut Page, certificate: &Certificate) {
         ("Agents", &certificate.providers),
     ] {
         if !names.is_empty() {
-            page.element("p", &[], &format!("{words}: {}", names.join(", ")));
+            page.element(
+                "p",
+                &[],
+                &format!(
+                    "{words}: {}",
+                    names.iter().map(ForeignText::line).collect::<Vec<_>>().join(", ")
+                ),
+            );
         }
     }
     page.open("table", &[]);
@@ -218,7 +231,7 @@ fn offered(page: &mut Page, certificate: &Certificate) {
         page.open("tr", &[]);
         page.element("th", &[("scope", "row")], &detected.capability);
         page.element("td", &[], if detected.offered { "offered" } else { "not offered" });
-        page.element("td", &[], &detected.how);
+        page.element("td", &[], &detected.how.lines());
         page.close("tr");
     }
     page.close("table");
@@ -272,33 +285,32 @@ fn failure(page: &mut Page, case: &Case) {
     page.text(&format!(": {}", report.title));
     page.close("h3");
     if report.failure.is_none() {
-        page.element("p", &[], &report.reason);
+        page.element("p", &[], &report.reason.lines());
     }
     for failure in report.failures() {
         rule(page, &failure.rule, &report.own);
         page.open("div", &[("class", "two")]);
-        for (name, text) in [("expected", failure.message.as_str()), ("what came", &failure.label)]
-        {
+        for (name, text) in [("expected", &failure.message), ("what came", &failure.label)] {
             page.open("div", &[]);
             page.element("b", &[], name);
-            page.text(text);
+            page.text(&text.lines());
             page.close("div");
         }
         page.close("div");
         source(page, case, &failure.file, failure.line);
     }
     for note in &report.notes {
-        page.element("p", &[("class", "small")], note);
+        page.element("p", &[("class", "small")], &note.lines());
     }
     for (check, finding) in findings(report) {
         page.open("p", &[]);
         tag(page, finding.weight.broken().word());
         page.text(" ");
         page.element("code", &[], check);
-        page.text(&format!(": {}", finding.message));
+        page.text(&format!(": {}", finding.message.lines()));
         page.close("p");
         if let Some(diff) = &finding.diff {
-            page.element("pre", &[], beginning(diff, DIFF));
+            page.element("pre", &[], beginning(&diff.lines(), DIFF));
         }
     }
     lanes(page, case);
@@ -432,9 +444,13 @@ fn checks(page: &mut Page, run: &Finished) {
         for (scenario, finding) in &total.shown {
             page.open("li", &[]);
             page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
-            page.text(&format!(": {} (line {})", finding.message, numbers(&finding.transcript)));
+            page.text(&format!(
+                ": {} (line {})",
+                finding.message.lines(),
+                numbers(&finding.transcript)
+            ));
             if let Some(diff) = &finding.diff {
-                page.element("pre", &[], beginning(diff, DIFF));
+                page.element("pre", &[], beginning(&diff.lines(), DIFF));
             }
             page.close("li");
         }
@@ -547,13 +563,13 @@ fn requirement(page: &mut Page, row: &RequirementResult) {
     if row.observations > 0 {
         small.push(format!("{} observations", row.observations));
     }
-    small.extend(Some(row.reason.clone()).filter(|reason| !reason.is_empty()));
+    small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
     page.element("div", &[("class", "small")], &small.join(" · "));
     for Evidence { scenario, check, message, transcript } in &row.evidence {
         page.open("div", &[]);
         page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
         let check = check.map(|check| format!(" ({check})")).unwrap_or_default();
-        page.text(&format!("{check}: {message} (line {})", numbers(transcript)));
+        page.text(&format!("{check}: {} (line {})", message.lines(), numbers(transcript)));
         page.close("div");
     }
     page.close("div");
@@ -574,7 +590,7 @@ fn scenarios(page: &mut Page, run: &Finished) {
         page.element("code", &[], &report.name());
         page.text(&format!(" {}", report.title));
         if !matches!(report.status, Status::Pass) {
-            page.element("div", &[("class", "small")], &report.reason);
+            page.element("div", &[("class", "small")], &report.reason.lines());
         }
         page.close("td");
         page.element("td", &[], &format!("{} ms", report.took_ms));

@@ -1,6 +1,8 @@
 //! A page being written. Whatever is put into it as text or as an attribute's value stays text:
 //! nothing that a host said can become markup.
 
+use crate::wire::foreign_text::{code_point, is_hidden};
+
 /// A page, from its first tag to its last.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -66,14 +68,7 @@ impl Page {
                 '\'' => self.out.push_str("&#39;"),
                 '\n' | '\t' => self.out.push(letter),
                 // What would turn the text around it, or be no character at all, is shown by number.
-                '\u{0}'..='\u{1f}'
-                | '\u{7f}'..='\u{9f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}' => {
-                    self.out.push_str(&format!("\\u{{{:x}}}", u32::from(letter)));
-                }
+                letter if is_hidden(letter) => code_point(&mut self.out, letter),
                 _ => self.out.push(letter),
             }
         }

@@ -1,0 +1,280 @@
+//! Text that may have come from outside: what a target sent, and what was made of it.
+//!
+//! A [`ForeignText`] has no `Display`: whoever shows one has to say where it goes, by the function for that place. A
+//! character that is not seen, or that acts on what stands around it (a control, a change of direction, a letter without
+//! width), is shown as its code point, such as `\u{202e}`.
+//!
+//! Start at [`ForeignText`]; [`shown`] is the escape under all of them, for texts of mixed origin.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// Characters of a text that is shown on one line; the rest is counted.
+const LINE: usize = 2_000;
+/// Characters of a text that is shown on many lines.
+const LINES: usize = 20_000;
+
+/// What CI services take for a command, wherever it stands in a line.
+const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
+/// What they take for a command at the beginning of a line, after any spaces.
+const LEADING: &str = "::";
+
+/// Text that may have come from outside. What it is made of is not shown but by the function for the place.
+#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct ForeignText(String);
+
+impl ForeignText {
+    /// The text as it came, to be compared, searched, or written as a string of JSON. Never to be shown.
+    pub fn raw(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The same with words before it.
+    #[must_use]
+    pub fn after(&self, words: &str) -> ForeignText {
+        ForeignText(format!("{words}{}", self.0))
+    }
+
+    /// For a terminal, a log or any other plain text, on one line: line breaks are shown as code points.
+    pub fn line(&self) -> String {
+        shown(&beginning(&self.0, LINE), Breaks::Shown).into_owned()
+    }
+
+    /// The same on as many lines as it has.
+    pub fn lines(&self) -> String {
+        shown(&beginning(&self.0, LINES), Breaks::Kept).into_owned()
+    }
+
+    /// For an attribute, a text or a CDATA section of XML. The writer of the XML escapes `<`, `&` and quotes.
+    pub fn xml(&self) -> String {
+        xml(&self.lines())
+    }
+
+    /// For Markdown, on one line.
+    pub fn markdown(&self) -> String {
+        markdown(&self.line())
+    }
+}
+
+impl From<String> for ForeignText {
+    fn from(text: String) -> ForeignText {
+        ForeignText(text)
+    }
+}
+
+impl From<&str> for ForeignText {
+    fn from(text: &str) -> ForeignText {
+        ForeignText(text.to_owned())
+    }
+}
+
+impl PartialEq<str> for ForeignText {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for ForeignText {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// What becomes of line breaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Breaks {
+    /// They are shown as code points.
+    Shown,
+    /// They stay.
+    Kept,
+}
+
+/// A text of any origin as a terminal or a log may have it: nothing in it acts on what stands around it, and no line is a
+/// command of a CI service.
+pub fn shown(text: &str, breaks: Breaks) -> Cow<'_, str> {
+    let quiet = |letter: char| match letter {
+        '\n' | '\t' => breaks == Breaks::Kept,
+        ' '..='~' => true,
+        letter => !is_hidden(letter),
+    };
+    let visible = if text.chars().all(quiet) {
+        Cow::Borrowed(text)
+    } else {
+        let mut out = String::with_capacity(text.len() + 16);
+        for letter in text.chars() {
+            if quiet(letter) { out.push(letter) } else { code_point(&mut out, letter) }
+        }
+        Cow::Owned(out)
+    };
+    if has_command(&visible) { Cow::Owned(without_commands(&visible)) } else { visible }
+}
+
+/// A text for XML: without the end of a CDATA section, and nothing but characters that XML has.
+pub fn xml(text: &str) -> String {
+    shown(text, Breaks::Kept).replace("]]>", "]]\\u{3e}")
+}
+
+/// A text that has no meaning in Markdown, on one line.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in shown(text, Breaks::Shown).chars() {
+        if r"\`*_[]<>|#!&~$".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}
+
+/// A text in the quotes of JSON as YAML may have it, with every hidden character escaped.
+pub fn yaml(quoted: &str) -> Cow<'_, str> {
+    if !quoted.chars().any(is_hidden) {
+        return Cow::Borrowed(quoted);
+    }
+    let mut out = String::with_capacity(quoted.len() + 16);
+    for letter in quoted.chars() {
+        let _ = match u32::from(letter) {
+            code @ ..=0xffff if is_hidden(letter) => write!(out, "\\u{code:04x}"),
+            code if is_hidden(letter) => write!(out, "\\U{code:08x}"),
+            _ => write!(out, "{letter}"),
+        };
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character is not seen, or acts on what stands around it; line breaks and tabs are such, too.
+pub fn is_hidden(letter: char) -> bool {
+    if letter.is_ascii() {
+        return letter.is_ascii_control();
+    }
+    // Noncharacters, two at the end of each plane.
+    if u32::from(letter) & 0xfffe == 0xfffe {
+        return true;
+    }
+    matches!(letter,
+        '\u{80}'..='\u{9f}'
+        // Spaces that look like others or like nothing, and soft hyphens.
+        | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
+        | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        // Spaces, letters without width, changes of direction, ends of lines.
+        | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
+        | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A character as its code point.
+pub fn code_point(out: &mut String, letter: char) {
+    let _ = write!(out, "\\u{{{:x}}}", u32::from(letter));
+}
+
+fn has_command(text: &str) -> bool {
+    COMMANDS.iter().any(|command| text.contains(command))
+        || text.lines().any(|line| line.trim_start().starts_with(LEADING))
+}
+
+/// The text with the character of each command that makes it one as its code point.
+fn without_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start();
+        let (indent, mut rest) = line.split_at(line.len() - words.len());
+        out.push_str(indent);
+        if rest.starts_with(LEADING) {
+            code_point(&mut out, ':');
+            rest = &rest[1..];
+        }
+        out.push_str(rest);
+    }
+    for command in COMMANDS {
+        let mut broken = String::from("#");
+        code_point(&mut broken, '#');
+        broken.push_str(&command[2..]);
+        out = out.replace(command, &broken);
+    }
+    out
+}
+
+/// The beginning of a text, with the number of characters that are left out.
+fn beginning(text: &str, most: usize) -> Cow<'_, str> {
+    // As many bytes as characters are the least that a longer text has.
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            Cow::Owned(format!("{} … ({more} characters more)", &text[..end]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> String {
+        ForeignText::from(text).line()
+    }
+
+    #[test]
+    fn shows_what_is_not_seen() {
+        for (text, expected) in [
+            ("plain – text, naïve 日本", "plain – text, naïve 日本"),
+            ("\u{1b}]0;t\u{7}", "\\u{1b}]0;t\\u{7}"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\u{202e}b\u{2066}\u{200b}\u{feff}", "a\\u{202e}b\\u{2066}\\u{200b}\\u{feff}"),
+            ("a\u{85}b\u{2028}c\nd\re\tf", "a\\u{85}b\\u{2028}c\\u{a}d\\u{d}e\\u{9}f"),
+            (
+                "\u{0}\u{7f}\u{fffe}\u{10ffff}\u{e0041}",
+                "\\u{0}\\u{7f}\\u{fffe}\\u{10ffff}\\u{e0041}",
+            ),
+        ] {
+            assert_eq!(line(text), expected);
+        }
+        assert_eq!(ForeignText::from("a\n\tb\r\n").lines(), "a\n\tb\\u{d}\n");
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_ci_service() {
+        for text in ["::error::x", " \t::error::x", "x\n  ::error::x"] {
+            let shown = ForeignText::from(text).lines();
+            assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");
+        }
+        assert_eq!(line("::set-output"), "\\u{3a}:set-output");
+        assert_eq!(line("a ##[error]b"), "a #\\u{23}[error]b");
+        assert_eq!(line("##vso[x]##teamcity[y]"), "#\\u{23}vso[x]#\\u{23}teamcity[y]");
+        assert_eq!(line("## Title, a::b"), "## Title, a::b");
+        // What cannot be seen does not hide a command either.
+        assert_eq!(line("#\u{200b}#[error]"), "#\\u{200b}#[error]");
+    }
+
+    #[test]
+    fn is_cut_where_it_is_long() {
+        let long = ForeignText::from("é".repeat(LINE + 5));
+        assert_eq!(long.line(), format!("{} … (5 characters more)", "é".repeat(LINE)));
+        assert_eq!(long.lines(), long.raw());
+    }
+
+    #[test]
+    fn has_a_form_for_yaml() {
+        assert_eq!(yaml("\"a\u{9b}\u{e0041}b\""), "\"a\\u009b\\U000e0041b\"");
+        assert_eq!(yaml("\"ä\""), "\"ä\"");
+    }
+
+    #[test]
+    fn has_a_form_for_xml_and_for_markdown() {
+        assert_eq!(ForeignText::from("a]]><b>\u{fffe}\u{0}").xml(), "a]]\\u{3e}<b>\\u{fffe}\\u{0}");
+        assert_eq!(ForeignText::from("<b>|`x`\n# y").markdown(), r"\<b\>\|\`x\`\\u{a}\# y");
+    }
+}
