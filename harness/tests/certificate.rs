@@ -10,7 +10,7 @@ use ahp_harness::report::brief;
 use ahp_harness::report::certificate::{Certificate, Outcome};
 use ahp_harness::report::change::{Change, Changes};
 use ahp_harness::report::finished::Finished;
-use ahp_harness::report::html::{POLICY, html, script};
+use ahp_harness::report::html::{POLICY, html, script, viewer};
 use ahp_harness::report::profile_verdict::ProfileVerdict;
 use ahp_harness::verdict::Weight;
 use serde_json::{Value, json};
@@ -231,6 +231,9 @@ fn the_policy_allows_our_script_alone() {
     let hash = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());
     let text = data_encoding::BASE64.encode(hash.as_ref());
     assert!(POLICY.contains(&format!("'sha256-{text}'")), "expected the hash {text} in the policy");
+    let hash = ring::digest::digest(&ring::digest::SHA256, viewer::script().as_bytes());
+    let text = data_encoding::BASE64.encode(hash.as_ref());
+    assert!(viewer::POLICY.contains(&format!("'sha256-{text}'")), "expected {text}");
 }
 
 #[test]
