@@ -130,6 +130,9 @@ pub(super) struct Aim {
     /// Create sessions with this provider of the host; `all` plays with each of its providers what depends on the agent
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(super) provider: Option<ProviderChoice>,
+    /// Abilities of the host's test provider that it cannot declare in `initialize`, such as recall,worker (AGENT_CONTRACT.md)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::script_ability, help_heading = "Agent")]
+    pub(super) agent_can: Vec<&'static str>,
     /// Write every exchange with the agent to this file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,

@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 mod again;
 mod agent;
+mod agent_check;
 mod agent_profile;
 mod agent_variants;
 mod agents;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::agent::script::EXTRAS;
 use crate::host::fault::{FAULTS, Fault};
 use crate::report::console::Format;
 use crate::report::summary::word;
@@ -32,6 +33,12 @@ pub enum RunReport {
     Shared(Report),
     /// The conversations as logs of their connections, in this folder.
     AhpLog(PathBuf),
+}
+
+/// Reads the name of something that not every test provider can do.
+pub fn script_ability(name: &str) -> Result<&'static str, String> {
+    let names: Vec<&'static str> = EXTRAS.iter().map(|extra| extra.name).collect();
+    names.iter().find(|known| **known == name).copied().ok_or_else(|| did_you_mean(name, &names))
 }
 
 /// Reads `KIND=FILE` for a run.

@@ -96,7 +96,7 @@ pub struct Run {
     /// How many scenarios are played at once over sockets; 4 unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     pub(super) jobs: Option<u16>,
-    /// How long each wait may take; 2s unless given, 10s for an agent
+    /// How long each wait may take; 2s unless given, 10s for an agent and for a host that starts one (`--agent-model`, `--agent-acp`)
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
     /// End the run after this time, whatever has been played by then; 9m30s for an agent unless given
@@ -325,7 +325,7 @@ impl Run {
 
     /// How long a wait may take.
     fn limit(&self, target: &Target) -> Duration {
-        target.limit(self.timeout, self.standard())
+        target.limit(self.timeout, self.standard(), self.agent(target))
     }
 
     /// What is played against.
@@ -384,6 +384,7 @@ impl Run {
             Target::Remote(..) | Target::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
+        detect::told(&mut header.detected, &self.aim.agent_can);
         header.detected.extend(self.probed(target, &header).await?);
         header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
         // The folders go when the run is over.

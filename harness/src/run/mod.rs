@@ -23,6 +23,7 @@ pub mod barrier;
 pub mod case;
 pub mod claims;
 pub mod cleanup;
+pub mod contract;
 mod decisions;
 pub mod detect;
 #[cfg(feature = "cli")]
