@@ -64,7 +64,7 @@ impl AgentCheck {
                  is the harness's own)",
             ));
         }
-        let target = self.aim.one_provider()?.target().await?;
+        let target = self.aim.one_provider()?.target(None).await?;
         let outcome = self.played(context, &target).await;
         if let Target::Remote(remote, _) = &target {
             remote.stop().await;
