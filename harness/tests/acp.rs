@@ -121,7 +121,8 @@ fn run(fault: &[&str], name: &str) -> (Output, String) {
     let junit = folder.join("junit.xml");
     let output = Command::new(PROGRAM)
         .current_dir(&folder)
-        .args(["run", "--command", &serve, "--agent-acp", "--id", "below/a-denied*"])
+        .args(["run", "--format", "full", "--command", &serve, "--agent-acp"])
+        .args(["--id", "below/a-denied*"])
         .args(["--report", &format!("junit={}", junit.display())])
         .args(["--report", "jsonl=run.jsonl"])
         .output()

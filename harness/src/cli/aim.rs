@@ -296,6 +296,9 @@ impl Aim {
         if let Some(address) = self.agent_acp {
             option("agent-acp", address.to_string());
         }
+        if !self.agent_can.is_empty() {
+            option("agent-can", quoted(&self.agent_can.join(",")));
+        }
         words
     }
 

@@ -55,6 +55,7 @@ mod subject;
 mod target;
 mod variants;
 mod versions;
+mod view;
 mod wire_mutants;
 
 use context::Context;
@@ -96,6 +97,8 @@ enum Command {
     Certify(Box<certify::Certify>),
     /// Show the conversation of a scenario of a run
     Show(show::Show),
+    /// Make a page of any run, capture or logs, to be looked at in a browser
+    View(view::View),
     /// Make certificate and page again from the run.jsonl of a run
     Report(certify::Report),
     /// Join the run.jsonl files of shards into one
@@ -165,6 +168,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.main(&context),
         Command::Certify(command) => command.main(&context),
         Command::Show(command) => command.main(&context),
+        Command::View(command) => command.main(&context),
         Command::Completions(command) => command.main(&context, Arguments::command()),
         Command::Man(command) => command.main(&context, Arguments::command()),
         Command::Report(command) => command.main(&context),
