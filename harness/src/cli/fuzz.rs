@@ -124,11 +124,9 @@ pub struct Fuzz {
 }
 
 impl Fuzz {
-    pub(super) fn main(self, context: &Context) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+    pub(super) fn main(mut self, context: &Context) -> Outcome {
+        self.aim = self.aim.with_files()?;
+        let runtime = super::context::runtime()?;
         runtime.block_on(self.campaign(context))
     }
 
