@@ -60,7 +60,7 @@ impl FromStr for ProviderChoice {
 }
 
 /// A target and its agent.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct Aim {
     /// Play against the host at this URL (ws:// or wss://; path and query pass through)
     #[arg(long, help_heading = "Target")]
