@@ -352,7 +352,7 @@ impl Fit<'_> {
         }
         let members = members_mut(&mut step)?;
         members.remove("proves");
-        Ending::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(*name)));
+        Ending::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(name)));
         if answered {
             members.insert("result", json!(true));
             members.insert("error", json!(true));
