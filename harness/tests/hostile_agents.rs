@@ -109,7 +109,7 @@ fn an_agent_that_only_answers_passes() {
 #[test]
 fn garbage_on_standard_output_is_reported() {
     let garbage = r#"echo 'starting up...'; head -c 3000 /dev/urandom; echo; echo '[[['"#;
-    play("garbage", &prompted(garbage), TURN).ends(1, &["FAIL acp.wire.only-messages"]);
+    play("garbage", &prompted(garbage), TURN).ends(1, &["FAIL acp.tr-01"]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn lines_without_end_are_bounded() {
 #[test]
 fn deep_and_huge_json_is_evidence() {
     let deep = r#"head -c 200000 /dev/zero | tr '\0' '['; echo; head -c 6000000 /dev/zero | tr '\0' '1'; echo"#;
-    play("deep", &prompted(deep), TURN).ends(1, &["FAIL acp.wire.only-messages"]);
+    play("deep", &prompted(deep), TURN).ends(1, &["FAIL acp.tr-01"]);
 }
 
 #[test]
