@@ -123,6 +123,11 @@ impl Context {
         if self.style.colour { with_colours(text) } else { shown(text, Breaks::Kept) }
     }
 
+    /// Whether somebody looks at [`Context::progress`].
+    pub fn shows_progress(&self) -> bool {
+        std::io::stderr().is_terminal()
+    }
+
     /// Shows where a long run has come to, on a line that is written over; nothing where nobody
     /// looks. An empty text clears the line.
     pub fn progress(&self, text: &str) {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
 use serde_json::json;
@@ -37,6 +37,8 @@ const FOLDER: &str = "reports";
 
 /// Scenarios that did not hold whose drawings are kept for brief output.
 const DRAWINGS: usize = 200;
+/// How often it is shown how far a run has come.
+const PROGRESS: Duration = Duration::from_millis(200);
 
 /// The reports of one run.
 pub(super) struct Reports<'a> {
@@ -56,6 +58,8 @@ pub(super) struct Reports<'a> {
     /// Scenarios that there are, and those that have ended.
     scenarios: usize,
     ended: usize,
+    /// When the progress was shown last.
+    progressed: Option<Instant>,
     quiet: bool,
     /// Whether only files are written.
     silent: bool,
@@ -129,6 +133,7 @@ impl<'a> Reports<'a> {
             drawings: LiteMap::new(),
             scenarios: 0,
             ended: 0,
+            progressed: None,
             quiet,
             silent: false,
             faults: Vec::new(),
@@ -257,7 +262,10 @@ impl<'a> Reports<'a> {
         if !held && drawn {
             self.drawings.insert(report.case, self.console.failure(&report));
         }
-        if !self.silent {
+        // Causes are put together anew each time, which would make a run quadratic.
+        let due = self.progressed.is_none_or(|at| at.elapsed() > PROGRESS);
+        if !self.silent && due && self.context.shows_progress() {
+            self.progressed = Some(Instant::now());
             let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();
             let (ended, scenarios) = (self.ended, self.scenarios);
             self.context
