@@ -1,7 +1,7 @@
 //! `ahp-harness certify` and `ahp-harness report`: a run, and the folder that is made of its file.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use crate::report::profile_verdict::ProfileVerdict;
 use super::context::Context;
 use super::coverage::shown_summary;
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 use super::options::Report as Kind;
 use super::run::Run;
 
@@ -38,7 +39,7 @@ pub struct Certify {
     )]
     out: PathBuf,
     #[command(flatten)]
-    run: Run,
+    pub(super) run: Run,
 }
 
 impl Certify {
@@ -83,17 +84,16 @@ fn folder(path: &Path) -> Result<(), Stop> {
 
 /// A run, read back from its file.
 pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
-    let name = file.display();
-    let input = File::open(file)
-        .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-    Finished::read(BufReader::new(input)).map_err(|error| Stop::usage(format!("{name}:{error}")))
+    let input = BufReader::new(files::open(file)?);
+    Finished::read(input).map_err(|error| Stop::usage(format!("{}:{error}", file.display())))
 }
 
 /// Writes what is made of a run, and says what it came to.
 fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
-    let shown = File::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());
+    let shown =
+        files::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());
     let json = serde_json::to_string_pretty(&certificate)
         .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;
     let files = [

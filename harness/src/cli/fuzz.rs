@@ -10,23 +10,19 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::task::JoinSet;
 
-use crate::agent::mode::Mode;
 use crate::arb::campaign::{Bucket, Campaign, Known};
 use crate::arb::draft::{ANYTHING, Draft, Expectation};
 use crate::arb::embedded::Ground;
 use crate::arb::finding::{Finding, findings};
 use crate::arb::gauge::{self, Gauge};
 use crate::arb::generate::{Generator, Sequence, Taste};
-use crate::arb::shrink::{Shows, shrink};
-use crate::host::engine::{Config, RefHost};
+use crate::arb::shrink::{Shows as _, shrink};
 use crate::host::fault::Fault;
 use crate::oracle::CHECKS;
 use crate::report::summary::word;
-use crate::run::case::Setup;
 use crate::run::detect::LookOptions;
-use crate::run::play::{Play, Verdict};
+use crate::run::play::Verdict;
 use crate::run::probe::probe;
-use crate::run::sim;
 use crate::verdict::Weight;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
@@ -35,9 +31,11 @@ use crate::wire::version::Version;
 use super::aim::{Aim, Target};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::interrupt::signalled;
+use super::files;
+use super::fuzz_stage::{OnStage, Stage};
+use super::interrupt::{in_time, interrupts};
 use super::options;
-use super::place::Place;
+use super::target::BUDGET;
 
 /// The state of a campaign, in its folder.
 const STATE: &str = "campaign.jsonl";
@@ -51,6 +49,8 @@ const COVERAGE: &str = "coverage.md";
 const FINDINGS: &str = "fuzz";
 /// How often what was found is played again as it is.
 const AGAIN: u32 = 2;
+/// How long it goes on unless something else ends it.
+const MINUTE: Duration = Duration::from_secs(60);
 /// How often the state is written.
 const SAVED: Duration = Duration::from_secs(5);
 /// How often it is said how far it has come.
@@ -63,14 +63,14 @@ const SAID: Duration = Duration::from_secs(10);
 #[derive(Args, Debug)]
 pub struct Fuzz {
     #[command(flatten)]
-    aim: Aim,
+    pub(super) aim: Aim,
     /// Plant this fault in the embedded host (repeatable)
     #[arg(long, value_name = "NAME", value_parser = options::fault, conflicts_with_all = ["url", "command"], help_heading = "Target")]
-    fault: Vec<Fault>,
+    pub(super) fault: Vec<Fault>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Drawing")]
-    spec: Option<Version>,
+    pub(super) spec: Option<Version>,
     /// Draw everything from this seed
     #[arg(long, help_heading = "Drawing")]
     seed: Option<u64>,
@@ -79,15 +79,15 @@ pub struct Fuzz {
     sequence_seed: Option<u64>,
     /// Draw turns although nobody is known to play the agent: the host's own agent understands scripts
     #[arg(long, help_heading = "Drawing")]
-    scripted: bool,
+    pub(super) scripted: bool,
     /// The target is a reference host, whose files, shells and settings are known
     #[arg(long, requires = "scripted", help_heading = "Drawing")]
-    reference: bool,
+    pub(super) reference: bool,
     /// Send what may harm a host, too
     #[arg(long, help_heading = "Drawing")]
-    aggressive: bool,
+    pub(super) aggressive: bool,
 
-    /// Go on for so long; a minute unless something else ends it
+    /// Go on for so long; a minute unless something else ends it, and 9m30s at the most against a host outside unless given
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     time: Option<Duration>,
     /// Go on until so many conversations were played
@@ -104,7 +104,7 @@ pub struct Fuzz {
     jobs: u16,
     /// How long each wait may take
     #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Budget")]
-    timeout: Duration,
+    pub(super) timeout: Duration,
 
     /// Keep findings, scenarios and the state of the campaign in this folder, and go on where it was left
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-campaign", help_heading = "Findings")]
@@ -125,16 +125,19 @@ pub struct Fuzz {
 
 impl Fuzz {
     pub(super) fn main(self, context: &Context) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
-        runtime.block_on(self.campaign(context))
+        in_time(self.budget(), self.campaign(context))
+    }
+
+    /// How long it may take; against a host outside there is always a bound.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        let bounded = self.sequences.is_some() || self.steps.is_some();
+        let usual = if bounded { self.aim.is_outside().then_some(BUDGET) } else { Some(MINUTE) };
+        self.time.or(usual)
     }
 
     async fn campaign(&self, context: &Context) -> Outcome {
         let known = self.known()?;
-        let target = self.aim.target().await?;
+        let target = self.aim.target(context).await?;
         let version = self.version(&target).await?;
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));
@@ -166,8 +169,7 @@ impl Fuzz {
     fn known(&self) -> Result<Known, Stop> {
         let Some(path) = &self.baseline else { return Ok(Known::default()) };
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let text = files::text(path)?;
         Known::parse(&name, &text).map_err(Stop::usage)
     }
 
@@ -242,70 +244,6 @@ impl Fuzz {
     }
 }
 
-/// Where conversations are played.
-struct Stage {
-    target: Target,
-    faults: Vec<Fault>,
-    setup: Box<dyn Fn(Arc<crate::scenario::parse::Scenario>, String) -> Setup + Send + Sync>,
-    config: Config,
-    agent: Mode,
-}
-
-impl Stage {
-    /// Whether the target is the reference host without faults.
-    fn is_honest(&self) -> bool {
-        self.faults.is_empty() && !matches!(self.target, Target::Remote(..))
-    }
-
-    fn of(fuzz: &Fuzz, context: &Context, target: Target, version: Version) -> Stage {
-        let embedded = matches!(target, Target::Embedded);
-        let epoch_ms = Config::default().epoch_ms;
-        let epoch = if embedded { Duration::from_millis(epoch_ms) } else { context.epoch };
-        let (limit, seed) = (fuzz.timeout, context.seed);
-        let (authenticate, provider) = (fuzz.aim.authenticate.clone(), fuzz.aim.provider.clone());
-        let (agent, secrets) = (fuzz.aim.agent(), fuzz.aim.secrets().collect::<Vec<_>>());
-        let setup = move |scenario: Arc<_>, name: String| Setup {
-            name,
-            authenticate: authenticate.clone(),
-            provider: provider.clone(),
-            secrets: secrets.clone(),
-            agent,
-            ..Setup::of(&scenario, version, if embedded { 7 } else { seed }, epoch, limit)
-        };
-        let epoch_ms = u64::try_from(epoch.as_millis()).unwrap_or(epoch_ms);
-        let acp = (agent == Mode::Acp && embedded).then(|| "/".to_owned());
-        let config =
-            Config { seed: 7, faults: fuzz.fault.clone(), epoch_ms, acp, ..Config::default() };
-        let config = sim::speaking(config, version);
-        Stage { target, faults: fuzz.fault.clone(), setup: Box::new(setup), config, agent }
-    }
-
-    /// Plays a draft in fresh sessions.
-    async fn play(&self, draft: &Draft, name: String, gauge: &Gauge) -> Option<Verdict> {
-        let scenario = Arc::new(draft.scenario().ok()?);
-        let setup = (self.setup)(scenario, name.clone());
-        let shared = matches!(self.target, Target::Remote(..));
-        let play = Play::new(setup, shared, Box::new(gauge.clone()));
-        let place = match &self.target {
-            Target::Embedded => {
-                let verdict = sim::play(play, &mut RefHost::new(self.config.clone()));
-                tokio::task::yield_now().await;
-                return Some(verdict);
-            }
-            Target::Loopback => {
-                Place::own(Box::new(RefHost::new(self.config.clone()))).await.ok()?
-            }
-            Target::Remote(remote, behind) => {
-                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
-            }
-            // Conversations are drawn for hosts; no option of `fuzz` names an agent.
-            Target::Agents(_) => return None,
-        };
-        let (_stop, stopped) = tokio::sync::watch::channel(false);
-        Some(place.play(play, stopped).await)
-    }
-}
-
 /// A campaign that is going on.
 struct Hunt<'a> {
     fuzz: &'a Fuzz,
@@ -328,8 +266,10 @@ impl Hunt<'_> {
         let before = self.campaign.took;
         let (mut saved, mut said) = (began, began);
         let mut playing: JoinSet<(Sequence, Option<Verdict>, Gauge)> = JoinSet::new();
-        let interrupted = signalled();
-        tokio::pin!(interrupted);
+        let mut interrupted = interrupts();
+        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.aim.is_outside()) {
+            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
+        }
         let mut warned = false;
         let mut stopping = None;
         loop {
@@ -350,13 +290,15 @@ impl Hunt<'_> {
             }
             let played = tokio::select! {
                 played = playing.join_next() => played,
-                _ = &mut interrupted, if stopping != Some(Code::Interrupted) => {
+                _ = interrupted.changed(), if stopping != Some(Code::Interrupted) => {
                     stopping = Some(Code::Interrupted);
                     continue;
                 }
             };
             self.campaign.took = before + began.elapsed();
             match played {
+                // What was cut short shows nothing.
+                Some(Ok(_)) if *self.stage.stop.borrow() => {}
                 Some(Ok((sequence, verdict, gauge))) => {
                     let shook = verdict.as_ref().is_some_and(|it| it.shook_hands);
                     self.played(&sequence, verdict, &gauge).await?;
@@ -391,10 +333,8 @@ impl Hunt<'_> {
     }
 
     fn is_over(&self, began: Instant) -> bool {
-        let Fuzz { time, sequences, steps, sequence_seed, .. } = self.fuzz;
-        let bounded = time.is_some() || sequences.is_some() || steps.is_some();
-        let time = time.unwrap_or(if bounded { Duration::MAX } else { Duration::from_secs(60) });
-        began.elapsed() >= time
+        let Fuzz { sequences, steps, sequence_seed, .. } = self.fuzz;
+        self.fuzz.budget().is_some_and(|budget| began.elapsed() >= budget)
             || sequences.is_some_and(|most| self.campaign.sequences + self.flying >= most)
             || steps.is_some_and(|most| self.campaign.steps >= most)
             || sequence_seed.is_some() && self.flying + self.campaign.sequences > 0
@@ -515,12 +455,12 @@ impl Hunt<'_> {
         shows.exactly = true;
         shows.exactly = shows.shows(&sequence.draft).await;
         let number = self.campaign.buckets.len() + 1;
-        self.context.error(&format!(
+        let said = format!(
             "finding {number}: {} ({}): {}\n",
             finding.rule,
             word(finding.weight),
             finding.message
-        ));
+        );
         let steady = again == AGAIN;
         let mut draft = sequence.draft.clone();
         if steady && !self.fuzz.no_shrink {
@@ -530,7 +470,6 @@ impl Hunt<'_> {
             let bucket = &mut self.campaign.buckets[at];
             bucket.times += 1;
             bucket.also.push(finding.key);
-            self.context.error(&format!("it is the same as finding {}\n", at + 1));
             return self.save();
         }
         draft.id = format!("{FINDINGS}/{}", slug(number, &finding.rule));
@@ -553,7 +492,10 @@ impl Hunt<'_> {
             again: (again, AGAIN),
             also: Vec::new(),
         });
-        self.save()
+        self.save()?;
+        // What was said once is not lost, however this process ends.
+        self.context.error(&said);
+        Ok(())
     }
 
     /// The place of a bucket of the same rule whose small case has the same steps.
@@ -589,9 +531,10 @@ impl Hunt<'_> {
             let (scenario, seed) = (sequence.draft.id.clone(), sequence.seed);
             let path = self.fuzz.out.join(format!("{scenario}.yaml"));
             write(&path, &sequence.draft.text())?;
-            self.context.error(&format!("finding: {rule}: {message}\n"));
             let (also, again) = (Vec::new(), (0, 0));
             self.campaign.buckets.push(Bucket { finding, scenario, seed, times: 1, again, also });
+            self.save()?;
+            self.context.error(&format!("finding: {rule}: {message}\n"));
         }
         if !remote.restarts() {
             return Err(Stop::unreachable(format!(
@@ -654,34 +597,6 @@ impl Hunt<'_> {
             );
         }
         out
-    }
-}
-
-/// Whether a candidate still shows it, in fresh sessions on the target.
-struct OnStage<'a> {
-    stage: &'a Stage,
-    finding: &'a Finding,
-    /// Whether the message has to be the same, too.
-    exactly: bool,
-    version: Version,
-    played: u64,
-}
-
-impl Shows for OnStage<'_> {
-    async fn shows(&mut self, draft: &Draft) -> bool {
-        self.played += 1;
-        // What the reference host does too is no finding.
-        let honest = Ground::of(self.version, self.stage.agent, &[]);
-        if !self.stage.is_honest() && !honest.found(draft).is_empty() {
-            return false;
-        }
-        let name = format!("{}#again-{}", draft.id, self.played);
-        let verdict = self.stage.play(draft, name, &Gauge::default()).await;
-        let same = |found: &Finding| match self.exactly {
-            true => found.key == self.finding.key,
-            false => found.rule == self.finding.rule,
-        };
-        verdict.is_some_and(|it| findings(&it).iter().any(same))
     }
 }
 

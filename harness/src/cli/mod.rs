@@ -26,6 +26,7 @@ mod first_look;
 mod folders;
 mod fuse;
 mod fuzz;
+mod fuzz_stage;
 mod interrupt;
 mod judge;
 mod list;
@@ -47,6 +48,7 @@ mod scenario;
 mod serve;
 mod strangers;
 mod subject;
+mod supervise;
 mod target;
 mod variants;
 mod versions;
@@ -130,6 +132,19 @@ enum Command {
     Official(official::Official),
 }
 
+impl Command {
+    /// Whether it starts processes of somebody else, which have to end with it.
+    fn starts_processes(&self) -> bool {
+        match self {
+            Command::Run(run) => run.starts_processes(),
+            Command::Certify(certify) => certify.run.starts_processes(),
+            Command::Fuzz(fuzz) => fuzz.aim.starts_processes(),
+            Command::Reducers(reducers) => reducers.starts_processes(),
+            _ => false,
+        }
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -141,6 +156,10 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
+    let starts = arguments.command.starts_processes();
+    if starts && let Some(code) = supervise::supervised() {
+        return code;
+    }
     let context = Context::gather();
     let outcome = match arguments.command {
         Command::Run(command) => command.main(&context),
@@ -165,6 +184,9 @@ pub fn main() -> ExitCode {
         Command::Reduce(command) => command.main(),
         Command::Official(command) => command.main(),
     };
+    if starts {
+        crate::transport::child::end_adopted();
+    }
     match outcome {
         Ok(code) => code.into(),
         Err(Stop { code, message }) => {

@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, Header};
 use crate::report::outage::{HostOutage, VoidCase};
+use crate::run::driver::INTERRUPTED;
 use crate::run::plan::{self, Planned, most_first};
 use crate::run::play::{Play, Verdict};
 use crate::run::sentinel::SentinelConnection;
 use crate::run::sim;
 use crate::run::suite::Entry;
-use crate::transport::child::Orphans;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
@@ -141,7 +141,6 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     /// Plays all scenarios. Returns whether the user interrupted the run.
     pub(super) async fn play(mut self, planned: &[Planned], repeat: u16) -> bool {
-        let _orphans = self.target.profile().map(|_| Orphans::adopt());
         let mut queue = self.queue(planned, repeat);
         let jobs = self.target.jobs(self.run.jobs);
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
@@ -193,9 +192,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     fn queue(&self, planned: &[Planned], repeat: u16) -> VecDeque<QueuedCase> {
         // With a time budget, the scenarios that test most come first.
-        let ordered = match self.budget {
-            Some(_) => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
-            None => planned.iter().collect(),
+        let ordered = match self.run.is_in_a_hurry() {
+            true => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
+            false => planned.iter().collect(),
         };
         let (last, first): (Vec<&Planned>, Vec<&Planned>) =
             ordered.into_iter().partition(|planned| plays_alone(self.target, planned));
@@ -256,7 +255,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Why a scenario is not played.
     fn unplayed(&self) -> Option<(Status, String)> {
         if *self.interrupted.borrow() {
-            return Some((Status::Error, "interrupted".to_owned()));
+            return Some((Status::Error, INTERRUPTED.to_owned()));
         }
         if *self.stopped.borrow() {
             return Some((Status::Error, over(self.budget)));
@@ -274,7 +273,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             self.recent.push((now, played.queued.clone()));
         }
         let mut report = played.report;
-        if report.status == Status::Error && !*self.interrupted.borrow() {
+        if report.reason == INTERRUPTED && !*self.interrupted.borrow() {
             report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);
@@ -330,7 +329,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
         }
-        let trouble = remote.trouble(&self.header.offers, self.limit()).await;
+        let (offers, limit) = (self.header.offers.clone(), self.limit());
+        let trouble = self.unless_stopped(remote.trouble(&offers, limit)).await?;
         if trouble.is_none() && dropped {
             // Connections that were closed together are not noticed at the same moment.
             tokio::time::sleep(TOGETHER).await;
@@ -471,6 +471,16 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.void(&VoidCase { case, reason: reason.to_owned() });
     }
 
+    /// Waits for something, unless the run ends meanwhile.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+            done = work => Some(done),
+        }
+    }
+
     /// Counts an outage and brings the host back. If that fails, no further scenario is played.
     async fn recovered(&mut self, what: &str) -> bool {
         (self.sentinel, self.cut_at) = (None, None);
@@ -481,7 +491,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             return false;
         }
         let Some(remote) = self.remote() else { return false };
-        match remote.recover(&self.header.offers, self.limit()).await {
+        let (offers, limit) = (self.header.offers.clone(), self.limit());
+        let recovered = self.unless_stopped(remote.recover(&offers, limit)).await;
+        match recovered.unwrap_or_else(|| Err("the run was ended".to_owned())) {
             Ok(()) => {
                 self.open_sentinel();
                 true
@@ -496,7 +508,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Whether an unused fresh host ends, too, within the time that the scenario took. Then no further scenario is played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
-        tokio::time::sleep(idle).await;
+        self.unless_stopped(tokio::time::sleep(idle)).await;
         let Some(remote) = self.remote() else { return false };
         let trouble = remote.trouble(&self.header.offers, self.limit()).await;
         if let Some(what) = &trouble {
