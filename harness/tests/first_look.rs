@@ -190,6 +190,55 @@ fn an_agent_that_never_answers_plays_none() {
     plays_no_scripts("never", &["--agent-command", &command], &[], "nothing came");
 }
 
+/// A scenario that passes where the greeting of the host is `hello`, also after a restart.
+const GREETED: &str = r#"scenario: look/greeted
+title: The greeting is the one that was set before the run
+alone: true
+clients: [A]
+steps:
+  - connect: A
+  - initialize: { by: A, subscribe: ["ahp-root://"] }
+  - snapshot: { of: "ahp-root://", state: { config: { values: { greeting: hello } } }, proves: root.action.configChanged-merge }
+  - restart: {}
+  - snapshot: { of: "ahp-root://", state: { config: { values: { greeting: hello } } }, proves: root.action.configChanged-merge }
+"#;
+
+/// How a run with these settings ends, of a host that is started for it and forgets them when it is restarted.
+fn set(name: &str, version: &str, settings: &[&str]) -> (Option<i32>, String) {
+    let path = folder(name).join("look/greeted.yaml");
+    std::fs::write(&path, GREETED).unwrap();
+    let command = format!("{PROGRAM} serve --spec {version} --listen 127.0.0.1:{{port}}");
+    let settings = settings.iter().flat_map(|setting| ["--setting", setting]);
+    let output = Command::new(PROGRAM)
+        .args(["run", "--spec", version, "--fail-on", "note", "--command", &command])
+        .args(settings)
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn settings_are_made_before_the_run_and_after_each_restart() {
+    for version in ["1.0.0", "0.3.0", "0.1.0"] {
+        let settings = ["greeting=\"away\"", "greeting=\"hello\""];
+        let (code, said) = set(&format!("set-{version}"), version, &settings);
+        assert_eq!(code, Some(0), "{version}: {said}");
+        assert!(said.contains("set before the run: greeting"), "{version}: {said}");
+        let (code, said) = set(&format!("unset-{version}"), version, &[]);
+        assert_eq!(code, Some(1), "{version}: {said}");
+    }
+}
+
+#[test]
+fn a_setting_that_the_host_rejects_ends_the_run() {
+    let (code, said) = set("rejected", "1.0.0", &["verbosity=7"]);
+    assert_eq!(code, Some(3), "{said}");
+    let expected = "the setting `verbosity` was not made: the host rejected it:";
+    assert!(said.contains(expected), "{said}");
+}
+
 /// A host that answers an offer of an older version as if it were malformed.
 struct NewestOnlyHost {
     inner: RefHost,

@@ -4,6 +4,7 @@
 //! The quick rows are played always, all of them with `cargo test --test gallery -- --include-ignored`.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
+#![expect(clippy::print_stdout, reason = "says what each row cost")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -82,6 +82,7 @@ fn what_was_accused_once_is_not_accused_again() {
         ("chats-in-one-form-only", Version::V1_0, "sessions/further-chats-come-and-go"),
         ("a-slow-client+slow-answers", Version::V1_0, "chats/what-runs-by-itself-can-be-watched"),
         ("agents-reversed", Version::V1_0, "metadata/the-first-directory-stays"),
+        ("creating-for-a-second", Version::V1_0, "turns/what-a-message-carries-is-kept"),
     ];
     /// What was accused, and now cannot be tested on such a host.
     const UNTESTED: &[(&str, &str)] = &[
@@ -89,6 +90,16 @@ fn what_was_accused_once_is_not_accused_again() {
         ("without-risk-assessments", "tools/what-is-said-of-a-call-stays-with-it"),
         ("other-texts-of-tools", "tools/what-is-said-of-a-call-stays-with-it"),
         ("without-background-work", "chats/what-runs-by-itself-can-be-watched"),
+        ("reasoning-is-not-shown", "order/host-and-clients-agree-at-the-end"),
+        ("needs-no-approval", "order/denial-meets-denial"),
+        ("needs-no-approval", "tools/failure-of-one-spares-the-other"),
+        ("asks-about-every-tool", "tools/tool-of-nobody-holds-up-nothing"),
+        ("asks-about-every-result", "chats/workers-of-workers-come-to-an-end"),
+        ("asks-about-every-result", "tools/confirmation-names-a-pending-call"),
+        ("asks-about-every-result", "tools/failure-does-not-end-the-turn"),
+        ("asks-about-every-result", "tools/parallel-calls-are-independent"),
+        ("asks-twice", "below/a-denied-call-never-reaches-its-tool"),
+        ("asks-twice", "reconnect/turn-waits-for-its-only-client"),
     ];
     let play_one = |variant: &str, version, scenario: &str| {
         let mut suite = Suite::carried();

@@ -1,7 +1,9 @@
 //! What is played against, and who is behind it: the options that `run` and `fuzz` share.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,9 +12,12 @@ use crate::agent::mode::Mode;
 use crate::host::{auth, door};
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, Detected};
+use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::transport::{below, http};
 use crate::wire::foreign_text::ForeignText;
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::agents::Agents;
 use super::context::Context;
@@ -33,6 +38,26 @@ pub(super) enum Target {
     Remote(Arc<Remote>, Arc<Behind>),
     /// An agent outside.
     Agents(Box<Agents>),
+}
+
+/// Which agents of a host sessions are created with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum ProviderChoice {
+    /// Each of them, one after the other.
+    All,
+    /// The one of this provider.
+    Named(String),
+}
+
+impl FromStr for ProviderChoice {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<ProviderChoice, Infallible> {
+        Ok(match text {
+            "all" => ProviderChoice::All,
+            name => ProviderChoice::Named(name.to_owned()),
+        })
+    }
 }
 
 /// A target and its agent.
@@ -62,6 +87,9 @@ pub(super) struct Aim {
     /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
+    /// Give a property of the host's configuration this value before the run, KEY=JSON, where something is off until it is set (repeatable, in this order; it is not taken back)
+    #[arg(long, value_name = "KEY=JSON", value_parser = options::setting, help_heading = "Target")]
+    pub(super) setting: Vec<HostSetting>,
     /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
@@ -85,9 +113,9 @@ pub(super) struct Aim {
     /// Answer what this family of agents asks for besides: plain, copilot
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     pub(super) agent_flavor: String,
-    /// Create sessions with this provider of the host; its own choice unless given
+    /// Create sessions with this provider of the host; `all` plays with each of its providers what depends on the agent
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
-    pub(super) provider: Option<String>,
+    pub(super) provider: Option<ProviderChoice>,
     /// Write every exchange with the agent to this file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,
@@ -104,11 +132,34 @@ impl Aim {
         self.command.is_some() && self.restart_command.is_none()
     }
 
+    /// The target, started if it is a command, with the settings made that were asked for, in the words of `spec`.
+    ///
+    /// # Errors
+    /// It cannot be had, the options contradict one another, or the host does not take a setting.
+    pub(super) async fn configured_target(
+        &self,
+        context: &Context,
+        spec: Option<Version>,
+    ) -> Result<Target, Stop> {
+        let target = self.target(context, spec).await?;
+        if let Target::Remote(remote, _) = &target
+            && let Err(why) = remote.configure().await
+        {
+            remote.stop().await;
+            return Err(Stop::unreachable(format!("`{}`: {why}", remote.shown())));
+        }
+        Ok(target)
+    }
+
     /// The target, started if it is a command.
     ///
     /// # Errors
     /// It cannot be had, or the options contradict one another.
-    pub(super) async fn target(&self, context: &Context) -> Result<Target, Stop> {
+    pub(super) async fn target(
+        &self,
+        context: &Context,
+        spec: Option<Version>,
+    ) -> Result<Target, Stop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
@@ -117,6 +168,14 @@ impl Aim {
                 "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
             ));
         }
+        if !self.setting.is_empty() && !outside {
+            return Err(Stop::usage(
+                "expected `--url` or `--command` with `--setting` (hint: nothing of the embedded host is off)",
+            ));
+        }
+        let settings = self.setting.clone();
+        let offers = spec.map_or_else(|| Protocol::known().to_vec(), |version| vec![version]);
+        let offers = offers.iter().map(Version::to_string).collect();
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
@@ -126,7 +185,10 @@ impl Aim {
             }
             (Some(url), _) => {
                 let at = strangers::endpoint(url, headers, self.other_token.as_deref());
-                Target::Remote(Arc::new(Remote::at(at, restart)), behind)
+                Target::Remote(
+                    Arc::new(Remote::at(at, restart).with_settings(settings, offers)),
+                    behind,
+                )
             }
             (_, Some(command)) => {
                 let command = words
@@ -136,13 +198,11 @@ impl Aim {
                 let (context, redactor) =
                     (context.clone(), Redactor::new(self.secrets(), Vec::new()));
                 let said: HostVoice = Arc::new(move |line| {
-                    context.error(&format!(
-                        "host: {}\n",
-                        redactor.text(&ForeignText::from(line).line())
-                    ));
+                    let line = ForeignText::from(line).line();
+                    context.error(&format!("host: {}\n", redactor.text(&line)));
                 });
                 let remote = Remote::start(&command, headers, other, restart, said).await?;
-                Target::Remote(Arc::new(remote), behind)
+                Target::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
             }
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
@@ -207,6 +267,27 @@ impl Aim {
         }
         behind.heard = !words.is_empty();
         Ok((Arc::new(behind), words))
+    }
+
+    /// The provider that the user named, where it was one.
+    pub(super) fn named_provider(&self) -> Option<String> {
+        match &self.provider {
+            Some(ProviderChoice::Named(name)) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// The same, for a command that uses one provider.
+    ///
+    /// # Errors
+    /// The user asked for all of them.
+    pub(super) fn one_provider(&self) -> Result<&Aim, Stop> {
+        match self.provider {
+            Some(ProviderChoice::All) => Err(Stop::usage(
+                "expected one provider, found `--provider all` (hint: `run` and `certify` play with all of them)",
+            )),
+            _ => Ok(self),
+        }
     }
 
     /// Who plays the agent.

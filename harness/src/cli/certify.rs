@@ -15,7 +15,7 @@ use crate::report::places::Shown;
 use crate::report::profile_verdict::ProfileVerdict;
 
 use super::context::Context;
-use super::coverage::shown_summary;
+use super::coverage::{agent_summary, shown_summary};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::options::Report as Kind;
@@ -92,8 +92,7 @@ pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
 fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
-    let shown =
-        files::open(file).ok().and_then(|file| Shown::read(None, BufReader::new(file)).ok());
+    let members = members(file, &certificate);
     let json = serde_json::to_string_pretty(&certificate)
         .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;
     let files = [
@@ -102,7 +101,7 @@ fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, S
         ("summary.md", markdown(&certificate)),
         ("badge.svg", badge(&certificate)),
         ("badge.json", format!("{}\n", endpoint(&certificate))),
-        ("members.txt", shown.as_ref().map(shown_summary).unwrap_or_default()),
+        ("members.txt", members),
     ];
     for (name, text) in &files {
         let path = out.join(name);
@@ -114,11 +113,33 @@ fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, S
     Ok(certificate.verdict())
 }
 
+/// What of the tables was seen, altogether and with each agent of a host that has several.
+fn members(file: &Path, certificate: &Certificate) -> String {
+    let open = || files::open(file).ok().map(BufReader::new);
+    let Some(whole) = open().and_then(|input| Shown::read(None, input).ok()) else {
+        return String::new();
+    };
+    let mut text = shown_summary(&whole);
+    for agent in &certificate.agents {
+        let provider = &agent.provider;
+        if agent.untested.is_some() {
+            let _ = writeln!(text, "\nwith the agent {provider}: {}", agent.words());
+            continue;
+        }
+        let shown = open().and_then(|input| Shown::read_with_agent(provider, input).ok());
+        text.push_str(&shown.map_or_else(String::new, |it| agent_summary(provider, &it, &whole)));
+    }
+    text
+}
+
 fn said(certificate: &Certificate, out: &Path) -> String {
     let mut text = String::from("\n");
     for profile in &certificate.profiles {
         let verdict = profile.verdict.words();
         let _ = writeln!(text, "{:<16} {verdict:<15} {}", profile.name, profile.reason);
+    }
+    for agent in &certificate.agents {
+        let _ = writeln!(text, "with the agent {}: {}", agent.provider, agent.words());
     }
     if let Some(line) = out_of_reach(certificate) {
         let _ = writeln!(text, "{line}");

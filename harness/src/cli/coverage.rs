@@ -163,16 +163,7 @@ fn foreign_line(row: &Covered, why: &str) -> String {
 /// What of the tables was seen, for people.
 pub(super) fn shown_summary(shown: &Shown) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
-    let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();
-    for row in shown.rows() {
-        let (all, seen) = tallies.entry(row.kind).or_default();
-        *all += 1;
-        *seen += usize::from(row.seen > 0);
-    }
-    let _ = writeln!(out, "{:<30} {:>5} {:>5}", "what the tables spell out", "all", "seen");
-    for (kind, (all, seen)) in &tallies {
-        let _ = writeln!(out, "{:<30} {all:>5} {seen:>5}", kind.plural());
-    }
+    out.push_str(&tallies(shown));
     let (known, open): (Vec<_>, Vec<_>) = shown.lacking().partition(|(_, why)| why.is_some());
     for (title, rows) in [("never seen", open), ("never seen, with a reason", known)] {
         if !rows.is_empty() {
@@ -182,6 +173,36 @@ pub(super) fn shown_summary(shown: &Shown) -> String {
             let why = why.map(|why| format!("  ({why})")).unwrap_or_default();
             let _ = writeln!(out, "  {}{why}", row.name);
         }
+    }
+    out
+}
+
+/// What was seen with one agent of several, and what only with the others.
+pub(super) fn agent_summary(provider: &str, shown: &Shown, whole: &Shown) -> String {
+    let mut out = format!("\nwith the agent {provider}:\n{}", tallies(shown));
+    let rows = shown.rows().iter().zip(whole.rows());
+    let elsewhere: Vec<_> = rows.filter(|(row, all)| row.seen == 0 && all.seen > 0).collect();
+    if !elsewhere.is_empty() {
+        let _ = writeln!(out, "\nseen only with other agents:");
+    }
+    for (row, _) in elsewhere {
+        let _ = writeln!(out, "  {}", row.name);
+    }
+    out
+}
+
+/// How many places of each kind there are, and how many were seen.
+fn tallies(shown: &Shown) -> String {
+    let mut out = String::new();
+    let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();
+    for row in shown.rows() {
+        let (all, seen) = tallies.entry(row.kind).or_default();
+        *all += 1;
+        *seen += usize::from(row.seen > 0);
+    }
+    let _ = writeln!(out, "{:<30} {:>5} {:>5}", "what the tables spell out", "all", "seen");
+    for (kind, (all, seen)) in &tallies {
+        let _ = writeln!(out, "{:<30} {all:>5} {seen:>5}", kind.plural());
     }
     out
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::agent::mode::Mode;
 use crate::report::event::Header;
-use crate::run::detect::{Detected, Found};
+use crate::run::detect::{AgentOfHost, Detected, Found};
 use crate::run::folders::FolderProbe;
 use crate::run::play::{Counting, Play};
 use crate::run::probes::PROBES;
@@ -15,6 +15,7 @@ use crate::run::side::Side;
 use crate::run::words;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::aim::Target;
@@ -50,17 +51,40 @@ impl Run {
                 continue;
             }
             let name = scenario.id.clone();
-            let play = Play::new(
-                self.setup(target, entry, header, name.clone(), &Side::default()),
-                header.shared,
-                Box::new(Counting::default()),
-            );
+            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
+            // What earlier probes have shown.
+            setup.facts.extend(detected.iter().flat_map(|it: &Detected| it.facts.clone()));
+            let play = Play::new(setup, header.shared, Box::new(Counting::default()));
             let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
             if let Some(place) = place {
                 detected.push(probe.detected(&place.play(play, interrupts()).await));
             }
         }
         Ok(detected)
+    }
+
+    /// The agents of a host, where the run is about each of them, with what each offers without declaring it.
+    ///
+    /// # Errors
+    /// A scenario of the harness's own for this does not load.
+    pub(super) async fn agents_of(
+        &self,
+        target: &Target,
+        header: &Header,
+        mut agents: Vec<AgentOfHost>,
+    ) -> Result<Vec<AgentOfHost>, Stop> {
+        let probed = |it: &&Detected| PROBES.iter().any(|probe| probe.capability == it.capability);
+        for agent in agents.iter_mut().filter(|agent| agent.untested.is_none()) {
+            let own = match header.provider.as_ref().is_some_and(|it| it.raw() == agent.provider) {
+                true => header.detected.iter().filter(probed).cloned().collect(),
+                false => {
+                    let provider = Some(ForeignText::from(agent.provider.as_str()));
+                    self.probed(target, &Header { provider, ..header.clone() }).await?
+                }
+            };
+            agent.detected.extend(own);
+        }
+        Ok(agents)
     }
 
     /// What clients of a host outside may do with files, where nobody has said so; the folders that were made for it.

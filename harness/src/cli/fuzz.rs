@@ -137,7 +137,7 @@ impl Fuzz {
 
     async fn campaign(&self, context: &Context) -> Outcome {
         let known = self.known()?;
-        let target = self.aim.target(context).await?;
+        let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
         let version = self.version(&target).await?;
         let campaign = self.begin(context, &target, version)?;
         let stage = Arc::new(Stage::of(self, context, target, version));

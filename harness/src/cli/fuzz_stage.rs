@@ -47,7 +47,7 @@ impl Stage {
         let epoch_ms = Config::default().epoch_ms;
         let epoch = if embedded { Duration::from_millis(epoch_ms) } else { context.epoch };
         let (limit, seed) = (fuzz.timeout, context.seed);
-        let (authenticate, provider) = (fuzz.aim.authenticate.clone(), fuzz.aim.provider.clone());
+        let (authenticate, provider) = (fuzz.aim.authenticate.clone(), fuzz.aim.named_provider());
         let (agent, secrets) = (fuzz.aim.agent(), fuzz.aim.secrets().collect::<Vec<_>>());
         let setup = move |scenario: Arc<_>, name: String| Setup {
             name,

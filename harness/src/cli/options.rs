@@ -7,9 +7,11 @@ use clap::Args;
 
 use crate::host::fault::{FAULTS, Fault};
 use crate::report::summary::word;
+use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
 use crate::scenario::source::did_you_mean;
 use crate::verdict::{FailOn, Weight};
+use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -145,6 +147,19 @@ pub fn header(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("expected `Name: value`".to_owned()),
     }
+}
+
+/// Reads `KEY=JSON`.
+pub fn setting(text: &str) -> Result<HostSetting, String> {
+    let example = "such as `automationsEnabled=true`";
+    let (key, value) = text
+        .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or_else(|| format!("expected KEY=JSON, {example}"))?;
+    let value = Value::read(value).map_err(|error| {
+        format!("expected JSON after `{key}=`, {example}: {error} (hint: a text is in quotes)")
+    })?;
+    Ok(HostSetting { key: key.to_owned(), value })
 }
 
 /// Reads `RESOURCE=TOKEN`. A token may hold `=` itself, as Base64 does.

@@ -20,7 +20,6 @@ use crate::run::case::Setup;
 use crate::run::plan::Planned;
 use crate::run::play::{Counting, Recorder};
 use crate::run::side::Side;
-use crate::run::suite::Entry;
 use crate::verdict::{FailOn, Status};
 use crate::wire::foreign_text::ForeignText;
 
@@ -148,7 +147,8 @@ impl<'a> Reports<'a> {
             let report = match &planned.skip {
                 Some(skip) => CaseReport::skipped(number, planned, skip.clone()),
                 None => {
-                    CaseReport::unplayed(number, &planned.entry, Status::Error, reason.to_owned())
+                    let (entry, reason) = (&planned.entry, reason.to_owned());
+                    CaseReport::unplayed(number, entry, Status::Error, reason).with(planned)
                 }
             };
             self.case(report, &mut Baseline::default());
@@ -157,7 +157,13 @@ impl<'a> Reports<'a> {
     }
 
     /// A scenario begins; its transcript goes to the first file.
-    pub(super) fn begin(&mut self, case: u32, entry: &Entry, setup: &Setup) -> Box<dyn Recorder> {
+    pub(super) fn begin(
+        &mut self,
+        case: u32,
+        planned: &Planned,
+        setup: &Setup,
+    ) -> Box<dyn Recorder> {
+        let entry = &planned.entry;
         let text = |source: &crate::scenario::source::Source| SourceText {
             name: source.name.clone(),
             text: source.text.to_string(),
@@ -170,6 +176,7 @@ impl<'a> Reports<'a> {
             name: setup.name.clone(),
             sources: entry.sources.iter().map(text).collect(),
             epoch_us: (epoch_us != header.epoch_us).then_some(epoch_us),
+            provider: planned.agent.as_ref().map(|agent| agent.provider.clone()),
             side: (setup.side != Side::default()).then(|| setup.side.clone()),
             ..CaseStart::default()
         };
@@ -232,7 +239,7 @@ impl<'a> Reports<'a> {
         // A known finding is none to stop at, so the checks are settled now and again at the end.
         baseline.settle_checks(&mut self.summary);
         if self.first_failure.is_none() && self.summary.failed() {
-            self.first_failure = Some(report.scenario.clone());
+            self.first_failure = Some(report.name());
         }
         for writer in &self.writers {
             writer.about("result", &report);
@@ -253,7 +260,7 @@ impl<'a> Reports<'a> {
             let wanted = telling == ConsoleDetail::Everything && self.context.github;
             if let Some(command) = github::annotation(&report).filter(|_| wanted) {
                 self.context.command(&command.redacted(&self.redactor));
-                self.unheld.push((report.scenario, report.status, report.reason));
+                self.unheld.push((report.name(), report.status, report.reason));
             }
         }
     }

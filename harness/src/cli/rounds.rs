@@ -27,6 +27,7 @@ use crate::run::sentinel::SentinelConnection;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::aim::Target;
@@ -69,7 +70,8 @@ struct PlayedCase {
 
 impl PlayedCase {
     fn new(case: u32, queued: QueuedCase, verdict: &Verdict) -> PlayedCase {
-        let report = CaseReport::of(case, &queued.planned.entry, verdict);
+        let planned = &queued.planned;
+        let report = CaseReport::of(case, &planned.entry, verdict).with(planned);
         PlayedCase { queued, report, shook_hands: verdict.shook_hands, cut: verdict.cut }
     }
 
@@ -201,12 +203,25 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         let mut queue = VecDeque::new();
         for round in 0..repeat {
             for planned in first.iter().chain(&last).copied() {
-                let id = &planned.entry.scenario.id;
-                let name = if round == 0 { id.clone() } else { format!("{id}#{}", round + 1) };
+                let mut name = self.name_of(planned);
+                if round > 0 {
+                    name = format!("{name}#{}", round + 1);
+                }
                 queue.push_back(QueuedCase { name, planned: planned.clone() });
             }
         }
         queue
+    }
+
+    /// The name that the ids of a scenario are made from. With the agent that sessions are created with anyway it is the
+    /// scenario's; what another agent is called is for the host to choose, and is not in it.
+    fn name_of(&self, planned: &Planned) -> String {
+        let id = &planned.entry.scenario.id;
+        let usual = self.header.provider.as_ref().map(ForeignText::raw);
+        match planned.agent.as_ref().filter(|agent| Some(agent.provider.as_str()) != usual) {
+            Some(agent) => format!("{id}@{}", agent.place),
+            None => id.clone(),
+        }
     }
 
     /// Begins a scenario, or reports why it is not played. Returns whether the run can go on.
@@ -219,11 +234,13 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             return true;
         }
         if let Some((status, reason)) = self.unplayed() {
-            let report = CaseReport::unplayed(case, &queued.planned.entry, status, reason);
+            let planned = &queued.planned;
+            let report = CaseReport::unplayed(case, &planned.entry, status, reason).with(planned);
             self.reports.unplayed(report, self.baseline);
             return true;
         }
-        let QueuedCase { name, planned: Planned { entry, .. } } = &queued;
+        let QueuedCase { name, planned } = &queued;
+        let entry = &planned.entry;
         let place = match self.run.place(self.target, entry, self.header, name.clone()).await {
             Ok(place) => place,
             Err(error) => {
@@ -235,8 +252,11 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             Some(place) => place.side(),
             None => sim::side(self.header.version.parse().ok()),
         };
-        let setup = self.run.setup(self.target, entry, self.header, name.clone(), &side);
-        let recorder = self.reports.begin(case, entry, &setup);
+        let mut setup = self.run.setup(self.target, entry, self.header, name.clone(), &side);
+        if let Some(agent) = &planned.agent {
+            setup.provider = Some(agent.provider.clone());
+        }
+        let recorder = self.reports.begin(case, planned, &setup);
         let play = Play::new(setup, self.header.shared, recorder);
         if let Some(place) = place {
             let stop = self.stopped.clone();
@@ -246,7 +266,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             });
         } else {
             let verdict = embedded(play, entry, self.header);
-            self.reports.case(CaseReport::of(case, entry, &verdict), self.baseline);
+            let report = CaseReport::of(case, entry, &verdict).with(planned);
+            self.reports.case(report, self.baseline);
             tokio::task::yield_now().await;
         }
         true
@@ -462,8 +483,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     fn unjudged(&mut self, played: &PlayedCase, reason: &str) {
         let case = played.report.case;
         self.void(case, reason);
-        let entry = played.entry();
-        let report = CaseReport::unplayed(case, entry, Status::Untested, reason.to_owned());
+        let planned = &played.queued.planned;
+        let report =
+            CaseReport::unplayed(case, &planned.entry, Status::Untested, reason.to_owned());
+        let report = report.with(planned);
         self.reports.unplayed(report, self.baseline);
     }
 

@@ -15,20 +15,20 @@ use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Found, LookOptions};
-use crate::run::mint::{Minter, iso8601};
-use crate::run::plan::{Abilities, Selection, Shard, plan};
+use crate::run::mint::iso8601;
+use crate::run::plan::{Abilities, Selection, Shard};
 use crate::run::probe::{ProbeError, probe};
+use crate::run::provider::plan_for;
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
-use crate::scenario::bind::Mint as _;
 use crate::transport::child::Orphans;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
 use super::agents::Agents;
-use super::aim::{Aim, Target};
+use super::aim::{Aim, ProviderChoice, Target};
 use super::context::{Context, wall_clock};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
@@ -169,6 +169,10 @@ impl Run {
             self.profile.push("all".to_owned());
             self.looks_for_scripts = true;
         }
+        // The agents of the reference host are one program.
+        if self.aim.is_outside() {
+            self.aim.provider.get_or_insert(ProviderChoice::All);
+        }
         // The first transcript has the frames, and has to be the certificate's.
         self.report.splice(0..0, reports.into_iter().map(RunReport::Shared));
         Ok(self)
@@ -284,7 +288,8 @@ impl Run {
                 let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
                 Ok(Target::Agents(Box::new(agents)))
             }
-            None => self.aim.target(context).await,
+            None if self.dry_run => self.aim.target(context, self.spec.and_then(Spec::one)).await,
+            None => self.aim.configured_target(context, self.spec.and_then(Spec::one)).await,
         }
     }
 
@@ -333,6 +338,7 @@ impl Run {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         header.detected.extend(self.probed(target, &header).await?);
+        header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
         // The folders go when the run is over.
         let (folders, _disk) = self.folders(target, &header, &found, context.seed).await?;
         header.detected.extend(folders);
@@ -341,7 +347,8 @@ impl Run {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
         }
-        let planned = plan(entries, &self.abilities(target, version, &header));
+        let abilities = self.abilities(target, version, &header);
+        let planned = plan_for(entries, &abilities, &header.agents);
         if self.dry_run {
             context.say(&super::list::dry_run(&header, &planned));
             return Ok(Code::Ok);
@@ -371,15 +378,17 @@ impl Run {
         offers: &[String],
         seed: u64,
     ) -> Result<Found, ProbeError> {
-        let provider = self.aim.provider.as_deref();
+        let provider = self.aim.named_provider();
+        let provider = provider.as_deref();
         let tokens = &self.aim.authenticate;
-        let options = LookOptions { provider, tokens, ..LookOptions::offering(offers) };
+        let every = self.plays_every_agent();
+        let options = LookOptions { provider, tokens, every, ..LookOptions::offering(offers) };
         match target {
             _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
             Target::Remote(remote, _) => {
                 let limit = self.limit(target);
-                let trial = Minter::new(seed, "first look", Duration::ZERO).fresh();
-                let options = LookOptions { trial: Some(&trial), ..options };
+                let trials = detect::trials(seed);
+                let options = LookOptions { trials: &trials, ..options };
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             Target::Agents(agents) => agents.look(self.limit(target)).await,
@@ -479,7 +488,9 @@ impl Run {
                 .iter()
                 .map(|(resource, _)| resource.clone())
                 .collect(),
+            settings: self.aim.setting.iter().map(|setting| setting.key.clone()).collect(),
             provider: self.provider_of(target, version, found).map(ForeignText::from),
+            agents: Vec::new(),
             versions: found.versions.iter().map(|it| it.as_str().into()).collect(),
             providers: found.providers.iter().map(|it| it.as_str().into()).collect(),
             detected: found.detected.clone().unwrap_or_default(),
@@ -498,8 +509,16 @@ impl Run {
 
     /// The provider that sessions are created with; `None` for the default of the host.
     fn provider_of(&self, target: &Target, version: Version, found: &Found) -> Option<String> {
-        let chosen = || found.chosen.clone().filter(|_| matches!(target, Target::Remote(..)));
-        self.aim.provider.clone().or_else(|| scheme(version, found)).or_else(chosen)
+        let chooses = matches!(target, Target::Remote(..)) || self.plays_every_agent();
+        let chosen = || found.chosen.clone().filter(|_| chooses);
+        let named = self.aim.named_provider();
+        let first = || scheme(version, found).filter(|_| !self.plays_every_agent());
+        named.or_else(first).or_else(chosen).or_else(|| scheme(version, found))
+    }
+
+    /// Whether each agent of the host is played.
+    pub(super) fn plays_every_agent(&self) -> bool {
+        self.aim.provider == Some(ProviderChoice::All)
     }
 
     /// The token for the protected agent.

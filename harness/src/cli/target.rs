@@ -16,8 +16,10 @@ use crate::report::event::Header;
 use crate::run::detect::Found;
 use crate::run::plan::{self, Planned};
 use crate::run::play::{Play, Verdict};
+use crate::run::probe::make_settings;
 use crate::run::profile::Profile;
 use crate::run::sentinel::answers;
+use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::system::lead_group;
@@ -44,6 +46,8 @@ const RETURNING: u32 = 8;
 /// Bytes of a line, and lines of its standard error, that a host may print; the rest is read and forgotten.
 const PRINTED_LINE: usize = 4_096;
 const PRINTED_LINES: usize = 1_000;
+/// The time that a host has to take all settings.
+const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two attempts to connect.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -95,6 +99,10 @@ pub struct Remote {
     command: Option<String>,
     restart_command: Option<String>,
     said: HostVoice,
+    /// What is set before a run, and after each restart.
+    settings: Vec<HostSetting>,
+    /// The versions that are offered for it.
+    setting_offers: Vec<String>,
 }
 
 impl Remote {
@@ -108,7 +116,30 @@ impl Remote {
             command: None,
             restart_command: restart,
             said: Arc::new(|_| {}),
+            settings: Vec::new(),
+            setting_offers: Vec::new(),
         }
+    }
+
+    /// The same host, of which these settings are made by a client that offers these versions.
+    pub(super) fn with_settings(
+        mut self,
+        settings: Vec<HostSetting>,
+        offers: Vec<String>,
+    ) -> Remote {
+        (self.settings, self.setting_offers) = (settings, offers);
+        self
+    }
+
+    /// Makes the settings that the user asked for.
+    ///
+    /// # Errors
+    /// The first one that was not made, and why.
+    pub(super) async fn configure(&self) -> Result<(), String> {
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        make_settings(&self.endpoint, &self.setting_offers, &self.settings, SETTING).await
     }
 
     /// Whether the host may share the disk of this machine.
@@ -143,6 +174,8 @@ impl Remote {
             command: Some(command),
             restart_command: restart,
             said,
+            settings: Vec::new(),
+            setting_offers: Vec::new(),
         })
     }
 
@@ -197,7 +230,8 @@ impl Remote {
         };
         let hint = "hint: `--restart-command` restarts a host, and one that `--command` starts is restarted";
         let late = |_| format!("it did not come back within {returning:?} ({hint})");
-        timeout(returning, returned).await.map_err(late)
+        timeout(returning, returned).await.map_err(late)?;
+        self.configure().await
     }
 
     /// Restarts the host and returns when it listens again.
@@ -209,7 +243,8 @@ impl Remote {
                 Ok(status) => return Err(format!("`{command}` ended with {status}")),
                 Err(error) => return Err(format!("`{command}` could not be started: {error}")),
             }
-            return listens(&self.url).await;
+            listens(&self.url).await?;
+            return self.configure().await;
         }
         let Some(command) = &self.command else {
             return Err("there is no command that restarts it".to_owned());
@@ -220,7 +255,8 @@ impl Remote {
         }
         let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
-        Ok(())
+        drop(held);
+        self.configure().await
     }
 }
 

@@ -43,7 +43,7 @@ use super::door::Visitor;
 use super::errands::Errand;
 use super::fault::{self, Fault, FaultMemory};
 use super::files::Files;
-use super::injected::{HostEvent, InjectedFaults, MadeValue, StateFaults};
+use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults};
 use super::log::Log;
 use super::mcp::SideChannel;
 use super::merge::Held;
@@ -166,8 +166,8 @@ pub(super) struct Channel {
 pub struct RefHost {
     /// The faults in messages.
     chain: MessageChain,
-    /// The faults in behaviour.
-    pub(super) injected: InjectedFaults,
+    /// The faults and legal variants in behaviour.
+    pub(super) injected: ActiveHooks,
     /// The faults in states.
     pub(super) state_faults: StateFaults,
     /// What faults remember.
@@ -236,6 +236,11 @@ pub struct RefHost {
 impl RefHost {
     /// Makes a host without sessions or connections.
     pub fn new(config: Config) -> RefHost {
+        RefHost::with_hooks(config, Vec::new())
+    }
+
+    /// The same, with legal variants in its behaviour.
+    pub(super) fn with_hooks(config: Config, variants: Vec<&'static dyn HostHooks>) -> RefHost {
         let known = Protocol::known();
         let mut versions = config.versions;
         versions.retain(|version| Protocol::all_played().contains(version));
@@ -250,7 +255,7 @@ impl RefHost {
             newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
         let mut host = RefHost {
             chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
-            injected: InjectedFaults::of(&config.faults),
+            injected: ActiveHooks::of(variants, &config.faults),
             state_faults: StateFaults::of(&config.faults),
             memory: FaultMemory::default(),
             protocol: newest.unwrap_or_else(fallback),

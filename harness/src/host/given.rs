@@ -15,7 +15,6 @@
 use data_encoding::BASE64;
 
 use super::engine::RefHost;
-use super::injected::MadeValue;
 use crate::agent::script;
 use crate::wire::json::Value;
 
@@ -26,7 +25,6 @@ impl RefHost {
     /// The texts that come with the message of a turn of a chat.
     pub(super) fn given(&self, uri: &str, message: &Value) -> Vec<String> {
         let known = self.chats.get(uri).map(|chat| chat.context.clone()).unwrap_or_default();
-        let message = self.made(&MadeValue::MessageForAgent, message.clone());
         let attachments = message["attachments"].as_array().into_iter().flatten();
         let attached = attachments.filter_map(|attachment| self.text_of(attachment)).map(cut);
         let mut given: Vec<String> = std::iter::once(known).chain(attached).collect();

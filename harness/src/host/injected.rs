@@ -1,13 +1,13 @@
-//! The hooks by which injected faults change the behaviour of the host, and the code that calls them.
+//! The hooks by which injected faults and legal variants change the behaviour of the host, and the code that calls them.
 //!
 //! The host names its rules by their requirements and asks [`RefHost::keeps`] whether it enforces one. Other hooks are
 //! called at general places: requests and replies, actions before and after they are applied, rejections and
 //! notifications, values that the host makes, steps of the agent, events that no message says. The host names no fault
-//! at these places.
+//! and no variant at these places.
 //!
-//! Knows: where the hooks are. Never knows: which fault does what; that stands in `fault`, by protocol concept.
+//! Knows: where the hooks are. Never knows: which fault or variant does what; that stands in `fault` and `variant`.
 //!
-//! Start at [`HostFault`].
+//! Start at [`HostHooks`].
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ use super::publish::Origin;
 use super::rules::Facts;
 use crate::model::Outcome;
 
-/// A fault in the behaviour of the host. By default every hook changes nothing.
-pub(super) trait HostFault: Send + Sync {
+/// A change to the behaviour of the host: a fault or a legal variant. By default every hook changes nothing.
+pub(super) trait HostHooks: Send + Sync {
     /// Called when something happens to the host that no message says.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
@@ -111,7 +111,7 @@ pub(super) enum MadeValue<'a> {
     Summary(&'a str),
     /// An id of a kind, such as `call`.
     Id(&'a str),
-    /// The message of a turn, of which the agent is given the attachments.
+    /// The message of a turn, as the agent is given it.
     MessageForAgent,
 }
 
@@ -171,9 +171,9 @@ pub(super) struct AgentStep<'a> {
     pub(super) turn: &'a str,
 }
 
-/// The active faults in the behaviour of the host.
+/// The active changes to the behaviour of the host.
 #[derive(Clone, Default)]
-pub(super) struct InjectedFaults(Vec<&'static dyn HostFault>);
+pub(super) struct ActiveHooks(Vec<&'static dyn HostHooks>);
 
 /// The active faults in states.
 #[derive(Clone, Default)]
@@ -225,10 +225,12 @@ impl fmt::Debug for StateFaults {
     }
 }
 
-impl InjectedFaults {
-    /// Those of these faults that have hooks.
-    pub(super) fn of(faults: &[Fault]) -> InjectedFaults {
-        InjectedFaults(fault::in_host(faults).collect())
+impl ActiveHooks {
+    /// Those of these faults that have hooks, after those of the variants.
+    pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[Fault]) -> ActiveHooks {
+        let mut all = variants;
+        all.extend(fault::in_host(faults));
+        ActiveHooks(all)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -236,15 +238,15 @@ impl InjectedFaults {
     }
 }
 
-impl fmt::Debug for InjectedFaults {
+impl fmt::Debug for ActiveHooks {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{} faults", self.0.len())
+        write!(to, "{} changes", self.0.len())
     }
 }
 
-impl IntoIterator for InjectedFaults {
-    type Item = &'static dyn HostFault;
-    type IntoIter = std::vec::IntoIter<&'static dyn HostFault>;
+impl IntoIterator for ActiveHooks {
+    type Item = &'static dyn HostHooks;
+    type IntoIter = std::vec::IntoIter<&'static dyn HostHooks>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -312,7 +314,7 @@ impl RefHost {
     }
 
     /// A copy of the list of faults, so that their hooks can borrow the host mutably.
-    pub(super) fn injected(&self) -> InjectedFaults {
+    pub(super) fn injected(&self) -> ActiveHooks {
         self.injected.clone()
     }
 }

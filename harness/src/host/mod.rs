@@ -48,6 +48,7 @@ mod customizations;
 mod dispatch;
 mod edits;
 mod errands;
+mod generic;
 mod given;
 mod handshake;
 mod injected;

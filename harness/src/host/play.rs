@@ -16,7 +16,7 @@ use crate::wire::json::{Value, json};
 
 use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
 use super::engine::RefHost;
-use super::injected::AgentStep;
+use super::injected::{AgentStep, MadeValue};
 use crate::agent::script::{AskKind, ScriptStep};
 use crate::wire::channel::ROOT;
 
@@ -148,7 +148,13 @@ impl RefHost {
         }
     }
 
-    fn stream_part(&mut self, uri: &str, index: usize, kind: &'static str, texts: Vec<String>) {
+    pub(super) fn stream_part(
+        &mut self,
+        uri: &str,
+        index: usize,
+        kind: &'static str,
+        texts: Vec<String>,
+    ) {
         let part = self.fresh_id("part");
         let append = |text| Op::Append { part: part.clone(), kind, text };
         let ops: Vec<Op> = texts.into_iter().map(append).collect();
@@ -237,7 +243,7 @@ impl RefHost {
         }
     }
 
-    fn delay(&mut self, uri: &str, index: usize, delay: Duration) {
+    pub(super) fn delay(&mut self, uri: &str, index: usize, delay: Duration) {
         let due = self.now + delay.max(STEP);
         if let Some(track) = self.track(uri, index) {
             track.due = Some(due);
@@ -284,8 +290,9 @@ impl RefHost {
     pub(super) fn start_run(&mut self, uri: &str) {
         let active = &self.state(uri)["activeTurn"];
         let turn = active["id"].as_str().unwrap_or("").to_owned();
-        let text = active["message"]["text"].as_str().unwrap_or("").to_owned();
-        let given = self.given(uri, &active["message"]);
+        let message = self.made(&MadeValue::MessageForAgent, active["message"].clone());
+        let text = message["text"].as_str().unwrap_or("").to_owned();
+        let given = self.given(uri, &message);
         if self.acp.is_some() {
             if let Some(chat) = self.chats.get_mut(uri) {
                 chat.began = self.now;

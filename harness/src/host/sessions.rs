@@ -65,11 +65,14 @@ pub(super) struct Chat {
     pub(super) context: String,
 }
 
+/// The title of a session that nobody has named.
+pub(super) const FIRST_TITLE: &str = "New session";
+
 /// A session that has just been created.
 pub(super) fn empty_state(provider: &str, apps: bool) -> Value {
     json!({
         "provider": provider,
-        "title": "New session",
+        "title": FIRST_TITLE,
         "status": 1,
         "lifecycle": "creating",
         "activeClients": [],

@@ -10,6 +10,7 @@ use super::certificate::{Certificate, Outcome, RequirementResult};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::Weight;
+use crate::wire::foreign_text;
 
 /// Broken requirements that the summary lists.
 const LISTED: usize = 50;
@@ -35,6 +36,7 @@ pub fn markdown(certificate: &Certificate) -> String {
             profile.reason
         );
     }
+    out.push_str(&agents(certificate));
     out.push_str(&unreached(certificate));
     let _ = writeln!(out, "\n| weight | {} |", Outcome::ALL.map(Outcome::word).join(" | "));
     let _ = writeln!(out, "|---|{}", "--:|".repeat(Outcome::ALL.len()));
@@ -64,6 +66,51 @@ pub fn markdown(certificate: &Certificate) -> String {
         let _ = writeln!(out, "\n{} more are in certificate.json.", broken.len() - LISTED);
     }
     out
+}
+
+/// The verdicts with each agent of a host that has several, and the requirements in which they differ.
+fn agents(certificate: &Certificate) -> String {
+    if certificate.agents.is_empty() {
+        return String::new();
+    }
+    let mut out = "\n| agent | verdict | profiles |\n|---|---|---|\n".to_owned();
+    for agent in &certificate.agents {
+        let profiles =
+            agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable);
+        let profiles: Vec<String> =
+            profiles.map(|it| format!("{}: {}", it.name, it.verdict.words())).collect();
+        let (name, words) =
+            (foreign_text::markdown(&agent.provider), foreign_text::markdown(&agent.words()));
+        let _ = writeln!(out, "| {name} | {words} | {} |", profiles.join(", "));
+    }
+    let rows: Vec<&RequirementResult> = differing(certificate).collect();
+    let Some(first) = rows.first() else { return out };
+    let names: Vec<String> = first.agents.keys().map(|it| foreign_text::markdown(it)).collect();
+    let title = "requirement that came to something else with another agent";
+    let _ = writeln!(out, "\n| {title} | weight | {} |", names.join(" | "));
+    let _ = writeln!(out, "|---|---|{}", "---|".repeat(names.len()));
+    for row in rows.iter().take(LISTED) {
+        let outcomes = row.agents.values().map(|outcome| outcome.word());
+        let outcomes: Vec<&str> = outcomes.collect();
+        let _ = writeln!(out, "| {} | {} | {} |", row.id, word(row.weight), outcomes.join(" | "));
+    }
+    if rows.len() > LISTED {
+        let _ = writeln!(out, "\n{} more are in certificate.json.", rows.len() - LISTED);
+    }
+    out
+}
+
+/// The requirements that came to something else with one agent than with another, the heaviest first.
+pub fn differing(certificate: &Certificate) -> impl Iterator<Item = &RequirementResult> {
+    let differ = |row: &&RequirementResult| {
+        let mut outcomes = row.agents.values();
+        let first = outcomes.next();
+        outcomes.any(|outcome| Some(outcome) != first)
+    };
+    let mut rows: Vec<&RequirementResult> =
+        certificate.requirements.iter().filter(differ).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.weight));
+    rows.into_iter()
 }
 
 /// How many MUST and essential requirements the run could not test, and why.

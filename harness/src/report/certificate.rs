@@ -26,9 +26,10 @@ use crate::verdict::{Status, Weight};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
+use super::agent_result::{AgentResult, RunView};
 use super::area::{area, or_core};
 use super::event::{CaseReport, ClaimReport};
-use super::finished::{Case, Finished};
+use super::finished::Finished;
 use super::profile_verdict::{ProfileResult, ProfileVerdict, profiles};
 use super::summary::CheckTotal;
 
@@ -59,6 +60,9 @@ pub struct Certificate {
     pub providers: Vec<ForeignText>,
     /// What it offers of what scenarios may need, and what showed it.
     pub detected: Vec<Detected>,
+    /// The properties of the host's configuration that were set before the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// Who played the agent: `host`, `model` or `acp`.
     pub agent: Mode,
     /// The provider that sessions were created with, where one was asked for.
@@ -75,6 +79,9 @@ pub struct Certificate {
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles, `core` first.
     pub profiles: Vec<ProfileResult>,
+    /// Each agent of the host, in a run about several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentResult>,
     /// The MUST and essential requirements that this run could not test, by reason, the commonest first.
     pub out_of_reach: Vec<UnreachedRules>,
     /// Every requirement of the version.
@@ -165,12 +172,15 @@ pub struct RequirementResult {
     pub scenarios: Vec<(String, Status)>,
     /// The always-on checks of it.
     pub checks: Vec<&'static str>,
+    /// What is known of it with each agent that was tested, in a run about several, where that may differ.
+    #[serde(skip_serializing_if = "LiteMap::is_empty")]
+    pub agents: LiteMap<String, Outcome>,
 }
 
 /// What speaks against a requirement.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Evidence {
-    /// The scenario.
+    /// The scenario, followed by the agent in brackets where it was played with several.
     pub scenario: String,
     /// The always-on check, where one found it.
     pub check: Option<&'static str>,
@@ -267,8 +277,62 @@ impl Certificate {
     pub fn of(run: &Finished) -> Certificate {
         let version: Option<Version> = run.header.version.parse().ok();
         let version = version.unwrap_or(Ledger::newest().version);
+        let mut whole = Results::of(&RunView::whole(run), version);
+        let agents: Vec<AgentResult> =
+            run.header.agents.iter().map(|agent| AgentResult::of(agent, run, version)).collect();
+        whole.requirements.iter_mut().for_each(|row| row.put_beside(&agents));
+        let header = run.header.clone();
+        Certificate {
+            format: FORMAT,
+            harness: header.harness,
+            target: header.target,
+            host: header.host,
+            version: version.to_string(),
+            title: version.title(),
+            offers: header.offers,
+            versions: header.versions,
+            providers: header.providers,
+            detected: header.detected,
+            settings: header.settings,
+            agent: header.agent,
+            provider: header.provider,
+            seed: header.seed,
+            started: header.started,
+            took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
+            complete: run.header.shard.is_none()
+                && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
+            scenarios: run.summary.counts.clone(),
+            profiles: whole.profiles,
+            agents,
+            out_of_reach: UnreachedRules::of(&whole.requirements),
+            requirements: whole.requirements,
+            checks: whole.checks,
+        }
+    }
+
+    /// The verdict on everything that applies: the worst of the profiles, with each agent that was tested.
+    pub fn verdict(&self) -> ProfileVerdict {
+        let agents = self.agents.iter().filter_map(|agent| agent.verdict);
+        let profiles = self.profiles.iter().map(|profile| profile.verdict);
+        match ProfileVerdict::worst(profiles.chain(agents)) {
+            ProfileVerdict::NotConformant => ProfileVerdict::NotConformant,
+            _ if !self.complete => ProfileVerdict::Incomplete,
+            verdict => verdict,
+        }
+    }
+}
+
+/// What a view of a run comes to.
+pub(super) struct Results {
+    pub(super) requirements: Vec<RequirementResult>,
+    pub(super) checks: Vec<CheckResult>,
+    pub(super) profiles: Vec<ProfileResult>,
+}
+
+impl Results {
+    pub(super) fn of(run: &RunView<'_>, version: Version) -> Results {
         let mut about: HashMap<&str, Vec<&CaseReport>> = HashMap::new();
-        for Case { report, .. } in &run.cases {
+        for report in run.cases.iter().copied() {
             let ids = report.proves.iter().map(String::as_str);
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
@@ -277,8 +341,7 @@ impl Certificate {
             RequirementResult::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run)
         };
         let mut requirements: Vec<RequirementResult> = rules.map(row).collect();
-        let mut own: Vec<&OwnRequirement> =
-            run.cases.iter().flat_map(|case| &case.report.own).collect();
+        let mut own: Vec<&OwnRequirement> = run.cases.iter().flat_map(|case| &case.own).collect();
         own.sort_by_key(|own| &own.id);
         own.dedup_by_key(|own| &own.id);
         let row = |own: &OwnRequirement| {
@@ -297,44 +360,10 @@ impl Certificate {
         }
         let checks: Vec<CheckResult> = checks_of(version.standard)
             .iter()
-            .filter_map(|check| Some(CheckResult::of(check, run.summary.checks.get(check.id)?)))
+            .filter_map(|check| Some(CheckResult::of(check, run.checks.get(check.id)?)))
             .collect();
-        let header = run.header.clone();
-        Certificate {
-            format: FORMAT,
-            harness: header.harness,
-            target: header.target,
-            host: header.host,
-            version: version.to_string(),
-            title: version.title(),
-            offers: header.offers,
-            versions: header.versions,
-            providers: header.providers,
-            detected: header.detected,
-            agent: header.agent,
-            provider: header.provider,
-            seed: header.seed,
-            started: header.started,
-            took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
-            complete: run.header.shard.is_none()
-                && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
-            scenarios: run.summary.counts.clone(),
-            profiles: profiles(&requirements, &checks, &tried),
-            out_of_reach: UnreachedRules::of(&requirements),
-            requirements,
-            checks,
-        }
-    }
-
-    /// The verdict on everything that applies: the worst of the profiles.
-    pub fn verdict(&self) -> ProfileVerdict {
-        let any = |verdict| self.profiles.iter().any(|profile| profile.verdict == verdict);
-        match () {
-            () if any(ProfileVerdict::NotConformant) => ProfileVerdict::NotConformant,
-            () if any(ProfileVerdict::Incomplete) || !self.complete => ProfileVerdict::Incomplete,
-            () if any(ProfileVerdict::Conformant) => ProfileVerdict::Conformant,
-            () => ProfileVerdict::NotApplicable,
-        }
+        let profiles = profiles(&requirements, &checks, &tried);
+        Results { requirements, checks, profiles }
     }
 }
 
@@ -363,9 +392,9 @@ impl CheckResult {
 pub(super) struct TriedProfiles(HashSet<String>);
 
 impl TriedProfiles {
-    fn of(run: &Finished) -> TriedProfiles {
-        let played = run.cases.iter().filter(|case| case.report.status != Status::Skip);
-        let area = |case: &Case| area(&case.report.scenario, or_core(&case.report.profile));
+    fn of(run: &RunView<'_>) -> TriedProfiles {
+        let played = run.cases.iter().filter(|case| case.status != Status::Skip);
+        let area = |case: &&CaseReport| area(&case.scenario, or_core(&case.profile));
         let mut profiles: HashSet<String> = played.map(area).collect();
         profiles.extend(["core", OWN].map(str::to_owned));
         TriedProfiles(profiles)
@@ -424,7 +453,7 @@ const UNOBSERVED: &str = "nothing was observed";
 
 impl RequirementResult {
     /// The row of a requirement of the author's own.
-    fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &Finished) -> RequirementResult {
+    fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &RunView<'_>) -> RequirementResult {
         let mut row = RequirementResult {
             id: rule.id.clone(),
             weight: rule.weight,
@@ -436,14 +465,19 @@ impl RequirementResult {
             observations: 0,
             reason: ForeignText::default(),
             evidence: Vec::new(),
-            scenarios: cases.iter().map(|case| (case.scenario.clone(), case.status)).collect(),
+            scenarios: cases.iter().map(|case| (case.name(), case.status)).collect(),
             checks: Vec::new(),
+            agents: LiteMap::new(),
         };
         row.judge(cases, &[], run);
         row
     }
 
-    fn of(rule: &'static Requirement, cases: &[&CaseReport], run: &Finished) -> RequirementResult {
+    fn of(
+        rule: &'static Requirement,
+        cases: &[&CaseReport],
+        run: &RunView<'_>,
+    ) -> RequirementResult {
         let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
@@ -464,8 +498,9 @@ impl RequirementResult {
             observations: 0,
             reason: ForeignText::default(),
             evidence: Vec::new(),
-            scenarios: cases.iter().map(|case| (case.scenario.clone(), case.status)).collect(),
+            scenarios: cases.iter().map(|case| (case.name(), case.status)).collect(),
             checks: checks.iter().map(|check| check.id).collect(),
+            agents: LiteMap::new(),
         };
         if let Some(reason) = rule.excluded {
             (row.outcome, row.reason) = (Outcome::Excluded, reason.into());
@@ -479,7 +514,7 @@ impl RequirementResult {
         row
     }
 
-    fn judge(&mut self, cases: &[&CaseReport], checks: &[&'static CheckRow], run: &Finished) {
+    fn judge(&mut self, cases: &[&CaseReport], checks: &[&'static CheckRow], run: &RunView<'_>) {
         let mut worst: Option<Outcome> = None;
         let mut held = 0;
         let mut unclear = None;
@@ -505,12 +540,12 @@ impl RequirementResult {
                     _ if case.reason.is_empty() => {}
                     _ => miss(
                         UnmetCause::Untested,
-                        format!("`{}`: {}", case.scenario, case.reason.raw()),
+                        format!("`{}`: {}", case.name(), case.reason.raw()),
                     ),
                 }
             }
             for claim in claims {
-                let twin = claim.twin.as_ref().filter(|twin| !was_accepted(twin, run));
+                let twin = claim.twin.as_ref().filter(|twin| !run.accepted(twin, case));
                 match (&claim.failure, claim.status, twin) {
                     (Some(failure), ..) => {
                         worse(match case.status {
@@ -518,7 +553,7 @@ impl RequirementResult {
                             _ => Outcome::broken(self.weight.broken()).unwrap_or(Outcome::Note),
                         });
                         self.evidence.push(Evidence {
-                            scenario: case.scenario.clone(),
+                            scenario: case.name(),
                             check: None,
                             message: failure.message.clone(),
                             transcript: failure.transcript.clone(),
@@ -528,7 +563,7 @@ impl RequirementResult {
                     (None, Status::Pass, Some(twin)) => {
                         let why = format!(
                             "`{}`: the host refused it, which says nothing: it accepted no `{}` in this run",
-                            case.scenario,
+                            case.name(),
                             twin.split(' ').next_back().unwrap_or_default()
                         );
                         miss(UnmetCause::Untested, why);
@@ -537,14 +572,14 @@ impl RequirementResult {
                         miss(UnmetCause::NotApplicable, claim.untested.raw().to_owned());
                     }
                     (None, ..) => {
-                        let why = format!("`{}`: {}", case.scenario, claim.untested.raw());
+                        let why = format!("`{}`: {}", case.name(), claim.untested.raw());
                         miss(UnmetCause::Untested, why);
                     }
                 }
             }
         }
         for check in checks {
-            let Some(total) = run.summary.checks.get(check.id) else { continue };
+            let Some(total) = run.checks.get(check.id) else { continue };
             let known = total.rules.get(&self.id);
             let apart = check.apart.contains(&self.id.as_str());
             let worst = match check.requirements.len() {
@@ -582,6 +617,19 @@ impl RequirementResult {
         (self.outcome, self.reason) = (outcome, reason.into());
     }
 
+    /// Takes over what is known of it with each agent.
+    fn put_beside(&mut self, agents: &[AgentResult]) {
+        let found = agents.iter().filter(|agent| agent.verdict.is_some()).filter_map(|agent| {
+            let outcome = agent.outcome_of(&self.id)?;
+            Some((agent.provider.clone(), outcome))
+        });
+        let found: LiteMap<String, Outcome> = found.collect();
+        let differ = found.values().any(|outcome| *outcome != self.outcome);
+        if differ || agents.iter().any(|agent| agent.is_tested_on(&self.id)) {
+            self.agents = found;
+        }
+    }
+
     /// What nothing that was played shows does not apply where the host offers nothing of its profile,
     /// or never does what the rule is about.
     fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
@@ -597,12 +645,6 @@ impl RequirementResult {
         };
         (self.outcome, self.reason) = (Outcome::Skip, reason.into());
     }
-}
-
-/// Whether the host accepted what a refusal has to be compared with, anywhere in the run. What no host
-/// accepts (an action that only hosts dispatch, a method that does not exist) has nothing to be compared with.
-fn was_accepted(twin: &str, run: &Finished) -> bool {
-    run.cases.iter().any(|case| case.report.accepted.iter().any(|accepted| accepted == twin))
 }
 
 /// The findings of a check as evidence, of those requirements that `mine` says.

@@ -99,7 +99,7 @@ fn scenarios(run: &Finished) -> LiteMap<String, Standing> {
     for case in &run.cases {
         let standing = (case.report.status.word(), badness(case.report.status));
         // Of repetitions the worst counts.
-        let known = standings.entry(case.report.scenario.clone()).or_insert(standing);
+        let known = standings.entry(case.report.name()).or_insert(standing);
         if standing.1 > known.1 {
             *known = standing;
         }

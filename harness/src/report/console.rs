@@ -10,7 +10,7 @@ use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
 use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
-use crate::wire::foreign_text::ForeignText;
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 
 use super::draw::{self, Style};
 use super::event::{CaseReport, FailureReport, FindingLine, Header};
@@ -119,12 +119,20 @@ impl Console {
         }
         let (with_hint, without_hint) = lacking(header);
         for (words, names) in [
+            ("set before the run", header.settings.clone()),
             ("speaks", lines(&header.versions)),
             ("agents", lines(&header.providers)),
             ("not offered", without_hint.iter().map(|it| it.capability.clone()).collect()),
         ] {
             if !names.is_empty() {
                 let _ = writeln!(text, "{words}: {}", names.join(", "));
+            }
+        }
+        for agent in &header.agents {
+            if let Some(why) = &agent.untested {
+                let (agent, why) =
+                    (shown(&agent.provider, Breaks::Shown), shown(why, Breaks::Shown));
+                let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
@@ -140,12 +148,12 @@ impl Console {
             Status::Pass => format!("{} observed", case.observations),
             _ => case.reason.lines().lines().next().unwrap_or_default().to_owned(),
         };
-        format!("{} {:<44} {detail}\n", self.tag(case.status), case.scenario)
+        format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
 
     /// The failures in full: the author's line, what was expected, what came, the rule, the lines.
     pub fn failure(&self, case: &CaseReport) -> String {
-        let title = format!("{} {}: {}\n", self.tag(case.status), case.scenario, case.title);
+        let title = format!("{} {}: {}\n", self.tag(case.status), case.name(), case.title);
         let help = |report: &FailureReport| {
             format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
         };

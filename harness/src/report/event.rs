@@ -4,7 +4,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::Mode;
-use crate::run::detect::Detected;
+use crate::run::detect::{AgentOfHost, Detected};
 use crate::run::failure::Failure;
 use crate::run::plan::{Planned, SkipCause};
 use crate::run::play::Verdict;
@@ -13,7 +13,7 @@ use crate::run::suite::Entry;
 use crate::scenario::own::OwnRequirement;
 use crate::scenario::source::{Source, Span};
 use crate::verdict::{CheckReport, Finding, FindingSubject, Status, Weight};
-use crate::wire::foreign_text::ForeignText;
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 use crate::wire::version::{Standard, Version};
 
 use super::outage::HostOutage;
@@ -48,9 +48,15 @@ pub struct Header {
     pub shared: bool,
     /// The resources that tokens were pushed for.
     pub authenticated: Vec<String>,
-    /// The provider that sessions were created with, where one was asked for.
+    /// The properties of the host's configuration that were set before the run, without their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// The provider that sessions were created with, where one was asked for; with `agents`, that of the cases that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
+    /// Its agents, where the run is about each of them: what differs between them, and which cannot be tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentOfHost>,
     /// The versions that the host says it speaks; empty where it does not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<ForeignText>,
@@ -112,6 +118,10 @@ pub struct CaseStart {
     /// The wall clock when it began, in microseconds since 1970, where that is not when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
+    /// The provider that its sessions were created with, in a run about each agent of a host; missing where the scenario does
+    /// not depend on the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// The agent that is put to the test, in a run of ACP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
@@ -133,6 +143,9 @@ pub struct CaseReport {
     pub case: u32,
     /// Its id.
     pub scenario: String,
+    /// The provider of its sessions, as in the line of its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// What it shows.
     pub title: String,
     /// Its file.
@@ -369,9 +382,24 @@ impl CaseReport {
 
     /// The report of a scenario that the plan leaves out.
     pub fn skipped(case: u32, planned: &Planned, reason: String) -> CaseReport {
-        CaseReport {
+        let report = CaseReport {
             skip: planned.cause,
             ..CaseReport::unplayed(case, &planned.entry, Status::Skip, reason)
+        };
+        report.with(planned)
+    }
+
+    /// The same with the agent that it was planned for.
+    pub fn with(self, planned: &Planned) -> CaseReport {
+        let provider = planned.agent.as_ref().map(|agent| agent.provider.clone());
+        CaseReport { provider, ..self }
+    }
+
+    /// The scenario, with the agent where it was played with several.
+    pub fn name(&self) -> String {
+        match &self.provider {
+            Some(provider) => format!("{} [{}]", self.scenario, shown(provider, Breaks::Shown)),
+            None => self.scenario.clone(),
         }
     }
 
@@ -381,6 +409,7 @@ impl CaseReport {
         CaseReport {
             case,
             scenario: scenario.id.clone(),
+            provider: None,
             title: scenario.title.clone(),
             file: entry.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
             profile: scenario.profile.clone(),

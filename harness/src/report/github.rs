@@ -56,7 +56,7 @@ pub fn annotation(case: &CaseReport) -> Option<WorkflowCommand> {
         }
         None => format!("file={},", property(&case.file)),
     };
-    let title = property(&format!("{} {}", case.status.word(), case.scenario));
+    let title = property(&format!("{} {}", case.status.word(), case.name()));
     let message = case.failure.as_ref().map_or(&case.reason, |failure| &failure.message);
     Some(WorkflowCommand::new(level, &format!("{place}title={title}"), &message.lines()))
 }

@@ -29,7 +29,7 @@ impl Junit {
     /// Adds a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         let took = Duration::milliseconds(i64::try_from(case.took_ms).unwrap_or(i64::MAX));
-        let name = xml(&case.scenario);
+        let name = xml(&case.name());
         let area = case.scenario.split('/').next().unwrap_or_default();
         let mut built = match case.status {
             Status::Pass | Status::Warn | Status::Note => TestCaseBuilder::success(&name, took),

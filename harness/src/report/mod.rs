@@ -11,6 +11,7 @@
 //!
 //! Start at [`event`].
 
+pub mod agent_result;
 mod area;
 pub mod baseline;
 pub mod brief;

@@ -10,13 +10,14 @@
 //!
 //! Start at [`Shown`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
 use crate::report::event::Header;
+use crate::report::finished;
 use crate::scenario::spec::SpecRange;
 use crate::transcript::reader::{self, Reader};
 use crate::transcript::{Event, line};
@@ -29,6 +30,13 @@ use crate::wire::version::Version;
 
 /// Requests without an answer that are remembered.
 const MAX_OPEN: usize = 100_000;
+
+/// A case, as far as it matters here.
+#[derive(Deserialize)]
+struct StartedCase {
+    case: u32,
+    provider: Option<String>,
+}
 
 /// What was shown of a table, and by whom it was asked for.
 pub struct Shown {
@@ -50,6 +58,23 @@ impl Shown {
     /// # Errors
     /// A line that is none, no version, or one without a table.
     pub fn read(version: Option<Version>, input: impl BufRead) -> Result<Shown, String> {
+        Shown::read_for(version, None, input)
+    }
+
+    /// The same, of what a run about several agents played with this one and of what it played once.
+    ///
+    /// # Errors
+    /// As [`Shown::read`].
+    pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<Shown, String> {
+        Shown::read_for(None, Some(provider), input)
+    }
+
+    fn read_for(
+        version: Option<Version>,
+        provider: Option<&str>,
+        input: impl BufRead,
+    ) -> Result<Shown, String> {
+        let mut others: HashSet<u32> = HashSet::new();
         let mut reader = Reader::new(input);
         let open = |version: Version| Protocol::played(version).map(Shown::of);
         let mut shown = version.and_then(open);
@@ -65,7 +90,15 @@ impl Shown {
                     let header = header.map_err(|error| format!("{number}: {error}"))?;
                     shown = header.version.parse().ok().and_then(open);
                 }
+                Some("case") if provider.is_some() => {
+                    let start: Result<StartedCase, _> = serde_json::from_str(text);
+                    let start = start.map_err(|error| format!("{number}: {error}"))?;
+                    if start.provider.is_some() && start.provider.as_deref() != provider {
+                        others.insert(start.case);
+                    }
+                }
                 Some(_) => {}
+                None if finished::case_of(text).is_some_and(|case| others.contains(&case)) => {}
                 None => {
                     let line = line::read(text).map_err(|error| format!("{number}: {error}"))?;
                     let shown = shown.as_mut().ok_or_else(|| {

@@ -40,6 +40,15 @@ pub enum ProfileVerdict {
 }
 
 impl ProfileVerdict {
+    /// The worst of several verdicts on what applies.
+    pub fn worst(verdicts: impl Iterator<Item = ProfileVerdict>) -> ProfileVerdict {
+        const ORDER: [ProfileVerdict; 3] =
+            [ProfileVerdict::NotConformant, ProfileVerdict::Incomplete, ProfileVerdict::Conformant];
+        let all: Vec<ProfileVerdict> = verdicts.collect();
+        let worst = ORDER.into_iter().find(|verdict| all.contains(verdict));
+        worst.unwrap_or(ProfileVerdict::NotApplicable)
+    }
+
     /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {

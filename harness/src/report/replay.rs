@@ -221,7 +221,7 @@ impl Replay {
             report.status = recorded.status;
             report.reason.clone_from(&recorded.reason);
         }
-        let place = &recorded.scenario;
+        let place = &recorded.name();
         if report.status != recorded.status {
             let difference = format!(
                 "{place}: {} in the file, {} now",
@@ -456,7 +456,10 @@ impl Replayed {
             authenticate: header.authenticated.iter().map(redacted).collect(),
             facts: detect::facts(&header.detected, Some(REDACTED)),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
-            provider: header.provider.as_ref().map(|provider| provider.raw().to_owned()),
+            provider: start
+                .provider
+                .clone()
+                .or_else(|| header.provider.as_ref().map(|it| it.raw().to_owned())),
             observe: header.observe,
             agent: header.agent,
             side: start.side.clone().unwrap_or_default(),
@@ -598,6 +601,7 @@ impl Replayed {
             self.drain(due);
         }
         let verdict = self.play.finish();
-        (CaseReport::of(recorded.case, &self.entry, &verdict), self.odd)
+        let report = CaseReport::of(recorded.case, &self.entry, &verdict);
+        (CaseReport { provider: recorded.provider.clone(), ..report }, self.odd)
     }
 }

@@ -67,7 +67,7 @@ impl Summary {
     /// Adds a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         *self.counts.entry(case.status).or_default() += 1;
-        self.add_checks(&case.scenario, &case.checks);
+        self.add_checks(&case.name(), &case.checks);
     }
 
     /// Adds what the always-on checks saw; `place` says where.

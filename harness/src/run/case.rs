@@ -20,6 +20,7 @@ use crate::wire::version::Version;
 use super::barrier::{Barrier, Marks};
 use super::claims::StepLog;
 use super::cleanup::{AUTOMATION, Created};
+use super::decisions::OpenDecisions;
 use super::expand;
 use super::failure::{Failure, FailureKind};
 use super::mailbox::Mailbox;
@@ -196,6 +197,7 @@ pub struct Case {
     /// What ended the scenario before its last step.
     pub(super) failure: Option<Box<Failure>>,
     pub(super) log: StepLog,
+    pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
     /// Whether more steps may come when all are played.
     pub(super) open_ended: bool,
@@ -237,6 +239,7 @@ impl Case {
             phase: Phase::Playing,
             failure: None,
             log: StepLog::default(),
+            decisions: OpenDecisions::default(),
             interrupted: false,
             open_ended: false,
             frames: 0,
@@ -503,6 +506,7 @@ impl Case {
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.hold_against_watches(id, line, message);
+                    self.decisions.hear(message);
                     self.approve(id, message);
                 }
             }

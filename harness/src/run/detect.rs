@@ -10,12 +10,15 @@
 //! Start at [`Detection`].
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::edge::Edge;
+use crate::scenario::bind::Mint as _;
 use crate::scenario::capability::{
-    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares, usable,
+    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares,
+    lacking_token, usable,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::feature::Feature;
@@ -26,6 +29,8 @@ use crate::wire::message::{Decoded, Message, decode};
 use crate::wire::trim::Of;
 use crate::wire::version::Version;
 
+use super::mint::Minter;
+
 /// The client that looks.
 const CLIENT: &str = "ahp-harness-probe";
 /// A version that no host speaks.
@@ -34,11 +39,14 @@ const NO_VERSION: &str = "0.0.0";
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The handshake's id; the questions count on from it.
 const HANDSHAKE: u64 = 1;
-/// The id of each request for a session, one after the other.
-const TRIAL: u64 = 1_000;
-const DISPOSAL: u64 = 1_001;
 /// The id of the first token.
-const TOKENS: u64 = 1_002;
+const TOKENS: u64 = 1_000;
+/// The id of the first request for a session; that of its disposal is the next one.
+const TRIALS: u64 = 1_000_000;
+/// How many agents of a host are tried.
+pub const MAX_AGENTS: usize = 16;
+/// How much of an error is shown.
+const SHOWN_LETTERS: usize = 300;
 
 /// Whether one thing is offered, and what showed it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -143,10 +151,25 @@ pub struct Found {
     /// The provider that sessions have to name, so that they are created with the agent whose capabilities were
     /// looked at. `None` if the host has one agent, or the caller named a provider.
     pub chosen: Option<String>,
+    /// Its agents, where the look was at every one and there are several.
+    pub agents: Vec<AgentOfHost>,
     /// The folder that it names as `defaultDirectory`.
     pub default_directory: Option<String>,
     /// What it offers and what it does not; `None` where it did not shake hands.
     pub detected: Option<Vec<Detected>>,
+}
+
+/// One agent of a host that has several.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AgentOfHost {
+    /// Its provider.
+    pub provider: String,
+    /// Why it cannot be tested; `None` where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untested: Option<String>,
+    /// What it offers itself, and what showed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detected: Vec<Detected>,
 }
 
 /// What a first look begins with.
@@ -158,15 +181,23 @@ pub struct LookOptions<'a> {
     pub provider: Option<&'a str>,
     /// The protected resources for which the run has tokens, each with its token.
     pub tokens: &'a [(String, String)],
-    /// The id of a session with which agents are tried, of a host that has several. `None`: none is created, and
-    /// what the agents declare decides.
-    pub trial: Option<&'a str>,
+    /// The ids of sessions with which agents are tried, of a host that has several, one for each that is tried. Where there
+    /// are none, none is created, and what the agents declare decides.
+    pub trials: &'a [String],
+    /// Whether every agent is tried, and not only until one creates a session.
+    pub every: bool,
+}
+
+/// The ids of sessions with which agents are tried.
+pub fn trials(seed: u64) -> Vec<String> {
+    let mut mint = Minter::new(seed, "first look", Duration::ZERO);
+    (0..MAX_AGENTS).map(|_| mint.fresh()).collect()
 }
 
 impl<'a> LookOptions<'a> {
     /// A look that offers these versions, without provider and tokens.
     pub fn offering(offers: &'a [String]) -> LookOptions<'a> {
-        LookOptions { offers, provider: None, tokens: &[], trial: None }
+        LookOptions { offers, provider: None, tokens: &[], trials: &[], every: false }
     }
 }
 
@@ -188,12 +219,15 @@ pub struct Detection {
     edge: Edge,
     provider: Option<String>,
     tokens: Vec<(String, String)>,
-    /// The session with which agents are tried.
-    trial: Option<String>,
+    /// The sessions with which agents are tried.
+    trials: Vec<String>,
+    every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that are still to be tried, after the one that is tried now.
+    /// The agents that are still to be tried; the first one is tried now.
     candidates: VecDeque<String>,
+    /// Those that were tried, and why they created no session.
+    tried: Vec<(String, Option<String>)>,
     handshake: Handshake,
     /// The questions that wait for an answer, by their ids.
     asked: Vec<(u64, &'static Capability)>,
@@ -204,7 +238,7 @@ pub struct Detection {
 impl Detection {
     /// A look with these options.
     pub fn new(options: LookOptions<'_>) -> Detection {
-        let LookOptions { offers, provider, tokens, trial } = options;
+        let LookOptions { offers, provider, tokens, trials, every } = options;
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
@@ -219,9 +253,11 @@ impl Detection {
             edge,
             provider: provider.map(str::to_owned),
             tokens: tokens.to_vec(),
-            trial: trial.map(|id| format!("ahp-session:/{id}")),
+            trials: trials.iter().map(|id| format!("ahp-session:/{id}")).collect(),
+            every,
             result: Value::Null,
             candidates: VecDeque::new(),
+            tried: Vec::new(),
             handshake: Handshake::Open,
             asked: Vec::new(),
             output: VecDeque::from([first]),
@@ -248,8 +284,8 @@ impl Detection {
         };
         if id == HANDSHAKE && self.handshake == Handshake::Open {
             self.shaken(message);
-        } else if id == TRIAL && !self.candidates.is_empty() {
-            self.tried(&message);
+        } else if id == self.trial() && !self.candidates.is_empty() {
+            self.took(&message);
         } else if let Some(at) = self.asked.iter().position(|(asked, _)| *asked == id) {
             let (_, capability) = self.asked.remove(at);
             self.answered(capability, &message);
@@ -277,18 +313,27 @@ impl Detection {
             && self.output.is_empty()
     }
 
-    /// Gives up waiting for an agent: what is declared decides. The session that may still be created is disposed.
-    pub fn give_up(&mut self) {
-        if !self.candidates.is_empty() {
+    /// Gives up waiting for the agent that is tried now, and goes on with the next one. The session that may still be
+    /// created is disposed. Returns whether there was one.
+    pub fn give_up(&mut self) -> bool {
+        let waited = !self.candidates.is_empty();
+        if waited {
             self.dispose();
-            self.choose(None);
+            let late = "`createSession` with it was not answered in time (hint: `--timeout`)";
+            self.noted(Some(late.to_owned()));
+            // Without a session the first that seems usable is as good as any other.
+            if !self.every {
+                self.candidates.clear();
+            }
+            self.try_next();
         }
+        waited
     }
 
     /// What was found; what was asked and not answered counts as offered, so that the scenarios say what is
     /// wrong with it.
     pub fn found(mut self) -> Found {
-        self.give_up();
+        while self.give_up() {}
         if let Some(detected) = &mut self.found.detected {
             detected.extend(self.asked.iter().map(|(_, capability)| {
                 Detected::new(capability.name, true, "was asked for and not answered in time")
@@ -319,12 +364,12 @@ impl Detection {
         // Whoever seems usable is tried first.
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
-        self.candidates = first.iter().chain(others).cloned().collect();
-        let sessions = self.edge.protocol().has(Feature::Channels);
-        match self.trial.is_some() && sessions {
-            true => self.authenticate(),
-            false => return self.choose(None),
+        let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
+        if self.trials.is_empty() || !self.edge.protocol().has(Feature::Channels) {
+            return self.choose(None);
         }
+        self.candidates = ordered.into_iter().take(self.trials.len()).collect();
+        self.authenticate();
         self.try_next();
     }
 
@@ -345,31 +390,56 @@ impl Detection {
         }
     }
 
+    /// The id of the request for a session that is sent next, or waits for its answer.
+    fn trial(&self) -> u64 {
+        TRIALS + 2 * self.tried.len() as u64
+    }
+
+    /// The session of the agent that is tried now.
+    fn session(&self) -> String {
+        self.trials.get(self.tried.len()).cloned().unwrap_or_default()
+    }
+
     /// Asks the next candidate for a session.
     fn try_next(&mut self) {
-        let session = self.trial.clone().unwrap_or_default();
         match self.candidates.front().cloned() {
             Some(provider) => {
-                let params = json!({"channel": session, "provider": provider});
-                self.send(TRIAL, "createSession", params);
+                let params = json!({"channel": (self.session()), "provider": provider});
+                self.send(self.trial(), "createSession", params);
             }
-            None => self.choose(None),
+            None => {
+                let first = self.tried.iter().find(|(_, refused)| refused.is_none());
+                self.choose(first.map(|(provider, _)| provider.clone()));
+            }
         }
     }
 
     /// Takes the answer of the candidate that was asked for a session.
-    fn tried(&mut self, answer: &Message) {
-        let provider = self.candidates.pop_front();
-        if answer.error().is_some() {
-            return self.try_next();
+    fn took(&mut self, answer: &Message) {
+        let refused = answer.error().map(|error| {
+            let error = error.to_string();
+            format!("`createSession` with it was answered with {}", beginning(&error))
+        });
+        if refused.is_none() {
+            self.dispose();
+            if !self.every {
+                self.candidates.truncate(1);
+            }
         }
-        self.dispose();
-        self.choose(provider);
+        self.noted(refused);
+        self.try_next();
+    }
+
+    /// Notes what came of the candidate that was tried.
+    fn noted(&mut self, refused: Option<String>) {
+        if let Some(provider) = self.candidates.pop_front() {
+            self.tried.push((provider, refused));
+        }
     }
 
     fn dispose(&mut self) {
-        let session = self.trial.clone().unwrap_or_default();
-        self.send(DISPOSAL, "disposeSession", json!({"channel": session}));
+        let session = self.session();
+        self.send(self.trial() + 1, "disposeSession", json!({"channel": session}));
     }
 
     /// Looks at the agent that sessions are created with: the one that the caller named, or this one, or the one
@@ -384,17 +454,56 @@ impl Detection {
         };
         if self.provider.is_none() && agents.len() > 1 {
             self.found.chosen = agent.and_then(provider_of);
+            if self.every {
+                for (place, agent) in agents.iter().enumerate() {
+                    let found = self.agent_of(place, agent);
+                    let known = |it: &AgentOfHost| {
+                        self.found.agents.iter().any(|known| known.provider == it.provider)
+                    };
+                    let new = found.filter(|it| !known(it));
+                    self.found.agents.extend(new);
+                }
+            }
         }
         self.look_at(&result, agent, &resources);
+    }
+
+    /// What is known of one agent of several.
+    fn agent_of(&self, place: usize, agent: &Value) -> Option<AgentOfHost> {
+        let provider = provider_of(agent)?;
+        let refused = self.tried.iter().find(|(tried, _)| *tried == provider);
+        let untested = match (lacking_token(agent, &self.resources()), refused) {
+            _ if self.found.chosen.as_ref() == Some(&provider) => None,
+            (Some(resource), _) => Some(format!(
+                "it needs a token for {resource} (hint: `--authenticate {resource}=TOKEN`)"
+            )),
+            (None, Some((_, refused))) => refused.clone(),
+            (None, None) if self.tried.is_empty() && place < MAX_AGENTS => None,
+            (None, None) => {
+                Some(format!("the harness tests at most {MAX_AGENTS} agents of a host"))
+            }
+        };
+        let rows = CAPABILITIES.iter().filter(|_| self.declares_capabilities());
+        let detected = rows.filter_map(|row| match row.shown {
+            Shown::Agent(path) => Some(of_agent(row, Some(agent), path)),
+            _ => None,
+        });
+        Some(AgentOfHost { provider, untested, detected: detected.collect() })
+    }
+
+    /// Whether agents of this version can declare what they offer.
+    fn declares_capabilities(&self) -> bool {
+        self.edge.protocol().has_member(Of::Named("AgentInfo"), "capabilities")
     }
 
     fn look_at(&mut self, result: &Value, agent: Option<&Value>, resources: &[String]) {
         let mut detected = Vec::new();
         // What the version has no word for cannot be declared: nothing is known about it then.
         let protocol = self.edge.protocol();
+        let declared = self.declares_capabilities();
         let spoken = |row: &&'static Capability| match row.shown {
             Shown::Handshake(member) => protocol.has_member(Of::Result("initialize"), member),
-            Shown::Agent(_) => protocol.has_member(Of::Named("AgentInfo"), "capabilities"),
+            Shown::Agent(_) => declared,
             Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
             Shown::Thing(..) | Shown::Extra(_) | Shown::Given(..) => true,
             Shown::Token | Shown::Probe(_) | Shown::Tried(..) => true,
@@ -442,6 +551,12 @@ impl Detection {
         let detected = Detected::new(row.name, !missing, how);
         self.found.detected.get_or_insert_default().push(detected);
     }
+}
+
+/// The beginning of a text, for a message.
+fn beginning(text: &str) -> String {
+    let short: String = text.chars().take(SHOWN_LETTERS).collect();
+    if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
 fn provider_of(agent: &Value) -> Option<String> {
@@ -618,8 +733,8 @@ mod tests {
         // Which agents refuse; how many sessions are asked for; which agent is chosen.
         let tries = |refusing: &[&str]| {
             let (offers, mut asked) = (["1.0.0".to_owned()], Vec::new());
-            let trial = Some("00000000-0000-4000-8000-000000000000");
-            let options = LookOptions { trial, ..LookOptions::offering(&offers) };
+            let trials = trials(1);
+            let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
             let mut look = Detection::new(options);
             while let Some(frame) = look.poll_output() {
                 let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
@@ -657,8 +772,9 @@ mod tests {
         let agents = json!([{"provider": "a"}, {"provider": "b"}]);
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
         let offers = ["1.0.0".to_owned()];
-        let trial = Some("00000000-0000-4000-8000-000000000000");
-        let mut look = Detection::new(LookOptions { trial, ..LookOptions::offering(&offers) });
+        let trials = trials(1);
+        let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
+        let mut look = Detection::new(options);
         look.shaken(Message::success(
             json!(1),
             json!({"protocolVersion": "1.0.0", "snapshots": [root]}),
@@ -670,6 +786,71 @@ mod tests {
         let Decoded::Message(message) = decode(&sent) else { panic!("{sent:?}") };
         assert_eq!(message.method(), Some("disposeSession"));
         assert_eq!(look.found().chosen.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn every_agent_is_tried_and_says_why_it_cannot_be_used() {
+        let locked = json!([{"resource": "https://a.example"}]);
+        let agents = json!([
+            {"provider": "open", "capabilities": {"multipleChats": {"fork": {}}}},
+            {"provider": "locked", "protectedResources": locked},
+            {"provider": "broken"},
+            {"provider": "silent"},
+            {"provider": "open"},
+            {"provider": "other"},
+        ]);
+        let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
+        let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
+        let (offers, trials) = (["1.0.0".to_owned()], trials(1));
+        let options =
+            LookOptions { trials: &trials, every: true, ..LookOptions::offering(&offers) };
+        let mut look = Detection::new(options);
+        let (mut created, mut disposed) = (Vec::new(), Vec::new());
+        loop {
+            while let Some(frame) = look.poll_output() {
+                let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+                let mut answer = json!({"jsonrpc": "2.0", "id": (message.id()), "result": {}});
+                let session = message.params()["channel"].as_str().unwrap_or_default().to_owned();
+                match (message.method(), message.params()["provider"].as_str()) {
+                    (Some("initialize"), _) => answer["result"] = offer.clone(),
+                    (_, Some("silent")) => continue,
+                    (_, Some("broken")) => {
+                        answer = json!({
+                            "jsonrpc": "2.0", "id": (message.id()),
+                            "error": {"code": -32603, "message": "no such program"},
+                        });
+                    }
+                    (Some("createSession"), Some(_)) => created.push(session),
+                    (Some("disposeSession"), _) => disposed.push(session),
+                    _ => {}
+                }
+                look.handle_frame(&Frame::json(&answer));
+            }
+            if !look.give_up() {
+                break;
+            }
+        }
+        let found = look.found();
+        assert_eq!(found.chosen.as_deref(), Some("open"));
+        assert!(created.iter().all(|session| disposed.contains(session)), "{disposed:?}");
+        let said: Vec<(&str, &str)> = found
+            .agents
+            .iter()
+            .map(|it| (it.provider.as_str(), it.untested.as_deref().unwrap_or_default()))
+            .collect();
+        let [("open", ""), ("locked", token), ("broken", error), ("silent", late), ("other", "")] =
+            said[..]
+        else {
+            panic!("{said:?}")
+        };
+        assert!(token.contains("--authenticate https://a.example=TOKEN"), "{token}");
+        assert!(error.contains("no such program"), "{error}");
+        assert!(late.contains("not answered in time"), "{late}");
+        let forks = |agent: &AgentOfHost| {
+            agent.detected.iter().any(|it| it.capability == "multipleChats.fork" && it.offered)
+        };
+        let forking: Vec<bool> = found.agents.iter().map(forks).collect();
+        assert_eq!(forking, [true, false, false, false, false]);
     }
 
     #[test]

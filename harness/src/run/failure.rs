@@ -97,6 +97,16 @@ impl Case {
             Wait::Called(times) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);
+        let types = match &wait {
+            Wait::Message { filter, .. } => filter.action_types(),
+            _ => Vec::new(),
+        };
+        if let Some(waiting) = self.decisions.holding_up(&types) {
+            let message = format!(
+                "client `{name}`: expected {missing} {when}, and {waiting}, which the scenario does not decide"
+            );
+            return Progress::Failed(self.failure_of(step, FailureKind::Trouble, message));
+        }
         if let Some((line, miss)) = self.near.take() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
             // A message about something else, or an acceptance for a rejection, is not what was waited for.

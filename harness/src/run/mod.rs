@@ -23,6 +23,7 @@ pub mod barrier;
 pub mod case;
 pub mod claims;
 pub mod cleanup;
+mod decisions;
 pub mod detect;
 #[cfg(feature = "cli")]
 pub mod driver;
@@ -48,9 +49,11 @@ pub mod probes;
 pub mod profile;
 #[cfg(feature = "cli")]
 pub mod profile_draft;
+pub mod provider;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;
+pub mod settings;
 pub mod side;
 pub mod sim;
 pub mod suite;

@@ -109,10 +109,21 @@ pub struct Abilities {
 pub struct Planned {
     /// The scenario.
     pub entry: Entry,
+    /// The agent that it is played with, where the run is about several and it depends on the agent.
+    pub agent: Option<PlannedAgent>,
     /// Why it is not played.
     pub skip: Option<String>,
     /// What kind of reason that is.
     pub cause: SkipCause,
+}
+
+/// One of several agents of a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PlannedAgent {
+    /// Its place among the host's agents, from 1.
+    pub place: usize,
+    /// Its provider.
+    pub provider: String,
 }
 
 /// Kinds of reasons why a scenario is not played.
@@ -256,7 +267,7 @@ pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
             let reason = skip(entry, abilities);
             let cause = reason.as_ref().map(|reason| reason.cause).unwrap_or_default();
             let skip = reason.map(|reason| reason.text);
-            Planned { entry: (*entry).clone(), skip, cause }
+            Planned { entry: (*entry).clone(), agent: None, skip, cause }
         })
         .collect()
 }
@@ -408,7 +419,7 @@ mod tests {
     fn a_run_that_is_cut_short_has_seen_every_rule_once() {
         let planned: Vec<Planned> = super::super::agents::playable(&Suite::carried())
             .into_iter()
-            .map(|entry| Planned { entry, skip: None, cause: SkipCause::default() })
+            .map(|entry| Planned { entry, agent: None, skip: None, cause: SkipCause::default() })
             .collect();
         let heaviest = |planned: &Planned| {
             let proves = planned.entry.scenario.proves.iter();

@@ -1,7 +1,7 @@
 //! The first look at a target over its socket: does it answer, which version does it choose, what does it
 //! offer?
 //!
-//! Knows: sockets, [`detect`](super::detect). Never knows: what its answers are good for.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: what its answers are good for.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::wire::version::Version;
 
 use super::agent_link::{AgentLink, Unanswered};
 use super::detect::{Detection, Found, Handshake, LookOptions};
+use super::settings::{HostSetting, SettingsDialogue};
 
 /// The code of `UnsupportedProtocolVersion`.
 const UNSUPPORTED_VERSION: i64 = -32005;
@@ -133,10 +134,9 @@ async fn held(
             return unreachable("no WebSocket handshake in time".to_owned());
         }
     }
-    // An agent that does not answer leaves as much time for the questions.
+    // An agent that does not answer leaves as much time for the next one and for the questions.
     let mut ended = timeout(limit, conversation(&mut link, look)).await;
-    if ended.is_err() {
-        look.give_up();
+    while ended.is_err() && look.give_up() {
         ended = timeout(limit, conversation(&mut link, look)).await;
     }
     let ended = ended.unwrap_or(Look::Over);
@@ -160,6 +160,40 @@ async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
         }
     }
     Look::Over
+}
+
+/// Makes these settings of a host, in their order.
+///
+/// # Errors
+/// There is no connection, or a setting was not made, and why.
+pub async fn make_settings(
+    endpoint: &Endpoint,
+    offers: &[String],
+    settings: &[HostSetting],
+    limit: Duration,
+) -> Result<(), String> {
+    let mut link = Link::connect(endpoint, &Guise::default());
+    let mut dialogue = SettingsDialogue::new(offers, settings);
+    let talk = async {
+        while !dialogue.is_over() {
+            match link.next().await {
+                LinkEvent::Opened => {}
+                LinkEvent::Frame(frame) => dialogue.handle_frame(&frame),
+                LinkEvent::Refused(head) => return refusal_text(&head),
+                LinkEvent::Ended { reason, .. } => {
+                    return format!("the host closed the connection: {reason}");
+                }
+            }
+            while let Some(frame) = dialogue.poll_output() {
+                link.send(&frame);
+            }
+        }
+        String::new()
+    };
+    let ended = timeout(limit, talk).await;
+    let ended = ended.unwrap_or_else(|_| format!("it did not come back within {limit:?}"));
+    link.close(limit).await;
+    dialogue.result(&ended)
 }
 
 /// Starts an agent, shakes hands and leaves. Whether it can do what scenarios need is said by its profile.

@@ -7,7 +7,7 @@
 //!
 //! Start at [`PROBES`].
 
-use crate::scenario::capability::{self, SCRIPTS, Shown};
+use crate::scenario::capability::{self, READY_SESSIONS, SCRIPTS, Shown};
 use crate::verdict::Status;
 
 use super::detect::Detected;
@@ -22,12 +22,32 @@ pub struct ProbeScenario {
     /// The file name under which the text is loaded; the loader wants it to end in the scenario's id.
     file: &'static str,
     text: &'static str,
+    /// What scenarios can use where it is offered: names and values.
+    facts: &'static [(&'static str, &'static str)],
     /// What to do about it where it is not offered; empty where nothing can be done.
     hint: &'static str,
 }
 
 /// Every probe.
 pub const PROBES: &[ProbeScenario] = &[
+    // The first, since the others wait for ready sessions where there are any. Some hosts make a session ready with its
+    // first turn only: there nothing is waited for.
+    ProbeScenario {
+        capability: READY_SESSIONS,
+        file: "detect/ready-sessions.yaml",
+        text: r#"
+scenario: detect/ready-sessions
+title: A session that is being created becomes ready before anything is said in it
+clients: [A]
+
+steps:
+  - open: { by: A }
+  - snapshot: { of: "${session}", state: { lifecycle: creating } }
+  - expect: { at: A, type: session/ready, channel: "${session}", within: 5s, proves: session.lifecycle.monotone }
+"#,
+        facts: &[(READY_SESSIONS, "yes")],
+        hint: "",
+    },
     // No other agent fails a turn with this word. An agent that echoes its prompt repeats the word in what it
     // says, but never as an `errorType`.
     ProbeScenario {
@@ -48,6 +68,7 @@ steps:
       state: { turns: { $contains: [{ id: t1, state: error, responseParts: { $contains: [{ kind: error, error: { errorType: ahp-detect } }] } }] } }
       proves: chat.turn.error-status
 "#,
+        facts: &[],
         hint: "`--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same",
     },
     ProbeScenario {
@@ -63,6 +84,7 @@ steps:
   - include: ../scenarios/ahp/fragments/the-annotations.yaml
   - subscribe: { by: A, channel: "${notes}", result: { snapshot: { resource: "${notes}" } }, proves: annotations.channel }
 "#,
+        facts: &[],
         hint: "",
     },
     ProbeScenario {
@@ -81,6 +103,7 @@ steps:
       with: { by: A, client: "${A.id}", plugin: probe, skill: probe-skill, server: probe-server, enablement: [{ kind: global, enabled: false }] }
   - snapshot: { of: "${session}", state: { customizations: { $contains: [{ clientId: "${A.id}" }] } }, proves: session.customizations.client-plugin-propagated }
 "#,
+        facts: &[],
         hint: "",
     },
 ];
@@ -105,7 +128,9 @@ impl ProbeScenario {
             return Detected::new(self.capability, true, "nothing shows it");
         };
         if verdict.status == Status::Pass {
-            return Detected::new(self.capability, true, what);
+            let facts = self.facts.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            let facts = facts.collect();
+            return Detected { facts, ..Detected::new(self.capability, true, what) };
         }
         let hint = match self.hint {
             "" => String::new(),

@@ -155,12 +155,20 @@ impl Filter {
         found
     }
 
+    /// The types of actions that it names; none where it takes any.
+    pub fn action_types(&self) -> Vec<String> {
+        let types = || self.params.as_ref().map(|it| it.texts_at(&["action", "type"]));
+        match &self.action {
+            Some(name) => vec![name.clone()],
+            None => types().unwrap_or_default(),
+        }
+    }
+
     /// What the filter is about, for a message: "`chat/delta`", "`chat/error` or `chat/turnComplete`".
     pub fn what(&self) -> String {
-        let types = || self.params.as_ref().map(|it| it.texts_at(&["action", "type"]));
-        let names = match (&self.action, &self.method) {
-            (Some(name), _) | (None, Some(name)) => vec![name.clone()],
-            (None, None) => types().unwrap_or_default(),
+        let names = match &self.method {
+            Some(method) if self.action.is_none() => vec![method.clone()],
+            _ => self.action_types(),
         };
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         match names.split_last() {

@@ -17,7 +17,6 @@ use crate::agent::mode::Mode;
 use crate::host::auth;
 use crate::host::engine::Config;
 use crate::host::variant::{VariantHost, VariantRow};
-use crate::scenario::bind::Mint as _;
 use crate::scenario::parse::Scenario;
 use crate::verdict::{Status, Weight};
 use crate::wire::feature::Feature;
@@ -26,7 +25,6 @@ use crate::wire::version::Version;
 
 use super::case::Setup;
 use super::detect::{self, Detected, LookOptions};
-use super::mint::Minter;
 use super::mutants::{LIMIT, SEED, epoch, playable_with};
 use super::play::{Counting, Play, Verdict};
 use super::probes::PROBES;
@@ -160,9 +158,9 @@ impl FirstLook {
         let mut host = VariantHost::new(rows, sim::speaking(Config::default(), version));
         let (resource, token) = auth::TOKEN;
         let (offers, tokens) = ([version.to_string()], [(resource.to_owned(), token.to_owned())]);
-        let trial = Minter::new(SEED, "first look", player.epoch).fresh();
-        let trial = Some(trial.as_str());
-        let options = LookOptions { tokens: &tokens, trial, ..LookOptions::offering(&offers) };
+        let trials = detect::trials(SEED);
+        let options =
+            LookOptions { tokens: &tokens, trials: &trials, ..LookOptions::offering(&offers) };
         let found = sim::look(&mut host, options);
         let channels = Protocol::of(version).is_some_and(|it| it.has(Feature::Channels));
         let mut look = FirstLook {
@@ -177,6 +175,7 @@ impl FirstLook {
                 true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
                 false => Detected::new(probe.capability, false, "the version has no words for it"),
             };
+            look.facts.extend(detected.facts.iter().cloned());
             look.detected.push(detected);
         }
         let given = [(auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned())];
@@ -196,8 +195,7 @@ impl FirstLook {
     ) -> io::Result<Verdict> {
         let VariantPlayer { epoch, limit, play } = player;
         let config = sim::speaking(sim::settings(scenario, SEED, epoch), version);
-        let facts = if scenario.needs.is_empty() { Vec::new() } else { self.facts.clone() };
-        let provider = self.provider.clone();
+        let (facts, provider) = (self.facts.clone(), self.provider.clone());
         let setup = Setup { facts, provider, ..Setup::of(scenario, version, SEED, epoch, limit) };
         let recorder = Box::new(Counting::default());
         play(Play::new(setup, false, recorder), VariantHost::new(rows, config))

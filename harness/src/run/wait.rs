@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::wire::json::Value;
 
 use crate::scenario::bind::Bindings;
+use crate::scenario::bind::Template;
+use crate::scenario::capability::READY_SESSIONS;
 use crate::scenario::pattern::{Mismatch, Pattern, brief};
 use crate::transcript::Seen;
 use crate::wire::channel::ChannelKind;
@@ -14,7 +16,7 @@ use crate::wire::trim::Of;
 
 use super::case::{Case, Progress, Wait, params};
 use super::failure::FailureKind;
-use super::task::{Entry, Filter, Keep, Misplaced, Mode, PeerId, Settle, Want};
+use super::task::{Act, Entry, Filter, Keep, Misplaced, Mode, PeerId, Settle, Task, Want};
 
 /// A state of a channel without what no type names, in the newest words: two copies of it may differ in
 /// that, and instants may be written in several ways.
@@ -333,8 +335,35 @@ impl Case {
             }
         }
         self.keep(keep, want, value);
+        if keep.default_chat.is_some() {
+            self.wait_until_ready(step, peer, value);
+        }
         self.observed(step);
         Progress::Done
+    }
+
+    /// A session takes turns once it is ready. Where the host makes sessions ready by itself, that is waited for.
+    fn wait_until_ready(&mut self, step: Option<usize>, peer: PeerId, result: Option<&Value>) {
+        let Some(snapshot) = result.and_then(|result| result.get("snapshot")) else { return };
+        let by_itself = self.setup.facts.iter().any(|(name, _)| name == READY_SESSIONS);
+        if snapshot["state"]["lifecycle"] != "creating" || !by_itself {
+            return;
+        }
+        let step_of = step.and_then(|at| self.setup.scenario.steps.get(at));
+        let span = step_of.map(|step| step.span).unwrap_or_default();
+        let filter = Filter {
+            span,
+            action: Some("session/ready".to_owned()),
+            method: None,
+            channel: None,
+            params: None,
+            exact: false,
+            beside: None,
+            order: None,
+        };
+        let channel = Some(Template::fixed(span, snapshot["resource"].clone()));
+        let act = Act::Await { peer, filter, channel, mode: Mode::Look };
+        self.tasks.push_front(Task { step, within: None, act, prepares: true });
     }
 
     /// Binds what a later step needs of a result.

@@ -68,6 +68,10 @@ pub const EXTRAS: &str = "ahp-script";
 /// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
 
+/// The capability of hosts on which a session is being created for a while, and becomes ready by itself: turns are begun
+/// when it is ready.
+pub const READY_SESSIONS: &str = "readySessions";
+
 /// The capability of a run that was given folders on the host's disk.
 pub const FILES: &str = "files";
 
@@ -252,6 +256,12 @@ pub const CAPABILITIES: &[Capability] = &[
         ),
     },
     Capability {
+        name: READY_SESSIONS,
+        shown: Shown::Probe(
+            "a session that is being created becomes ready before anything is said in it",
+        ),
+    },
+    Capability {
         name: SCRIPTS,
         shown: Shown::Probe("a turn that a script fails on purpose fails as the script says"),
     },
@@ -430,10 +440,15 @@ fn has_token(resource: &Value, tokens: &[String]) -> bool {
 
 /// The first agent that can be used with tokens for these resources; the first one if there is none.
 pub fn usable<'a>(agents: &'a [Value], tokens: &[String]) -> Option<&'a Value> {
-    let open = |agent: &&Value| {
-        protected(agent).iter().all(|it| !is_required(it) || has_token(it, tokens))
-    };
+    let open = |agent: &&Value| lacking_token(agent, tokens).is_none();
     agents.iter().find(open).or(agents.first())
+}
+
+/// The resource of an agent that needs a token which is not among these.
+pub fn lacking_token<'a>(agent: &'a Value, tokens: &[String]) -> Option<&'a str> {
+    let lacking = |it: &&Value| is_required(it) && !has_token(it, tokens);
+    let found = protected(agent).iter().find(lacking)?;
+    Some(found["resource"].as_str().unwrap_or_default())
 }
 
 /// The first agent that protects a resource of a kind, preferably one for which the run has a token.

@@ -3,14 +3,14 @@
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{
+use crate::host::dispatch::{Refusal, SERVER_ONLY};
+use crate::host::engine::RefHost;
+use crate::host::generic::{
     ActsAfterApplying, ChangesDispatches, ChangesRejections, LiftsRules, RefusesActions,
     WaivesRefusals,
 };
-use crate::host::dispatch::{Refusal, SERVER_ONLY};
-use crate::host::engine::RefHost;
 use crate::host::injected::ActionStage::{Accepted, Followed};
-use crate::host::injected::HostFault;
+use crate::host::injected::HostHooks;
 use crate::host::play::tool_call;
 use crate::host::publish::{Origin, action_type};
 use crate::host::rules::Facts;
@@ -418,7 +418,7 @@ fn is_host_only(facts: &Facts, refusal: &Refusal) -> bool {
 /// Every action is echoed as accepted, and none is applied.
 struct EchoesWithoutApplying;
 
-impl HostFault for EchoesWithoutApplying {
+impl HostHooks for EchoesWithoutApplying {
     fn waives(&self, _facts: &Facts, _refusal: &Refusal) -> bool {
         true
     }

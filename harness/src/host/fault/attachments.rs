@@ -5,22 +5,22 @@
 use data_encoding::BASE64;
 
 use super::FaultPart::Host;
-use super::generic::{ChangesAgentSteps, ChangesAttachments};
 use crate::agent::script::ScriptStep;
 use crate::host::agent::Op;
 use crate::host::engine::RefHost;
+use crate::host::generic::{ChangesAgentSteps, ChangesMessageForAgent};
 use crate::wire::json::{Value, json};
 
 fault_table![
     AttachmentsWithheld(
         "attachments-withheld",
         "An agent is not given what is attached to a message.",
-        Host(&ChangesAttachments(|_, message| message["attachments"] = json!([]))),
+        Host(&ChangesMessageForAgent(|_, message| message["attachments"] = json!([]))),
     ),
     AttachmentsWhole(
         "attachments-whole",
         "An attached chat is given whole, whichever turn it is to end with.",
-        Host(&ChangesAttachments(|_, message| {
+        Host(&ChangesMessageForAgent(|_, message| {
             let attachments = attachments_of(message).into_iter().flatten();
             for members in attachments.filter_map(Value::as_object_mut) {
                 members.remove("endTurn");
@@ -43,7 +43,7 @@ fault_table![
     AttachmentsFollowed(
         "attachments-followed",
         "What is attached within an attached chat is given too.",
-        Host(&ChangesAttachments(|host, message| {
+        Host(&ChangesMessageForAgent(|host, message| {
             if let Some(attachments) = attachments_of(message) {
                 attachments.extend(followed(host, attachments, MAX_DEPTH));
             }
@@ -52,7 +52,7 @@ fault_table![
     AttachmentsReachOut(
         "attachments-reach-out",
         "An agent is given any file that a message attaches.",
-        Host(&ChangesAttachments(|host, message| {
+        Host(&ChangesMessageForAgent(|host, message| {
             for attachment in attachments_of(message).into_iter().flatten() {
                 let uri = attachment["uri"].as_str().filter(|_| attachment["type"] == "resource");
                 let path = uri.and_then(|uri| host.place_of(uri).ok());

@@ -3,11 +3,11 @@
 //! Knows: the catalogue of automations. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{
+use crate::host::automations::{AUTOMATIONS, first_state};
+use crate::host::generic::{
     ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesFirstState,
     LiftsRules, RefusesActions,
 };
-use crate::host::automations::{AUTOMATIONS, first_state};
 use crate::host::injected::ActionStage::Published;
 use crate::host::injected::HostEvent;
 use crate::wire::channel::ChannelKind;

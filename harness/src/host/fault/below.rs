@@ -3,10 +3,10 @@
 //! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::ActsAfterApplying;
 use crate::host::engine::RefHost;
+use crate::host::generic::ActsAfterApplying;
 use crate::host::injected::ActionStage::{Accepted, Published};
-use crate::host::injected::{ActionStage, HostFault};
+use crate::host::injected::{ActionStage, HostHooks};
 use crate::host::play::tool_call;
 use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
@@ -92,7 +92,7 @@ fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
 /// The third text of a turn is dropped.
 struct ThirdTextLost;
 
-impl HostFault for ThirdTextLost {
+impl HostHooks for ThirdTextLost {
     fn acts(
         &self,
         host: &mut RefHost,
@@ -115,7 +115,7 @@ impl ThirdTextLate {
     }
 }
 
-impl HostFault for ThirdTextLate {
+impl HostHooks for ThirdTextLate {
     fn acts(
         &self,
         host: &mut RefHost,

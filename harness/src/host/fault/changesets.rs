@@ -3,8 +3,8 @@
 //! Knows: the actions of changesets and customizations. Never knows: which check finds which fault.
 
 use super::FaultPart::{Host, State};
-use super::generic::{ActsAfterApplying, AltersAction, ChangesState, LiftsRules};
 use crate::host::customizations::{decide, entries};
+use crate::host::generic::{ActsAfterApplying, AltersAction, ChangesState, LiftsRules};
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::wire::json::{Value, json};
 

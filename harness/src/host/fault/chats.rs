@@ -3,12 +3,12 @@
 //! Knows: the life of a chat. Never knows: which check finds which fault.
 
 use super::FaultPart::{Host, Message};
-use super::generic::{
-    ActsAfterApplying, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
-};
 use super::parts::{RequestChange, remove};
 use crate::host::Output;
 use crate::host::engine::RefHost;
+use crate::host::generic::{
+    ActsAfterApplying, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
+};
 use crate::host::injected::ActionStage::Published;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;

@@ -3,10 +3,10 @@
 //! Knows: connections, clients, rules by their requirements. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
 use crate::host::connection::{Call, Failure, Reply};
 use crate::host::door::Visitor;
 use crate::host::engine::RefHost;
+use crate::host::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
 use crate::host::injected::HostEvent;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};

@@ -5,10 +5,15 @@ use super::parts::{MessageChange, TakenMessage, remove};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::host::engine::MAX_FRAME_BYTES;
 use crate::wire::frame::Frame;
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 use crate::wire::message::{Decoded, decode};
 
 fault_table![
+    CharactersHalved(
+        "characters-halved",
+        "A piece of text ends in the middle of a character that UTF-16 writes as two units.",
+        Message(|| Box::new(CharactersHalved)),
+    ),
     VersionTagMissing(
         "version-tag-missing",
         "Messages lack `jsonrpc`.",
@@ -99,6 +104,19 @@ fault_table![
         }),
     ),
 ];
+
+/// Writes the first half of a surrogate pair alone, as programs do that cut texts by their UTF-16 units.
+struct CharactersHalved;
+
+impl MessageRewriter for CharactersHalved {
+    fn spelled(&self, message: &Value) -> Option<String> {
+        let action = &message["params"]["action"];
+        let content = action["content"].as_str().filter(|_| action["type"] == "chat/delta")?;
+        let whole = content.chars().find(|letter| letter.len_utf16() == 2)?;
+        let half = whole.encode_utf16(&mut [0; 2]).first().copied()?;
+        Some(message.to_string().replacen(whole, &format!("\\u{half:04x}"), 1))
+    }
+}
 
 /// The size of a frame after which the host stops reading.
 const LARGE_FRAME: usize = 2 << 20;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::FaultPart::{Host, Message};
-use super::generic::LiftsRules;
 use super::parts::{MessageChange, RequestChange, ResultFault, is_root_news, remove};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
+use crate::host::generic::LiftsRules;
 use crate::wire::json::{Value, json};
 
 fault_table![

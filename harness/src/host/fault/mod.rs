@@ -1,7 +1,7 @@
 //! The injected faults of the reference host: one row each, small, named, switched at run time.
 //!
 //! The modules are by protocol concept, each with a table of its faults: name, sentence and implementation. A fault in
-//! messages is a [`MessageRewriter`] beside the host, one in behaviour is a [`HostFault`], whose hooks the host calls, one
+//! messages is a [`MessageRewriter`] beside the host, one in behaviour is a [`HostHooks`], whose hooks the host calls, one
 //! in states is a [`StateFault`], which changes what an action or a snapshot makes of a state. A fault may be several.
 //! What a fault must trip is not said here: that is the business of the kill matrix.
 //!
@@ -10,7 +10,7 @@
 //! Start at the macro `fault_table` and [`FaultPart`].
 
 use super::chain::MessageRewriter;
-use super::injected::{HostFault, StateFault};
+use super::injected::{HostHooks, StateFault};
 use crate::fault::{Planted, Row};
 
 /// Writes a table of faults: its rows, `FAULTS`, and a constant of [`Fault`] for each of them. A row has the name on the
@@ -39,7 +39,6 @@ mod chats;
 mod connections;
 mod delivery;
 mod frames;
-mod generic;
 mod handshake;
 mod lists;
 mod memory;
@@ -71,7 +70,7 @@ enum FaultPart {
     /// Makes a rewriter of messages.
     Message(fn() -> Box<dyn MessageRewriter>),
     /// Takes part in what the host does.
-    Host(&'static dyn HostFault),
+    Host(&'static dyn HostHooks),
     /// Changes states.
     State(&'static dyn StateFault),
 }
@@ -178,7 +177,7 @@ pub(super) fn rewriters(faults: &[Fault]) -> Vec<Box<dyn MessageRewriter>> {
 }
 
 /// What these faults have hooks with in the host.
-pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostFault> {
+pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostHooks> {
     parts_of(faults)
         .filter_map(|part| if let FaultPart::Host(fault) = part { Some(fault) } else { None })
 }

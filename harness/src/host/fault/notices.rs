@@ -1,13 +1,13 @@
 //! Faults in telemetry.
 
 use super::FaultPart::{Host, Message};
-use super::generic::{ChangesNotifications, LiftsRules};
 use super::parts::MessageChange;
 use crate::host::canvases::SHOWN;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::host::connection::Reply;
 use crate::host::engine::RefHost;
-use crate::host::injected::{HostFault, ServedRequest};
+use crate::host::generic::{ChangesNotifications, LiftsRules};
+use crate::host::injected::{HostHooks, ServedRequest};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
@@ -105,7 +105,7 @@ const RECORD: &str = "/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
 /// Who reconnects gets the latest log records once more. No client has received them, where none was subscribed.
 struct TelemetryReplayed;
 
-impl HostFault for TelemetryReplayed {
+impl HostHooks for TelemetryReplayed {
     fn notifies(&self, host: &mut RefHost, method: &str, params: &mut Value) -> bool {
         if method == LOGS {
             host.memory.latest_record = Some(params["payload"].clone());

@@ -3,7 +3,7 @@
 //! Knows: actions and the state that each is reduced into. Never knows: connections, other states.
 
 use super::FaultPart::State;
-use super::generic::{ChangesState, LeavesState};
+use crate::host::generic::{ChangesState, LeavesState};
 use crate::host::injected::StateFault;
 use crate::wire::json::{Value, json};
 

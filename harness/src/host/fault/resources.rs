@@ -3,8 +3,8 @@
 //! Knows: the requests for files. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{AnswersRequests, LiftsRules};
 use crate::host::files::Node;
+use crate::host::generic::{AnswersRequests, LiftsRules};
 use crate::wire::json::json;
 
 fault_table![

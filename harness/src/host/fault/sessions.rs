@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 use super::FaultPart::{Host, State};
-use super::generic::{
-    ActsAfterApplying, ActsOnEvents, AltersAction, AnswersRequests, ChangesDispatches,
-    ChangesFirstState, ChangesNotifications, ChangesReplies, ChangesSummaries, LiftsRules,
-    OmitsActions, RollsUp,
-};
 use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_of};
 use crate::host::connection::Failure;
 use crate::host::customizations;
 use crate::host::engine::RefHost;
+use crate::host::generic::{
+    ActsAfterApplying, ActsOnEvents, AltersAction, AnswersRequests, ChangesDispatches,
+    ChangesFirstState, ChangesNotifications, ChangesReplies, ChangesSummaries, LiftsRules,
+    OmitsActions, RollsUp,
+};
 use crate::host::injected::ActionStage::Published;
-use crate::host::injected::{HostEvent, HostFault};
+use crate::host::injected::{HostEvent, HostHooks};
 use crate::host::publish::action_type;
 use crate::host::rollup::IDENTITY;
 use crate::host::sessions::{STAGES, is_session};
@@ -341,7 +341,7 @@ fn hold_back(host: &mut RefHost, event: &HostEvent) {
 /// No session becomes ready.
 struct SessionNeverReady;
 
-impl HostFault for SessionNeverReady {
+impl HostHooks for SessionNeverReady {
     fn happens(&self, host: &mut RefHost, event: &HostEvent) {
         if !matches!(event, HostEvent::Timer) {
             return;

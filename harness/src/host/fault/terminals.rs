@@ -3,7 +3,7 @@
 //! Knows: the actions of a terminal. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{ActsAfterApplying, AltersAction, LiftsRules, OmitsActions};
+use crate::host::generic::{ActsAfterApplying, AltersAction, LiftsRules, OmitsActions};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::wire::json::json;
 

@@ -3,8 +3,8 @@
 //! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use crate::host::connection::{Failure, Reply};
+use crate::host::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use crate::host::injected::ServedRequest;
 use crate::wire::json::{Value, json};
 

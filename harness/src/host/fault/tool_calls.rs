@@ -3,13 +3,13 @@
 //! Knows: the agent's steps of a call. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use super::generic::{
-    ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, FixedIds, LiftsRules,
-    OmitsActions,
-};
 use crate::agent::script::ToolClass;
 use crate::host::agent::Op;
 use crate::host::engine::RefHost;
+use crate::host::generic::{
+    ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, FixedIds, LiftsRules,
+    OmitsActions,
+};
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::AgentStep;
 use crate::host::play::tool_call;

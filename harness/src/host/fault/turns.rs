@@ -5,16 +5,16 @@
 use std::collections::VecDeque;
 
 use super::FaultPart::Host;
-use super::generic::{
-    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesAgentSteps,
-    LiftsRules, OmitsActions,
-};
 use crate::agent::script::ScriptStep;
 use crate::host::acp::AGENT_ENDED;
 use crate::host::agent::{Op, Wait};
 use crate::host::engine::RefHost;
+use crate::host::generic::{
+    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesAgentSteps,
+    LiftsRules, OmitsActions,
+};
 use crate::host::injected::ActionStage::{Followed, Published};
-use crate::host::injected::{HostEvent, HostFault};
+use crate::host::injected::{HostEvent, HostHooks};
 use crate::host::publish::{Origin, action_type};
 use crate::wire::json::{Value, json};
 
@@ -235,7 +235,7 @@ fn empty_queue(host: &mut RefHost, uri: &str) {
 /// All parts of a turn have the same id.
 struct PartIdReused;
 
-impl HostFault for PartIdReused {
+impl HostHooks for PartIdReused {
     fn acts(
         &self,
         _host: &mut RefHost,

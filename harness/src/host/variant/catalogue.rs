@@ -4,17 +4,22 @@
 //!
 //! Start at [`VARIANTS`].
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use crate::host::chain::MessageRewriter;
 use crate::host::engine::Config;
+use crate::host::injected::HostHooks;
 use crate::wire::version::Version;
 
 use super::absence::{self, AbsentFeature};
-use super::{companions, delivery, names, omission, settings, spelling, traffic, values};
+use super::{
+    behaviour as behaviours, companions, delivery, names, omission, settings, spelling, traffic,
+    values,
+};
 
 /// One legal variant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct VariantRow {
     /// Its name on the command line.
     pub name: &'static str,
@@ -32,7 +37,7 @@ pub struct VariantRow {
 }
 
 /// How a variant is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum VariantMaker {
     /// By calling this.
     New(fn() -> Box<dyn MessageRewriter>),
@@ -40,6 +45,8 @@ pub(super) enum VariantMaker {
     Without(&'static AbsentFeature),
     /// By another configuration of the host.
     Setting(fn(&mut Config)),
+    /// By taking part in what the host does.
+    Behaviour(&'static dyn HostHooks),
 }
 
 pub(super) const JSON: &str = "RFC 8259, sections 4, 6 and 7";
@@ -71,6 +78,18 @@ pub(super) const fn setting(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
+/// A row that holds for all versions and takes part in what the host does.
+pub(super) const fn behaviour(
+    name: &'static str,
+    does: &'static str,
+    permitted: &'static str,
+    source: &'static str,
+    hooks: &'static dyn HostHooks,
+) -> VariantRow {
+    let maker = VariantMaker::Behaviour(hooks);
+    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+}
+
 /// The same row, for a host that offers less than without the variant.
 pub(super) const fn offering_less(row: VariantRow) -> VariantRow {
     VariantRow { offers_less: true, ..row }
@@ -85,6 +104,7 @@ pub(super) const fn since(since: Version, row: VariantRow) -> VariantRow {
 pub static VARIANTS: LazyLock<Vec<VariantRow>> = LazyLock::new(|| {
     let topics = [
         settings::ROWS,
+        behaviours::ROWS,
         spelling::ROWS,
         delivery::ROWS,
         traffic::ROWS,
@@ -97,18 +117,32 @@ pub static VARIANTS: LazyLock<Vec<VariantRow>> = LazyLock::new(|| {
     topics.concat()
 });
 
+impl fmt::Debug for VariantRow {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name)
+    }
+}
+
 impl VariantRow {
     /// The row of this name.
     pub fn named(name: &str) -> Option<&'static VariantRow> {
         VARIANTS.iter().find(|row| row.name == name)
     }
 
-    /// What the variant does to messages, in its initial state; `None` for one that is a setting.
+    /// What the variant does to messages, in its initial state; `None` for one that does nothing to them.
     pub(super) fn rewriter(&self) -> Option<Box<dyn MessageRewriter>> {
         match self.maker {
             VariantMaker::New(make) => Some(make()),
             VariantMaker::Without(feature) => Some(Box::new(feature)),
-            VariantMaker::Setting(_) => None,
+            VariantMaker::Setting(_) | VariantMaker::Behaviour(_) => None,
+        }
+    }
+
+    /// The hooks of one that takes part in what the host does.
+    pub(super) fn behaviour(&self) -> Option<&'static dyn HostHooks> {
+        match self.maker {
+            VariantMaker::Behaviour(hooks) => Some(hooks),
+            _ => None,
         }
     }
 

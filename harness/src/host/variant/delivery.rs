@@ -254,6 +254,16 @@ pub(super) const ROWS: &[VariantRow] = &[
         },
     ),
     row(
+        "late-creations",
+        "Responses to the creation of sessions, chats and terminals are overtaken by messages of the next 200 milliseconds.",
+        "`root/sessionAdded` may come before or after the response; JSON-RPC sets no order.",
+        "docs/specification/session-channel.md › Lifecycle",
+        || {
+            let methods = &["createSession", "createChat", "createTerminal"];
+            Box::new(OvertakenResponses { methods, delay: Duration::from_millis(200) })
+        },
+    ),
+    row(
         "late-lists",
         "Responses to `listSessions` are overtaken by messages of the next 200 milliseconds.",
         OVERTAKEN,

@@ -1,8 +1,9 @@
 //! Legal variants: behaviour that the specification permits and that the reference host does not show.
 //!
 //! An injected fault proves that a check can fail. A variant proves that no check fails on a legal host. Variants
-//! are not branches of the reference host: each is a struct that rewrites the messages between clients and host,
-//! so that several can be combined. `catalogue` lists them with the text that permits each.
+//! are not branches of the reference host: each rewrites the messages between clients and host, implements hooks of
+//! the host, or is one of its settings, so that several can be combined. `catalogue` lists them with the text that
+//! permits each.
 //!
 //! Knows: the reference host, messages. Never knows: rules, scenarios.
 //!
@@ -23,6 +24,7 @@ use super::engine::{Config, RefHost};
 use super::{Host, Output, shell};
 
 mod absence;
+mod behaviour;
 mod catalogue;
 mod companions;
 mod delivery;
@@ -46,7 +48,8 @@ impl VariantHost {
     pub fn new(rows: &[&VariantRow], mut config: Config) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));
-        let inner = RefHost::new(config);
+        let behaviours = rows.iter().filter_map(|row| row.behaviour()).collect();
+        let inner = RefHost::with_hooks(config, behaviours);
         VariantHost { chain: MessageChain::new(chain, inner.versions.clone()), inner }
     }
 

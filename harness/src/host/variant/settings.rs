@@ -1,6 +1,8 @@
-//! Variants that are settings of the reference host.
+//! Variants that are settings of the reference host: its replay buffer, and how long a session is being created.
 //!
 //! Knows: its configuration. Never knows: messages.
+
+use std::time::Duration;
 
 use super::catalogue::{VariantRow, setting};
 
@@ -8,7 +10,7 @@ const RECONNECT: &str = "docs/specification/subscriptions.md › Reconnection";
 const BUFFER: &str =
     "The size of the replay buffer is not specified; a host that cannot replay sends snapshots.";
 
-/// The replay buffer.
+/// The replay buffer, and the creation of sessions.
 pub(super) const ROWS: &[VariantRow] = &[
     setting(
         "replays-nothing",
@@ -25,5 +27,12 @@ pub(super) const ROWS: &[VariantRow] = &[
         |config| {
             config.replay_capacity = 3;
         },
+    ),
+    setting(
+        "creating-for-a-second",
+        "A session is `creating` for a second after its default chat was added.",
+        "How long a session takes to become ready is not specified.",
+        "docs/specification/session-channel.md › Lifecycle",
+        |config| config.ready_after = Duration::from_secs(1),
     ),
 ];

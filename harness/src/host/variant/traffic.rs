@@ -1,4 +1,4 @@
-//! Variants of list pages, error texts and extension notifications, and of the number of subscriptions.
+//! Variants of list pages and snapshot views, of errors and extension notifications, and of the number of subscriptions.
 //!
 //! Knows: requests, errors, notifications. Never knows: what the host does with a request.
 
@@ -8,7 +8,7 @@ use crate::transcript::ConnId;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{VariantRow, row, since};
+use super::catalogue::{RPC, VariantRow, offering_less, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Returns fewer entries on a page than the client asked for.
@@ -25,6 +25,32 @@ impl MessageRewriter for ShortPages {
             params.insert("limit", json!(1));
         }
         None
+    }
+}
+
+/// Exposes all turns of a chat, whatever view a client asks for.
+struct WholeHistories;
+
+impl MessageRewriter for WholeHistories {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let subscribes = message["method"].as_str() == Some("subscribe");
+        let params = message.get_mut("params").and_then(Value::as_object_mut);
+        params.filter(|_| subscribes)?.remove("view");
+        None
+    }
+}
+
+/// Answers objects that are neither requests nor notifications of JSON-RPC 2.0.
+struct AnswersToNoRequest;
+
+impl MessageRewriter for AnswersToNoRequest {
+    fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
+        let members = message.as_object()?;
+        if members.contains_key("id") || members.get("jsonrpc").is_some_and(|it| *it == "2.0") {
+            return None;
+        }
+        let error = json!({"code": -32600, "message": "no JSON-RPC 2.0"});
+        Some(json!({"jsonrpc": "2.0", "id": null, "error": error}))
     }
 }
 
@@ -127,6 +153,23 @@ pub(super) const ROWS: &[VariantRow] = &[
         "A page may have fewer entries than the limit.",
         "docs/specification/root-channel.md › Listing sessions",
         || Box::new(ShortPages),
+    ),
+    offering_less(since(
+        Version::V0_5_1,
+        row(
+            "whole-histories",
+            "A snapshot of a chat has all turns, whatever `view` asks for.",
+            "With `view.turns` the host may expose fewer turns.",
+            "docs/specification/subscriptions.md › Snapshot views",
+            || Box::new(WholeHistories),
+        ),
+    )),
+    row(
+        "answers-to-what-is-no-request",
+        "An object without `id` whose `jsonrpc` is not `2.0` is answered with -32600 and `id: null`.",
+        "What is no valid request may be answered with an error whose id is null.",
+        RPC,
+        || Box::new(AnswersToNoRequest),
     ),
     row("errors-with-data", "Each error has a `data` of the host's own.", DATA, ERRORS, || {
         Box::new(ErrorWords(|error| {

@@ -14,7 +14,7 @@ use super::summary::{self, CheckTotal, word};
 use crate::ledger::Ledger;
 use crate::scenario::own::OwnRequirement;
 use crate::verdict::{Status, Weight};
-use crate::wire::foreign_text::ForeignText;
+use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 use page::Page;
 
 mod page;
@@ -50,6 +50,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     head(&mut page, &host, certificate);
     page.open("main", &[]);
     cards(&mut page, certificate);
+    agents(&mut page, certificate);
     offered(&mut page, certificate);
     failures(&mut page, run);
     checks(&mut page, run);
@@ -147,6 +148,60 @@ fn cards(page: &mut Page, certificate: &Certificate) {
     page.close("div");
 }
 
+/// The verdicts with each agent of a host that has several, side by side.
+fn agents(page: &mut Page, certificate: &Certificate) {
+    if certificate.agents.is_empty() {
+        return;
+    }
+    page.element("h2", &[("id", "agents")], "Agents");
+    page.open("table", &[]);
+    for agent in &certificate.agents {
+        page.open("tr", &[]);
+        page.open("th", &[("scope", "row")]);
+        page.element("code", &[], &shown(&agent.provider, Breaks::Shown));
+        page.close("th");
+        let verdict = agent.verdict.unwrap_or(ProfileVerdict::NotApplicable);
+        page.open("td", &[]);
+        page.element("span", &[("class", class(verdict))], &shown(&agent.words(), Breaks::Shown));
+        for profile in
+            agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable)
+        {
+            let text = format!("{}: {}, {}", profile.name, profile.verdict.words(), profile.reason);
+            page.element("div", &[("class", "small")], &text);
+        }
+        page.close("td");
+        page.close("tr");
+    }
+    page.close("table");
+    let rows: Vec<&RequirementResult> = brief::differing(certificate).collect();
+    let Some(first) = rows.first() else { return };
+    page.open("details", &[]);
+    let title = format!("{} requirements came to something else with another agent", rows.len());
+    page.element("summary", &[], &title);
+    page.open("table", &[]);
+    page.open("tr", &[]);
+    page.element("th", &[], "requirement");
+    first
+        .agents
+        .keys()
+        .for_each(|provider| page.element("th", &[], &shown(provider, Breaks::Shown)));
+    page.close("tr");
+    for row in rows {
+        page.open("tr", &[]);
+        page.open("td", &[]);
+        page.element("code", &[], &row.id);
+        page.close("td");
+        for outcome in row.agents.values() {
+            page.open("td", &[]);
+            tag(page, outcome.word());
+            page.close("td");
+        }
+        page.close("tr");
+    }
+    page.close("table");
+    page.close("details");
+}
+
 /// What the first look found, and how.
 fn offered(page: &mut Page, certificate: &Certificate) {
     if certificate.detected.is_empty() {
@@ -222,11 +277,11 @@ fn failures(page: &mut Page, run: &Finished) {
 
 fn failure(page: &mut Page, case: &Case) {
     let report = &case.report;
-    page.open("article", &[("id", &format!("s-{}", report.scenario))]);
+    page.open("article", &[("id", &format!("s-{}", report.name()))]);
     page.open("h3", &[]);
     tag(page, report.status.word());
     page.text(" ");
-    page.element("code", &[], &report.scenario);
+    page.element("code", &[], &report.name());
     page.text(&format!(": {}", report.title));
     page.close("h3");
     if report.failure.is_none() {
@@ -532,7 +587,7 @@ fn scenarios(page: &mut Page, run: &Finished) {
         tag(page, report.status.word());
         page.close("td");
         page.open("td", &[]);
-        page.element("code", &[], &report.scenario);
+        page.element("code", &[], &report.name());
         page.text(&format!(" {}", report.title));
         if !matches!(report.status, Status::Pass) {
             page.element("div", &[("class", "small")], &report.reason.lines());

@@ -29,6 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::ResponseNever, &["jsonrpc.answered-once"]),
     row(Fault::ResultMissing, &["jsonrpc.alive", "jsonrpc.answered-once", "shape.host"]),
     row(Fault::VersionTagMissing, &["shape.host"]),
+    row(Fault::CharactersHalved, &["shape.host", "turns/text-arrives-whole"]),
     row(Fault::ParseErrorSilent, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
     row(Fault::ParseErrorCloses, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
     row(

@@ -1,13 +1,15 @@
-//! Implementations of [`HostFault`] and [`StateFault`] by one function or value each, for the rows of the fault tables.
+//! Implementations of [`HostHooks`] and [`StateFault`] by one function or value each, for the tables of faults and of
+//! legal variants.
 //!
 //! Knows: the hooks. Never knows: what a row fills in.
 
+use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::Op;
 use crate::host::connection::{Call, Reply};
 use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
-    ActionStage, AgentStep, HostEvent, HostFault, MadeValue, ReducedAction, ServedRequest,
+    ActionStage, AgentStep, HostEvent, HostHooks, MadeValue, ReducedAction, ServedRequest,
     StateFault,
 };
 use crate::host::publish::{Origin, action_type};
@@ -18,7 +20,7 @@ use crate::wire::json::{Value, json};
 /// Does not enforce the rules with these requirement ids.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
-impl HostFault for LiftsRules {
+impl HostHooks for LiftsRules {
     fn lifts(&self, rule: &str) -> bool {
         self.0.contains(&rule)
     }
@@ -27,16 +29,16 @@ impl HostFault for LiftsRules {
 /// Called when something happens to the host that no message says.
 pub(super) struct ActsOnEvents(pub(super) fn(&mut RefHost, &HostEvent));
 
-impl HostFault for ActsOnEvents {
+impl HostHooks for ActsOnEvents {
     fn happens(&self, host: &mut RefHost, event: &HostEvent) {
         (self.0)(host, event);
     }
 }
 
-/// Changes the message of a turn of which the agent is given the attachments.
-pub(super) struct ChangesAttachments(pub(super) fn(&RefHost, &mut Value));
+/// Changes the message of a turn, as the agent is given it.
+pub(super) struct ChangesMessageForAgent(pub(super) fn(&RefHost, &mut Value));
 
-impl HostFault for ChangesAttachments {
+impl HostHooks for ChangesMessageForAgent {
     fn makes(&self, host: &RefHost, what: &MadeValue, message: &mut Value) {
         if let MadeValue::MessageForAgent = what {
             (self.0)(host, message);
@@ -47,7 +49,7 @@ impl HostFault for ChangesAttachments {
 /// Called before the host handles a dispatch; `false` drops the dispatch.
 pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 
-impl HostFault for ChangesDispatches {
+impl HostHooks for ChangesDispatches {
     fn receives(&self, host: &mut RefHost, dispatched: &mut DispatchedAction) -> bool {
         (self.0)(host, dispatched)
     }
@@ -56,7 +58,7 @@ impl HostFault for ChangesDispatches {
 /// Accepts refused actions for which the function returns `true`.
 pub(super) struct WaivesRefusals(pub(super) fn(&Facts, &Refusal) -> bool);
 
-impl HostFault for WaivesRefusals {
+impl HostHooks for WaivesRefusals {
     fn waives(&self, facts: &Facts, refusal: &Refusal) -> bool {
         (self.0)(facts, refusal)
     }
@@ -65,7 +67,7 @@ impl HostFault for WaivesRefusals {
 /// Refuses allowed actions for which the function returns a reason.
 pub(super) struct RefusesActions(pub(super) fn(&Facts) -> Option<&'static str>);
 
-impl HostFault for RefusesActions {
+impl HostHooks for RefusesActions {
     fn refuses(&self, facts: &Facts) -> Option<&'static str> {
         (self.0)(facts)
     }
@@ -74,7 +76,7 @@ impl HostFault for RefusesActions {
 /// The host's own actions of these types are neither applied nor sent.
 pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
-impl HostFault for OmitsActions {
+impl HostHooks for OmitsActions {
     fn acts(
         &self,
         _host: &mut RefHost,
@@ -92,7 +94,7 @@ pub(super) struct AltersAction(
     pub(super) fn(&mut RefHost, &str, &mut Value) -> bool,
 );
 
-impl HostFault for AltersAction {
+impl HostHooks for AltersAction {
     fn acts(
         &self,
         host: &mut RefHost,
@@ -111,7 +113,7 @@ pub(super) struct ActsAfterApplying(
     pub(super) fn(&mut RefHost, &str, &mut Value),
 );
 
-impl HostFault for ActsAfterApplying {
+impl HostHooks for ActsAfterApplying {
     fn acted(&self, host: &mut RefHost, uri: &str, action: &mut Value, stage: ActionStage) {
         if stage == self.0 && action_type(action) == self.1 {
             (self.2)(host, uri, action);
@@ -125,7 +127,7 @@ pub(super) struct ActsBeforeApplying(
     pub(super) fn(&mut RefHost, &str, &Value, &Origin) -> bool,
 );
 
-impl HostFault for ActsBeforeApplying {
+impl HostHooks for ActsBeforeApplying {
     fn acts(
         &self,
         host: &mut RefHost,
@@ -143,7 +145,7 @@ pub(super) struct ChangesRejections(
     pub(super) fn(&mut RefHost, &RejectedAction, &mut Value) -> bool,
 );
 
-impl HostFault for ChangesRejections {
+impl HostHooks for ChangesRejections {
     fn rejects(&self, host: &mut RefHost, rejected: &RejectedAction, envelope: &mut Value) -> bool {
         (self.0)(host, rejected, envelope)
     }
@@ -152,7 +154,7 @@ impl HostFault for ChangesRejections {
 /// Changes the initial state of channels of a kind.
 pub(super) struct ChangesFirstState(pub(super) ChannelKind, pub(super) fn(&mut Value));
 
-impl HostFault for ChangesFirstState {
+impl HostHooks for ChangesFirstState {
     fn makes(&self, _host: &RefHost, what: &MadeValue, state: &mut Value) {
         if let MadeValue::FirstState(kind) = what
             && *kind == self.0
@@ -165,7 +167,7 @@ impl HostFault for ChangesFirstState {
 /// Changes the summaries of sessions.
 pub(super) struct ChangesSummaries(pub(super) fn(&RefHost, &str, &mut Value));
 
-impl HostFault for ChangesSummaries {
+impl HostHooks for ChangesSummaries {
     fn makes(&self, host: &RefHost, what: &MadeValue, summary: &mut Value) {
         if let MadeValue::Summary(uri) = what {
             (self.0)(host, uri, summary);
@@ -179,7 +181,7 @@ pub(super) struct ChangesNotifications(
     pub(super) fn(&mut RefHost, &mut Value) -> bool,
 );
 
-impl HostFault for ChangesNotifications {
+impl HostHooks for ChangesNotifications {
     fn notifies(&self, host: &mut RefHost, method: &str, params: &mut Value) -> bool {
         method != self.0 || (self.1)(host, params)
     }
@@ -188,7 +190,7 @@ impl HostFault for ChangesNotifications {
 /// Every id of a kind is this one.
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
-impl HostFault for FixedIds {
+impl HostHooks for FixedIds {
     fn makes(&self, _host: &RefHost, what: &MadeValue, id: &mut Value) {
         if let MadeValue::Id(kind) = what
             && *kind == self.0
@@ -205,7 +207,7 @@ pub(super) struct AnswersRequests(
     pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
 );
 
-impl HostFault for AnswersRequests {
+impl HostHooks for AnswersRequests {
     fn serves(&self, host: &mut RefHost, method: &str, call: &Call) -> Option<Reply> {
         match self.0.is_empty() || self.0.contains(&method) {
             true => (self.1)(host, call),
@@ -220,7 +222,7 @@ pub(super) struct ChangesReplies(
     pub(super) fn(&mut RefHost, &ServedRequest, Reply) -> Reply,
 );
 
-impl HostFault for ChangesReplies {
+impl HostHooks for ChangesReplies {
     fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: Reply) -> Reply {
         match self.0.is_empty() || self.0.contains(&request.method) {
             true => (self.1)(host, request, reply),
@@ -232,7 +234,7 @@ impl HostFault for ChangesReplies {
 /// Called before each step of the agent; `false` skips the step.
 pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op) -> bool);
 
-impl HostFault for ChangesAgentSteps {
+impl HostHooks for ChangesAgentSteps {
     fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
         (self.0)(host, step, op)
     }
@@ -272,5 +274,20 @@ impl StateFault for RollsUp {
         if it.has_turns && it.kind.starts_with("chat/") {
             (self.0)(&it.before["summary"], state);
         }
+    }
+}
+
+/// Changes the tool calls of the agent before they start.
+pub(super) struct ChangesToolCalls(pub(super) fn(&mut ToolStep));
+
+impl HostHooks for ChangesToolCalls {
+    fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
+        let (Op::Call(call) | Op::Step(ScriptStep::Tool(call))) = op else {
+            return true;
+        };
+        let mut call = call.clone();
+        (self.0)(&mut call);
+        host.call_tool(step.uri, step.index, step.turn, call);
+        false
     }
 }

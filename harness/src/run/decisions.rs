@@ -1,0 +1,150 @@
+//! What the users of a host still have to decide: calls that wait for approval, results that wait for it, questions.
+//!
+//! Whether an agent asks is its own affair. A scenario that expects the agent to go on, and does not decide what a user
+//! is asked in between, has not put the host to the test.
+//!
+//! Knows: actions of chats and sessions. Never knows: what the scenario expects.
+
+use litemap::LiteMap;
+
+use crate::wire::message::Message;
+
+/// The most decisions that are remembered; a host that asks for more is not excused by the others.
+const MAX_DECISIONS: usize = 1_000;
+
+/// What an agent does only when nothing is left to decide.
+const NEEDS_DECISIONS: &[&str] =
+    &["chat/turnComplete", "chat/error", "chat/turnCancelled", "chat/responsePart", "chat/delta"];
+
+/// The end of a call, which may wait for a decision about this call alone.
+const END_OF_CALL: &str = "chat/toolCallComplete";
+
+/// The decisions that are open, by the channel and the id of the call, question or `inputNeeded` entry.
+#[derive(Debug, Default)]
+pub(super) struct OpenDecisions {
+    known: LiteMap<(String, String), KnownDecision>,
+}
+
+#[derive(Debug)]
+struct KnownDecision {
+    /// The number of the last action about it: other clients get the same action later.
+    seq: u64,
+    /// What waits; `None` where it is decided or was never asked.
+    open: Option<&'static str>,
+    /// Whether it is about a call that has not ended.
+    unfinished_call: bool,
+}
+
+impl OpenDecisions {
+    /// Takes note of a message of the host.
+    pub(super) fn hear(&mut self, message: &Message) {
+        let params = message.params();
+        let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
+        let (Some(chat), Some(seq)) = (params["channel"].as_str(), params["serverSeq"].as_u64())
+        else {
+            return;
+        };
+        let action = &params["action"];
+        let Some(kind) = action["type"].as_str().filter(|_| !rejected) else { return };
+        if matches!(kind, "chat/turnComplete" | "chat/error" | "chat/turnCancelled") {
+            self.known.retain(|(of, _), it| of != chat || it.seq > seq);
+            return;
+        }
+        let call = || action["toolCallId"].as_str();
+        let (id, open, unfinished_call) = match kind {
+            "chat/toolCallStart" => (call(), None, true),
+            "chat/toolCallReady" if action["confirmed"].is_null() => {
+                (call(), Some("the approval of a tool call"), true)
+            }
+            "chat/toolCallReady" => (call(), None, true),
+            "chat/toolCallConfirmed" => (call(), None, action["approved"] == true),
+            END_OF_CALL if action["requiresResultConfirmation"] == true => {
+                (call(), Some("the approval of a tool's result"), false)
+            }
+            END_OF_CALL | "chat/toolCallResultConfirmed" => (call(), None, false),
+            "chat/inputRequested" => {
+                (action["request"]["id"].as_str(), Some("the answer to a question"), false)
+            }
+            "chat/inputCompleted" => (action["requestId"].as_str(), None, false),
+            // What waits in a chat that no client is subscribed to, such as a worker's. An entry about a client's tool waits
+            // for that client, not for a user.
+            "session/inputNeededSet" if action["request"]["kind"] != "toolClientExecution" => {
+                (action["request"]["id"].as_str(), Some("a decision of the user"), false)
+            }
+            "session/inputNeededRemoved" => (action["id"].as_str(), None, false),
+            _ => return,
+        };
+        let Some(id) = id else { return };
+        let key = (chat.to_owned(), id.to_owned());
+        let newer = self.known.get(&key).map(|known| known.seq < seq);
+        if newer.unwrap_or(self.known.len() < MAX_DECISIONS) {
+            self.known.insert(key, KnownDecision { seq, open, unfinished_call });
+        }
+    }
+
+    /// Why messages of these types need not come: what waits for a user, in which chat.
+    pub(super) fn holding_up(&self, types: &[String]) -> Option<String> {
+        let listed = |names: &[&str]| types.iter().all(|name| names.contains(&name.as_str()));
+        let only_calls = match () {
+            () if types.is_empty() => return None,
+            () if listed(NEEDS_DECISIONS) => false,
+            () if listed(&[END_OF_CALL]) => true,
+            () => return None,
+        };
+        let open = |(_, it): &(&(String, String), &KnownDecision)| it.open.is_some();
+        // Another call that neither waits nor ends is not excused by one that waits.
+        let working =
+            |(_, it): (&(String, String), &KnownDecision)| it.open.is_none() && it.unfinished_call;
+        if only_calls && self.known.iter().any(working) {
+            return None;
+        }
+        let ((chat, id), it) = self.known.iter().find(open)?;
+        Some(format!("`{chat}` waits for {} (`{id}`)", it.open?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::json::{Value, json};
+
+    use super::*;
+
+    fn told(decisions: &mut OpenDecisions, seq: u64, action: Value) {
+        let params = json!({"channel": "ahp-chat:/1", "serverSeq": seq, "action": action});
+        decisions.hear(&Message::notification("action", params));
+    }
+
+    fn holds_up(decisions: &OpenDecisions, name: &str) -> bool {
+        decisions.holding_up(&[name.to_owned()]).is_some()
+    }
+
+    #[test]
+    fn a_call_that_waits_excuses_the_end_of_its_turn_until_it_is_decided() {
+        let mut decisions = OpenDecisions::default();
+        let ready = json!({"type": "chat/toolCallReady", "toolCallId": "c"});
+        told(&mut decisions, 1, ready.clone());
+        assert!(holds_up(&decisions, "chat/turnComplete"));
+        assert!(holds_up(&decisions, "chat/toolCallComplete"));
+        assert!(!holds_up(&decisions, "session/inputNeededSet"));
+        let approved =
+            json!({"type": "chat/toolCallConfirmed", "toolCallId": "c", "approved": true});
+        told(&mut decisions, 2, approved);
+        // Another client's copy of the question comes late.
+        told(&mut decisions, 1, ready.clone());
+        assert!(!holds_up(&decisions, "chat/turnComplete"));
+        // Asked again.
+        told(&mut decisions, 3, ready);
+        assert!(holds_up(&decisions, "chat/toolCallComplete"));
+    }
+
+    #[test]
+    fn a_call_that_works_is_not_excused_by_one_that_waits() {
+        let mut decisions = OpenDecisions::default();
+        told(&mut decisions, 1, json!({"type": "chat/toolCallReady", "toolCallId": "c"}));
+        let works =
+            json!({"type": "chat/toolCallReady", "toolCallId": "d", "confirmed": "setting"});
+        told(&mut decisions, 2, works);
+        assert!(!holds_up(&decisions, "chat/toolCallComplete"));
+        assert!(holds_up(&decisions, "chat/turnComplete"));
+    }
+}

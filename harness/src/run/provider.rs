@@ -1,0 +1,168 @@
+//! Which scenarios are played with each agent of a host that has several, and which once.
+//!
+//! Nobody lists them: a scenario depends on the agent where its session is created with the agent of the run and the agent
+//! then has something to do, or has declared something that the scenario needs. All the others are about the host alone.
+//!
+//! Knows: steps, capabilities. Never knows: hosts by name, connections.
+//!
+//! Start at [`plan_for`].
+
+use crate::scenario::bind::Template;
+use crate::scenario::capability::{self, Shown};
+use crate::scenario::parse::{Scenario, Step};
+use crate::scenario::verbs::Verb;
+
+use super::detect::{AgentOfHost, Detected};
+use super::plan::{Abilities, Planned, PlannedAgent, plan};
+use super::suite::Entry;
+
+/// The profile of scenarios that give the agent a script.
+const AGENT: &str = "agent";
+/// The actions after which a host has its agent work.
+const WORK: [&str; 3] = ["chat/turnStarted", "chat/turnResume", "chat/pendingMessageSet"];
+
+/// Whether what a scenario shows may be different with each agent of a host.
+pub fn depends_on_agent(scenario: &Scenario) -> bool {
+    let opens = scenario.steps.iter().any(|step| step.verb == Verb::Open);
+    let declared = |name: &String| {
+        let row = capability::named(name).map(|row| row.shown);
+        matches!(row, Some(Shown::Agent(_) | Shown::Probe(_)))
+    };
+    opens
+        && (scenario.profile == AGENT
+            || scenario.needs.iter().any(declared)
+            || scenario.steps.iter().any(has_agent_work))
+}
+
+/// Whether a step has the agent do something.
+fn has_agent_work(step: &Step) -> bool {
+    match step.verb {
+        Verb::Turn => true,
+        Verb::Dispatch => {
+            let members = step.template("action").map(Template::members).unwrap_or_default();
+            let named = members.iter().find(|(name, _)| name == "type");
+            let named = named.and_then(|(_, it)| it.without_holes()?.as_str().map(str::to_owned));
+            named.is_some_and(|action| WORK.contains(&action.as_str()))
+        }
+        _ => false,
+    }
+}
+
+/// What a host offers with one of its agents: what it offers itself, and what that agent does.
+pub fn with_agent(detected: &[Detected], agent: &AgentOfHost) -> Vec<Detected> {
+    let own = |it: &&Detected| agent.detected.iter().all(|own| own.capability != it.capability);
+    detected.iter().filter(own).chain(&agent.detected).cloned().collect()
+}
+
+/// Says of each scenario whether the target can play it: once where it does not depend on the agent, otherwise once with
+/// each agent that can be tested. Where no agent can play a scenario, for the same reason, it is said once.
+pub fn plan_for(entries: &[&Entry], abilities: &Abilities, agents: &[AgentOfHost]) -> Vec<Planned> {
+    let tested = agents.iter().enumerate().filter(|(_, agent)| agent.untested.is_none());
+    let each: Vec<(usize, &AgentOfHost, Abilities)> = tested
+        .map(|(place, agent)| {
+            let detected = with_agent(&abilities.detected, agent);
+            (place, agent, Abilities { detected, ..abilities.clone() })
+        })
+        .collect();
+    let mut planned = Vec::new();
+    for entry in entries {
+        let once = plan(&[*entry], abilities);
+        if each.is_empty() || !depends_on_agent(&entry.scenario) {
+            planned.extend(once);
+            continue;
+        }
+        let plans = each.iter().flat_map(|(place, agent, abilities)| {
+            let agent = PlannedAgent { place: place + 1, provider: agent.provider.clone() };
+            let of_agent = plan(&[*entry], abilities).into_iter();
+            of_agent.map(move |it| Planned { agent: Some(agent.clone()), ..it })
+        });
+        let plans: Vec<Planned> = plans.collect();
+        let alike = |it: &Planned| {
+            it.skip.is_some() && plans.first().is_some_and(|first| first.skip == it.skip)
+        };
+        match plans.iter().all(alike) {
+            true => {
+                planned.extend(plans.into_iter().take(1).map(|it| Planned { agent: None, ..it }));
+            }
+            false => planned.extend(plans),
+        }
+    }
+    planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::mode::Mode;
+    use crate::run::suite::Suite;
+    use crate::wire::protocol::Protocol;
+    use crate::wire::version::{Standard, Version};
+
+    fn agent(provider: &str, untested: Option<&str>, forks: bool) -> AgentOfHost {
+        AgentOfHost {
+            provider: provider.to_owned(),
+            untested: untested.map(str::to_owned),
+            detected: vec![Detected::new("multipleChats.fork", forks, "")],
+        }
+    }
+
+    fn planned(agents: &[AgentOfHost]) -> Vec<Planned> {
+        let suite = Suite::carried();
+        let of_hosts =
+            suite.entries.iter().filter(|it| it.scenario.spec.standard() == Standard::Ahp);
+        let abilities = Abilities {
+            version: Version::V1_0,
+            profiles: vec!["all".to_owned()],
+            embedded: true,
+            restarts: true,
+            detected: vec![Detected::new("multipleChats.fork", true, "")],
+            agent: Mode::Host,
+            aggressive: true,
+        };
+        plan_for(&of_hosts.collect::<Vec<_>>(), &abilities, agents)
+    }
+
+    fn of<'a>(planned: &'a [Planned], id: &str) -> Vec<(Option<&'a str>, bool)> {
+        let mine = planned.iter().filter(|it| it.entry.scenario.id == id);
+        let agent = |it: &'a Planned| it.agent.as_ref().map(|agent| agent.provider.as_str());
+        mine.map(|it| (agent(it), it.skip.is_none())).collect()
+    }
+
+    #[test]
+    fn the_actions_that_make_an_agent_work_are_in_the_protocol() {
+        let newest = Protocol::of(Version::V1_0).unwrap();
+        assert!(WORK.iter().all(|action| newest.action(action).is_some()));
+    }
+
+    #[test]
+    fn only_what_depends_on_the_agent_is_played_with_each() {
+        let agents = [
+            agent("a", None, true),
+            agent("b", None, false),
+            agent("c", Some("it needs a token"), true),
+        ];
+        let planned = planned(&agents);
+        assert_eq!(of(&planned, "dispatch/one-clients-order-is-kept"), [(None, true)]);
+        assert_eq!(of(&planned, "handshake/server-seq-is-current"), [(None, true)]);
+        let both = [(Some("a"), true), (Some("b"), true)];
+        assert_eq!(of(&planned, "turns/cancel-keeps-what-was-said"), both);
+        assert_eq!(of(&planned, "tools/denied-once"), both);
+        let one = [(Some("a"), true), (Some("b"), false)];
+        assert_eq!(of(&planned, "chats/a-fork-goes-its-own-way"), one);
+        let each = planned.iter().filter(|it| it.agent.is_some()).count();
+        let once = planned.len() - each;
+        assert!(each > 2 * 200 && once > 100, "{each} {once}");
+    }
+
+    #[test]
+    fn what_no_agent_can_play_is_said_once() {
+        let planned = planned(&[agent("a", None, false), agent("b", None, false)]);
+        let id = "chats/a-fork-goes-its-own-way";
+        assert_eq!(of(&planned, id), [(None, false)]);
+    }
+
+    #[test]
+    fn with_one_agent_nothing_is_said_of_it() {
+        assert!(planned(&[]).iter().all(|it| it.agent.is_none()));
+    }
+}

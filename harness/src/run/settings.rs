@@ -1,0 +1,200 @@
+//! The settings of a host that the user wants made before a run: what is off until it is asked for is then there.
+//!
+//! One connection, one handshake, and then one `root/configChanged` after the other, each once the one before has come
+//! back. A host may take two settings only one by one, so they are never sent together.
+//!
+//! Knows: how a setting is made. Never knows: sockets, clocks, which settings a host has.
+//!
+//! Start at [`SettingsDialogue`].
+
+use std::collections::VecDeque;
+
+use crate::edge::Edge;
+use crate::wire::channel::ROOT;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::version::Version;
+
+/// The client that makes them.
+const CLIENT: &str = "ahp-harness-settings";
+/// The handshake's id.
+const HANDSHAKE: u64 = 1;
+
+/// A property of the host's configuration, and the value that it is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostSetting {
+    /// The property.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// The conversation that makes the settings.
+#[derive(Debug)]
+pub struct SettingsDialogue {
+    edge: Edge,
+    output: VecDeque<Frame>,
+    /// Those that have not come back yet; the first one is on its way once the handshake is done.
+    left: VecDeque<HostSetting>,
+    /// The `clientSeq` of the one that is on its way; 0 before the first.
+    sent: u64,
+    refused: Option<String>,
+}
+
+impl SettingsDialogue {
+    /// A conversation that offers these versions and makes these settings in their order.
+    pub fn new(offers: &[String], settings: &[HostSetting]) -> SettingsDialogue {
+        let params = json!({
+            "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
+            "initialSubscriptions": [ROOT],
+        });
+        // Where one version alone is offered, it is offered in its own words.
+        let edge = match offers {
+            [only] => Edge::new(only.parse().unwrap_or(Version::V1_0), ""),
+            _ => Edge::new(Version::V1_0, ""),
+        };
+        let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
+        SettingsDialogue {
+            edge,
+            output: VecDeque::from([first]),
+            left: settings.iter().cloned().collect(),
+            sent: 0,
+            refused: None,
+        }
+    }
+
+    /// The next frame to send.
+    pub fn poll_output(&mut self) -> Option<Frame> {
+        self.output.pop_front()
+    }
+
+    /// Takes a frame of the host.
+    pub fn handle_frame(&mut self, frame: &Frame) {
+        let Decoded::Message(message) = decode(frame) else { return };
+        let id = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64);
+        if id == Some(HANDSHAKE) && self.sent == 0 {
+            return self.shaken(&message);
+        }
+        let told = self.edge.lift_message(&message, None);
+        let envelope = told.params();
+        let origin = &envelope["origin"];
+        let is_own = origin["clientId"] == CLIENT && origin["clientSeq"] == json!(self.sent);
+        if told.method() != Some("action") || !is_own || self.sent == 0 {
+            return;
+        }
+        let reason = &envelope["rejectionReason"];
+        match reason.is_null() {
+            true => {
+                self.left.pop_front();
+                self.send_next();
+            }
+            false => self.refused = Some(format!("the host rejected it: {reason}")),
+        }
+    }
+
+    /// Whether there is nothing left to wait for.
+    pub fn is_over(&self) -> bool {
+        self.output.is_empty() && (self.left.is_empty() || self.refused.is_some())
+    }
+
+    /// The result, with the reason for which nothing more came.
+    ///
+    /// # Errors
+    /// The first setting that was not made, and why.
+    pub fn result(&self, otherwise: &str) -> Result<(), String> {
+        let Some(setting) = self.left.front() else { return Ok(()) };
+        let why = self.refused.as_deref().unwrap_or(otherwise);
+        Err(format!("the setting `{}` was not made: {why}", setting.key))
+    }
+
+    fn shaken(&mut self, answer: &Message) {
+        let Some(result) = answer.result() else {
+            let error = answer.error().unwrap_or(&Value::Null);
+            self.refused = Some(format!("the host answered `initialize` with {error}"));
+            return;
+        };
+        let chosen = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
+        if let Some(version) = chosen {
+            self.edge = self.edge.of(version);
+        }
+        self.send_next();
+    }
+
+    fn send_next(&mut self) {
+        let Some(HostSetting { key, value }) = self.left.front() else { return };
+        self.sent += 1;
+        let mut config = json!({});
+        config[key.as_str()] = value.clone();
+        let params = json!({
+            "channel": ROOT, "clientSeq": (self.sent),
+            "action": {"type": "root/configChanged", "config": config},
+        });
+        let message = Message::notification("dispatchAction", params);
+        self.output.push_back(self.edge.lower_message(message).frame());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The settings that were sent, and the result, where the host rejects this key.
+    fn made(keys: &[&str], rejected: &str) -> (Vec<Value>, Result<(), String>) {
+        let setting = |key: &&str| HostSetting { key: (*key).to_owned(), value: json!(true) };
+        let settings: Vec<_> = keys.iter().map(setting).collect();
+        let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &settings);
+        let mut sent = Vec::new();
+        while let Some(frame) = dialogue.poll_output() {
+            let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+            if message.method() == Some("initialize") {
+                let result = json!({"protocolVersion": "1.0.0"});
+                dialogue.handle_frame(&Message::success(json!(HANDSHAKE), result).frame());
+                continue;
+            }
+            let params = message.params();
+            sent.push(params["action"]["config"].clone());
+            let mut envelope = json!({
+                "channel": ROOT, "serverSeq": 1, "action": (&params["action"]),
+                "origin": {"clientId": "another", "clientSeq": (&params["clientSeq"])},
+            });
+            // What others say about the same number is not about this.
+            let mut tell = |envelope: &Value| {
+                dialogue.handle_frame(&Message::notification("action", envelope.clone()).frame());
+            };
+            tell(&envelope);
+            envelope["origin"]["clientId"] = json!(CLIENT);
+            if params["action"]["config"][rejected] == true {
+                envelope["rejectionReason"] = json!("not now");
+            }
+            tell(&envelope);
+        }
+        assert!(dialogue.is_over());
+        (sent, dialogue.result("nothing came"))
+    }
+
+    #[test]
+    fn settings_are_made_one_after_the_other() {
+        let (sent, result) = made(&["b", "a"], "");
+        assert_eq!(sent, [json!({"b": true}), json!({"a": true})]);
+        assert_eq!(result, Ok(()));
+    }
+
+    #[test]
+    fn a_setting_that_is_rejected_ends_it() {
+        let (sent, result) = made(&["b", "a", "c"], "a");
+        assert_eq!(sent.len(), 2);
+        let expected = "the setting `a` was not made: the host rejected it: \"not now\"";
+        assert_eq!(result.as_ref().map_err(String::as_str), Err(expected));
+    }
+
+    #[test]
+    fn silence_is_said_of_the_setting_that_waits() {
+        let setting = HostSetting { key: "a".to_owned(), value: json!(1) };
+        let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &[setting]);
+        dialogue.poll_output();
+        assert!(!dialogue.is_over());
+        let said = dialogue.result("nothing came within 1s").unwrap_err();
+        assert_eq!(said, "the setting `a` was not made: nothing came within 1s");
+    }
+}
