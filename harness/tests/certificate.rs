@@ -189,6 +189,43 @@ fn nothing_a_host_says_becomes_markup() {
     assert!(!markdown.contains("<script>") && markdown.contains("\\<script\\>"), "{markdown}");
 }
 
+/// What stands between two texts, at every place.
+fn between<'a>(page: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
+    page.split(before).skip(1).filter_map(|rest| rest.split(after).next()).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere_and_nothing_is_told_twice() {
+    let scenarios = [
+        ("fail", "client `A`: expected `a` at `params.text`, found `bad`"),
+        ("fail", "client `B`: expected `a` at `params.text`, found `worse`"),
+        ("fail", "client `A`: expected an error, nothing came"),
+        ("untested", "no session"),
+        ("warn", "late"),
+        ("pass", "ok"),
+    ];
+    let (_, page) = page(&run(&scenarios, "h"));
+    let ids = between(&page, " id=\"", "\"");
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len(), "an id stands twice");
+    let links = between(&page, "href=\"#", "\"");
+    assert!(links.len() > 10);
+    for link in &links {
+        assert!(ids.contains(link), "`{link}` leads nowhere");
+    }
+    // One rule, broken in two ways, is one article.
+    let articles = between(&page, "<article", "</article>");
+    assert_eq!(articles.len(), 1, "{articles:?}");
+    assert!(articles[0].contains("3 times in 3 scenarios"), "{}", articles[0]);
+    for article in articles {
+        assert!(article.contains("--id area/"), "no command in {article}");
+        assert!(article.contains("href=\"https://"), "no page of the specification in {article}");
+        assert!(article.contains("class=\"proof\"") || article.contains(" proof\""), "{article}");
+    }
+}
+
 #[test]
 fn the_policy_allows_our_script_alone() {
     let hash = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());

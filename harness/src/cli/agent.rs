@@ -22,6 +22,7 @@ use crate::transport::http::{self, Stand};
 
 use crate::wire::json::json;
 
+use super::agent_check::AgentCheck;
 use super::agent_profile::AgentProfile;
 use super::agent_variants;
 use super::context::Context;
@@ -42,6 +43,8 @@ enum Mode {
     Acp(Acp),
     /// Offer agents a tool that records its calls
     Mcp(Mcp),
+    /// Play the vectors of the contract against the test provider of a host
+    Check(Box<AgentCheck>),
     /// Start an agent, look at it, and write a profile of it for `run --acp` and `certify --acp`
     Profile(AgentProfile),
 }
@@ -209,6 +212,7 @@ impl Agent {
             Mode::Model(model) => model.main(context),
             Mode::Acp(acp) => acp.main(context),
             Mode::Mcp(mcp) => mcp.main(),
+            Mode::Check(check) => runtime()?.block_on(check.main(context)),
             Mode::Profile(profile) => runtime()?.block_on(profile.main(context)),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::agent::mode::Mode;
 use crate::host::{auth, door};
+use crate::report::command::quoted;
 use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, Detected};
 use crate::run::settings::HostSetting;
@@ -79,11 +80,23 @@ pub(super) struct Aim {
     #[arg(long, value_parser = options::header, help_heading = "Target")]
     pub(super) header: Vec<(String, String)>,
     /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
-    #[arg(long, help_heading = "Target")]
+    #[arg(long, env = "AHP_TOKEN", hide_env_values = true, help_heading = "Target")]
     pub(super) token: Option<String>,
+    /// The same, with what stands in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = "Target")]
+    token_file: Option<PathBuf>,
     /// The token of somebody else who may connect too: scenarios look whether the two are kept apart
-    #[arg(long, value_name = "TOKEN", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "AHP_OTHER_TOKEN",
+        hide_env_values = true,
+        help_heading = "Target"
+    )]
     pub(super) other_token: Option<String>,
+    /// The same, with what stands in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "other_token", help_heading = "Target")]
+    other_token_file: Option<PathBuf>,
     /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
@@ -93,6 +106,9 @@ pub(super) struct Aim {
     /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
+    /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
+    #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
+    authenticate_file: Vec<(String, String)>,
     /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
@@ -116,12 +132,41 @@ pub(super) struct Aim {
     /// Create sessions with this provider of the host; `all` plays with each of its providers what depends on the agent
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(super) provider: Option<ProviderChoice>,
+    /// Abilities of the host's test provider that it cannot declare in `initialize`, such as recall,worker (AGENT_CONTRACT.md)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::script_ability, help_heading = "Agent")]
+    pub(super) agent_can: Vec<&'static str>,
     /// Write every exchange with the agent to this file, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,
 }
 
 impl Aim {
+    /// The same, with the tokens that stand in files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds no token.
+    pub(super) fn with_files(mut self) -> Result<Aim, Stop> {
+        let read = |path: &Path| {
+            let name = path.display();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            match text.trim() {
+                "" => Err(Stop::usage(format!("expected a token in `{name}`, found nothing"))),
+                token => Ok(token.to_owned()),
+            }
+        };
+        if let Some(path) = self.token_file.take() {
+            self.token = Some(read(&path)?);
+        }
+        if let Some(path) = self.other_token_file.take() {
+            self.other_token = Some(read(&path)?);
+        }
+        for (resource, path) in std::mem::take(&mut self.authenticate_file) {
+            self.authenticate.push((resource, read(Path::new(&path))?));
+        }
+        Ok(self)
+    }
+
     /// Whether the host is not the reference host of this program.
     pub(super) fn is_outside(&self) -> bool {
         self.url.is_some() || self.command.is_some()
@@ -207,6 +252,72 @@ impl Aim {
             _ if self.loopback => Target::Loopback,
             _ => Target::Embedded,
         })
+    }
+
+    /// The options that say what is played against, quoted for a shell; environment variables stand for secrets.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| {
+            words.push(format!("--{name}"));
+            words.extend(Some(value).filter(|value| !value.is_empty()));
+        };
+        match &self.url {
+            Some(url) if !secrets_of_target(url).is_empty() => {
+                option("url", "\"$AHP_URL\"".to_owned());
+            }
+            Some(url) => option("url", quoted(url)),
+            None => {}
+        }
+        for (name, value) in
+            [("command", &self.command), ("restart-command", &self.restart_command)]
+        {
+            if let Some(value) = value {
+                option(name, quoted(value));
+            }
+        }
+        if let Some(ProviderChoice::Named(provider)) = &self.provider {
+            option("provider", quoted(provider));
+        }
+        if self.loopback {
+            option("loopback", String::new());
+        }
+        for (name, value) in &self.header {
+            let secret = !secrets_of_header(name, value).is_empty();
+            let variable = format!("\"{name}: $AHP_HEADER\"");
+            option("header", if secret { variable } else { quoted(&format!("{name}: {value}")) });
+        }
+        for (name, given) in [("token", &self.token), ("other-token", &self.other_token)] {
+            if given.is_some() {
+                let variable = name.to_uppercase().replace('-', "_");
+                option(name, format!("\"$AHP_{variable}\""));
+            }
+        }
+        for (number, (resource, _)) in (1..).zip(&self.authenticate) {
+            let number = if number == 1 { String::new() } else { format!("_{number}") };
+            option("authenticate", format!("{}=\"$AHP_API_TOKEN{number}\"", quoted(resource)));
+        }
+        if let Some((key, value)) = &self.guarded_setting {
+            option("guarded-setting", quoted(&format!("{key}={value}")));
+        }
+        for (number, setting) in (1..).zip(&self.setting) {
+            // What it is set to may be nobody's business.
+            let number = if number == 1 { String::new() } else { format!("_{number}") };
+            option("setting", format!("{}=\"$AHP_SETTING{number}\"", quoted(&setting.key)));
+        }
+        if let [inside, outside] = &self.files[..] {
+            let folder = |path: &PathBuf| quoted(&path.display().to_string());
+            option("files", format!("{} {}", folder(inside), folder(outside)));
+        }
+        if let Some(address) = self.agent_model {
+            option("agent-model", address.to_string());
+            if self.agent_flavor != "plain" {
+                option("agent-flavor", quoted(&self.agent_flavor));
+            }
+        }
+        if let Some(address) = self.agent_acp {
+            option("agent-acp", address.to_string());
+        }
+        words
     }
 
     /// The headers of the WebSocket handshake.

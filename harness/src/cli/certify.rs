@@ -9,8 +9,10 @@ use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
 use crate::report::certificate::Certificate;
+use crate::report::console::Format;
 use crate::report::finished::Finished;
 use crate::report::html::html;
+use crate::report::junit::Junit;
 use crate::report::places::Shown;
 use crate::report::profile_verdict::ProfileVerdict;
 
@@ -48,11 +50,15 @@ impl Certify {
         let reports = [Kind::Jsonl(file.clone()), Kind::Junit(self.out.join("junit.xml"))];
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
+        let format = run.format;
         let code = run.main(context)?;
         if !file.exists() {
             return Ok(code);
         }
-        let verdict = write(&file, &self.out, context)?;
+        let (verdict, said) = write(&file, &self.out)?;
+        if format != Format::Json {
+            context.say(&said);
+        }
         let conformant =
             matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
         Ok(if conformant { code } else { code.max(Code::Failed) })
@@ -72,7 +78,8 @@ pub struct Report {
 impl Report {
     pub(super) fn main(self, context: &Context) -> Outcome {
         folder(&self.out)?;
-        write(&self.file, &self.out, context)?;
+        let (_, said) = write(&self.file, &self.out)?;
+        context.say(&said);
         Ok(Code::Ok)
     }
 }
@@ -89,7 +96,7 @@ pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
 }
 
 /// Writes what is made of a run, and says what it came to.
-fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, Stop> {
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
     let run = read(file)?;
     let certificate = Certificate::of(&run);
     let members = members(file, &certificate);
@@ -103,14 +110,20 @@ fn write(file: &Path, out: &Path, context: &Context) -> Result<ProfileVerdict, S
         ("badge.json", format!("{}\n", endpoint(&certificate))),
         ("members.txt", members),
     ];
-    for (name, text) in &files {
+    let mut junit = Junit::about(&run.header);
+    run.cases.iter().for_each(|case| junit.add(&case.report));
+    let mut xml = Vec::new();
+    let stale = run.footer.as_ref().map_or(&[][..], |footer| &footer.stale);
+    junit.write(&run.summary, stale, &mut xml).map_err(Stop::fault)?;
+    let xml = String::from_utf8_lossy(&xml).into_owned();
+    for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain([("junit.xml", &xml)])
+    {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| {
             Stop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
-    context.say(&said(&certificate, out));
-    Ok(certificate.verdict())
+    Ok((certificate.verdict(), said(&certificate, out)))
 }
 
 /// What of the tables was seen, altogether and with each agent of a host that has several.

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use crate::report::change::{Change, Changes};
 
 use super::certify::read;
 use super::context::Context;
 use super::exit::{Code, Outcome};
+use super::list::ListFormat;
 
 /// Says what is different between two runs, by their run.jsonl; exits with 1 when something got worse.
 #[derive(Args, Debug)]
@@ -18,6 +20,9 @@ pub struct Diff {
     old: PathBuf,
     /// The run.jsonl of the newer one
     new: PathBuf,
+    /// How it is written: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ListFormat,
 }
 
 impl Diff {
@@ -42,6 +47,14 @@ impl Diff {
                 };
                 let _ = writeln!(out, "  {kind:<11} {id:<56} {how}");
             }
+        }
+        if self.format == ListFormat::Json {
+            let list = |list: &[Change]| -> Value {
+                let row = |it: &Change| json!({"kind": it.kind, "id": it.id, "before": it.before, "after": it.after});
+                list.iter().map(row).collect()
+            };
+            let all = parts.into_iter().map(|(title, changes)| (title.to_owned(), list(changes)));
+            out = format!("{:#}\n", Value::Object(all.collect()));
         }
         if out.is_empty() {
             out.push_str("no difference\n");

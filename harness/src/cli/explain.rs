@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::agent::acp::fault as acp;
 use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
@@ -13,11 +14,13 @@ use crate::host::variant::{VARIANTS, VariantRow};
 use crate::ledger::{BreachKind, Ledger};
 use crate::oracle::all_checks;
 use crate::report::summary::word;
+use crate::run::first_steps::{self, FIRST_STEPS, FirstStep};
 use crate::run::mutant_rows::named;
 use crate::run::profile::{MEMBERS, PLACES};
 use crate::run::suite::Suite;
 use crate::scenario::capability::{CAPABILITIES, Capability};
 use crate::scenario::parse::Step;
+use crate::scenario::pattern::OPERATORS;
 use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
@@ -27,10 +30,11 @@ use crate::wire::version::{Standard, Version};
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::list::ListFormat;
 use super::options;
 
 /// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a legal variant, a step of the
-/// scenario language, a capability (all of them: `needs`), a member of an agent's profile (all of them: `profile`), or an
+/// scenario language, an operator of its patterns (all of them: `operators`), a capability (all of them: `needs`), a member of an agent's profile (all of them: `profile`), or an
 /// action or method of the protocol.
 #[derive(Args, Debug)]
 pub struct Explain {
@@ -42,6 +46,9 @@ pub struct Explain {
     /// Scenario files and folders; the suite that the binary carries unless given
     #[arg(long)]
     path: Vec<PathBuf>,
+    /// How it is written: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ListFormat,
 }
 
 impl Explain {
@@ -57,6 +64,8 @@ impl Explain {
             fault(name, host::FAULTS, Standard::Ahp, "serve"),
             fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
             step(name),
+            operator(name),
+            first_step(name),
             profile(name),
             capability(name),
             message(name, self.spec),
@@ -70,12 +79,19 @@ impl Explain {
             let names = names.chain(AGENT_VARIANTS.iter().map(|row| row.name));
             let names = names.chain(acp::FAULTS.iter().map(|row| row.name));
             let names = names.chain(suite.entries.iter().map(|entry| entry.scenario.id.as_str()));
+            let names = names.chain(OPERATORS.iter().map(|row| row.name));
             let hint = closest(name, names);
             let hint =
                 hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
             return Err(Stop::usage(format!("nothing is called `{name}`{hint}")));
         }
-        context.say(&told.join("\n"));
+        match self.format {
+            ListFormat::Text => context.say(&told.join("\n")),
+            ListFormat::Json => {
+                let json = json!({"name": name, "explained": told});
+                context.say(&format!("{json:#}\n"));
+            }
+        }
         Ok(Code::Ok)
     }
 }
@@ -96,6 +112,41 @@ fn profile(name: &str) -> Option<String> {
         Some(_) => Some(format!("member of the profile of an agent\n{}", rows(&own))),
         None => None,
     }
+}
+
+/// An operator of patterns, with an example; `operators` names all.
+fn operator(name: &str) -> Option<String> {
+    if name == "operators" {
+        let lines = OPERATORS.iter().map(|row| format!("  {}: {}\n", row.name, row.doc));
+        return Some(format!("operators of patterns in scenarios\n{}", lines.collect::<String>()));
+    }
+    // A shell may have taken the `$`.
+    let row = OPERATORS
+        .iter()
+        .find(|row| row.name == name || row.name.strip_prefix('$') == Some(name))?;
+    let order = match row.name {
+        "$contains" => {
+            "\n  in any order, and others may stand between them; `$inOrder` asks for an order"
+        }
+        _ => "",
+    };
+    Some(format!(
+        "operator {} of patterns in scenarios: matches {}{order}\n  example: {}\n",
+        row.name,
+        row.doc,
+        row.example()
+    ))
+}
+
+/// A step of the profile first-steps, or all.
+fn first_step(name: &str) -> Option<String> {
+    let line = |(number, step): (usize, &FirstStep)| {
+        format!("  {number:>2} {:<52} {}\n", step.scenario, step.build)
+    };
+    (name == first_steps::PROFILE).then(|| {
+        let lines: String = (1..).zip(FIRST_STEPS).map(line).collect();
+        format!("profile first-steps: what to build, in this order; a run stops at the first failure\n{lines}")
+    })
 }
 
 fn variant(name: &str) -> Option<String> {

@@ -75,7 +75,7 @@ impl Run {
     ) -> Result<Vec<AgentOfHost>, Stop> {
         let probed = |it: &&Detected| PROBES.iter().any(|probe| probe.capability == it.capability);
         for agent in agents.iter_mut().filter(|agent| agent.untested.is_none()) {
-            let own = match header.provider.as_ref().is_some_and(|it| it.raw() == agent.provider) {
+            let own = match header.provider.as_ref().is_some_and(|it| *it == *agent.provider) {
                 true => header.detected.iter().filter(probed).cloned().collect(),
                 false => {
                     let provider = Some(ForeignText::from(agent.provider.as_str()));

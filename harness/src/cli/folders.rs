@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::run::detect::{self, Detected};
-use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe, SYSTEM_FILE};
+use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 
 use super::exit::Stop;
 use super::oddities::uri_of;
@@ -129,9 +129,6 @@ pub(super) async fn look(
             found.push(detect::denied_file(&file, how.as_str()));
             found.push(detect::folder("deniedFolder", &folder, how));
         }
-    } else if host.resources && shows(FolderProbe::Denied, SYSTEM_FILE).await? {
-        let how = format!("the host does not open {SYSTEM_FILE}");
-        found.push(detect::denied_file(SYSTEM_FILE, how));
     }
     let why = match (host.resources, &shared) {
         (false, _) => "the host does not answer `resourceRead`",
@@ -184,8 +181,9 @@ mod tests {
         let tag = u64::from(std::process::id()) << 8;
         check(found(true, &all, tag).await, [true, true, true, true, true]);
         check(found(true, &own, tag + 1).await, [false, false, false, true, true]);
-        let elsewhere = [(Workspace, "/given/"), (Denied, SYSTEM_FILE)];
-        check(found(true, &elsewhere, tag + 2).await, [true, false, false, false, true]);
+        // What the harness did not put there it does not ask for.
+        let elsewhere = [(Workspace, "/given/"), (Denied, "")];
+        check(found(true, &elsewhere, tag + 2).await, [false, false, false, false, true]);
         check(found(false, &all, tag + 3).await, [false, false, false, false, false]);
     }
 

@@ -124,7 +124,8 @@ pub struct Fuzz {
 }
 
 impl Fuzz {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+    pub(super) fn main(mut self, context: &Context) -> Outcome {
+        self.aim = self.aim.with_files()?;
         in_time(self.budget(), self.campaign(context))
     }
 

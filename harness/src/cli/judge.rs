@@ -113,7 +113,7 @@ impl Judge {
                 Report::Junit(_) => {
                     let mut junit = Junit::default();
                     judged.cases.iter().for_each(|case| junit.add(case));
-                    junit.write(&judged.summary, &mut file).map_err(wrong)?;
+                    junit.write(&judged.summary, &[], &mut file).map_err(wrong)?;
                 }
                 Report::Jsonl(_) => {
                     let writer = RunWriter::new(Box::new(file), Redactor::default());

@@ -1,9 +1,11 @@
 //! `ahp-harness list`: what there is to choose from.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 
 use crate::agent::acp::fault as acp;
 use crate::agent::acp::variant::AGENT_VARIANTS;
@@ -14,13 +16,14 @@ use crate::oracle::all_checks;
 use crate::report::event::Header;
 use crate::report::summary::word;
 use crate::run::plan::Planned;
+use crate::scenario::pattern::OPERATORS;
 use crate::scenario::render;
 use crate::scenario::verbs::VERBS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::context::Context;
-use super::exit::{Code, Outcome};
+use super::exit::{Code, Outcome, Stop};
 use super::files;
 
 /// Lists what there is to choose from, one a line: the name, then what it is.
@@ -32,6 +35,23 @@ pub struct List {
     /// Scenario files and folders; the suite that the binary carries unless given
     #[arg(long)]
     path: Vec<PathBuf>,
+    /// How it is written: text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ListFormat,
+}
+
+/// How answers about names are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum ListFormat {
+    Text,
+    Json,
+}
+
+/// One thing that there is.
+struct ListedName {
+    name: String,
+    kind: String,
+    text: String,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -42,70 +62,87 @@ enum What {
     Faults,
     Variants,
     Steps,
+    Operators,
+    Tags,
     Versions,
 }
 
 impl List {
     pub(super) fn main(self, context: &Context) -> Outcome {
-        let mut out = String::new();
-        match self.what {
+        let rows = self.rows()?;
+        let text = match self.format {
+            ListFormat::Json => {
+                let row = |ListedName { name, kind, text }: ListedName| json!({"name": name, "kind": kind, "text": text});
+                format!("{:#}\n", rows.into_iter().map(row).collect::<Value>())
+            }
+            ListFormat::Text => {
+                let longest = |of: fn(&ListedName) -> usize, most: usize| {
+                    rows.iter().map(of).max().unwrap_or(0).min(most)
+                };
+                let (name, kind) =
+                    (longest(|row| row.name.len(), 52), longest(|row| row.kind.len(), 10));
+                let line = |row: &ListedName| match kind {
+                    0 => format!("{:<name$} {}\n", row.name, row.text),
+                    _ => format!("{:<name$} {:<kind$} {}\n", row.name, row.kind, row.text),
+                };
+                rows.iter().map(line).collect()
+            }
+        };
+        context.say(&text);
+        Ok(Code::Ok)
+    }
+
+    fn rows(&self) -> Result<Vec<ListedName>, Stop> {
+        let row = |name: &str, kind: &str, text: &str| ListedName {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            text: text.to_owned(),
+        };
+        Ok(match self.what {
             What::Scenarios => {
-                for entry in files::suite(&self.path)?.entries {
-                    let scenario = &entry.scenario;
-                    let _ = writeln!(
-                        out,
-                        "{:<48} {:<6} {}",
-                        scenario.id, scenario.profile, scenario.title
-                    );
-                }
+                let suite = files::suite(&self.path)?;
+                let scenarios = suite.entries.iter().map(|entry| &entry.scenario);
+                scenarios.map(|it| row(&it.id, &it.profile, &it.title)).collect()
             }
-            What::Checks => {
-                for row in all_checks() {
-                    let _ = writeln!(out, "{:<36} {:<10} {}", row.id, word(row.weight), row.doc);
-                }
-            }
+            What::Checks => all_checks().map(|it| row(it.id, word(it.weight), it.doc)).collect(),
             What::Requirements => {
-                for row in Ledger::newest().iter().chain(Ledger::of(Version::ACP_1).iter()) {
-                    let _ =
-                        writeln!(out, "{:<52} {:<10} {}", row.id, word(row.weight), row.statement);
-                }
+                let all = Ledger::newest().iter().chain(Ledger::of(Version::ACP_1).iter());
+                all.map(|it| row(it.id, word(it.weight), it.statement)).collect()
             }
             What::Variants => {
-                let hosts = VARIANTS.iter().map(|row| (row.name, row.does));
-                let agents = AGENT_VARIANTS.iter().map(|row| (row.name, row.does));
-                for (name, does) in hosts.chain(agents) {
-                    let _ = writeln!(out, "{name:<36} {does}");
-                }
+                let hosts = VARIANTS.iter().map(|it| row(it.name, "host", it.does));
+                hosts
+                    .chain(AGENT_VARIANTS.iter().map(|it| row(it.name, "agent", it.does)))
+                    .collect()
             }
             What::Faults => {
-                let agents = acp::FAULTS.iter().map(|row| (row.name, row.doc));
-                let hosts = FAULTS.iter().map(|row| (row.name, row.doc));
-                for (name, doc) in hosts.chain(agents) {
-                    let _ = writeln!(out, "{name:<36} {doc}");
-                }
+                let agents = acp::FAULTS.iter().map(|it| row(it.name, "agent", it.doc));
+                FAULTS.iter().map(|it| row(it.name, "host", it.doc)).chain(agents).collect()
             }
-            What::Steps => {
-                for row in VERBS {
-                    let _ = writeln!(out, "{:<12} {}", row.name, row.doc);
+            What::Steps => VERBS.iter().map(|it| row(it.name, "", it.doc)).collect(),
+            What::Operators => OPERATORS.iter().map(|it| row(it.name, "", it.doc)).collect(),
+            What::Tags => {
+                let suite = files::suite(&self.path)?;
+                let mut tags: BTreeMap<String, usize> = BTreeMap::new();
+                for tag in suite.entries.iter().flat_map(|entry| &entry.scenario.tags) {
+                    *tags.entry(tag.clone()).or_default() += 1;
                 }
+                tags.iter()
+                    .map(|(tag, count)| row(tag, "", &format!("{count} scenarios")))
+                    .collect()
             }
             What::Versions => {
-                for version in Protocol::all_played().iter().chain([&Version::ACP_1]) {
-                    let Some(protocol) = Protocol::of(*version) else {
-                        continue;
-                    };
+                let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
+                let counted = |version: &Version| {
+                    let protocol = Protocol::of(*version)?;
                     let (methods, actions) =
                         (protocol.methods().count(), protocol.actions().count());
-                    let _ = writeln!(
-                        out,
-                        "{:<7} {methods} methods, {actions} actions",
-                        version.to_string()
-                    );
-                }
+                    let text = format!("{methods} methods, {actions} actions");
+                    Some(row(&version.to_string(), "", &text))
+                };
+                versions.filter_map(counted).collect()
             }
-        }
-        context.say(&out);
-        Ok(Code::Ok)
+        })
     }
 }
 

@@ -6,9 +6,11 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
+mod again;
 mod agent;
+mod agent_check;
 mod agent_profile;
 mod agent_variants;
 mod agents;
@@ -31,6 +33,7 @@ mod interrupt;
 mod judge;
 mod list;
 mod log_folder;
+mod manual;
 mod matrix;
 mod merge;
 mod mutants;
@@ -46,6 +49,8 @@ mod rounds;
 mod run;
 mod scenario;
 mod serve;
+mod settings;
+mod show;
 mod strangers;
 mod subject;
 mod supervise;
@@ -91,6 +96,8 @@ enum Command {
     Run(Box<run::Run>),
     /// Play every profile against a host and write a certificate
     Certify(Box<certify::Certify>),
+    /// Show the conversation of a scenario of a run
+    Show(show::Show),
     /// Make certificate and page again from the run.jsonl of a run
     Report(certify::Report),
     /// Join the run.jsonl files of shards into one
@@ -127,6 +134,10 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Hold a reducer against ours, by vectors and by generated sequences
     Reducers(Box<reducers::Reducers>),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Write manual pages
+    Man(manual::Man),
     /// The process that `reducers --subject official` starts
     #[command(hide = true)]
     Official(official::Official),
@@ -147,7 +158,15 @@ impl Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let given = match settings::with_settings(std::env::args_os().collect(), &Arguments::command())
+    {
+        Ok(given) => given,
+        Err(error) => {
+            Context::gather().error(&format!("error: {error}\n"));
+            return Code::Usage.into();
+        }
+    };
+    let arguments = match Arguments::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are answers, not mistakes.
@@ -164,6 +183,9 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(command) => command.main(&context),
         Command::Certify(command) => command.main(&context),
+        Command::Show(command) => command.main(&context),
+        Command::Completions(command) => command.main(&context, Arguments::command()),
+        Command::Man(command) => command.main(&context, Arguments::command()),
         Command::Report(command) => command.main(&context),
         Command::Merge(command) => command.main(&context),
         Command::Diff(command) => command.main(&context),

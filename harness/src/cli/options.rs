@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::agent::script::EXTRAS;
 use crate::host::fault::{FAULTS, Fault};
+use crate::report::console::Format;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
@@ -31,6 +33,12 @@ pub enum RunReport {
     Shared(Report),
     /// The conversations as logs of their connections, in this folder.
     AhpLog(PathBuf),
+}
+
+/// Reads the name of something that not every test provider can do.
+pub fn script_ability(name: &str) -> Result<&'static str, String> {
+    let names: Vec<&'static str> = EXTRAS.iter().map(|extra| extra.name).collect();
+    names.iter().find(|known| **known == name).copied().ok_or_else(|| did_you_mean(name, &names))
 }
 
 /// Reads `KIND=FILE` for a run.
@@ -75,6 +83,16 @@ impl Threshold {
 fn fail_on(text: &str) -> Result<FailOn, String> {
     let found = FailOn::ALL.iter().find(|(word, _)| *word == text).map(|(_, found)| *found);
     found.ok_or_else(|| format!("expected `note`, `should` or `must`, found `{text}`"))
+}
+
+/// Reads how much is said.
+pub fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "brief" => Ok(Format::Brief),
+        "full" => Ok(Format::Full),
+        "json" => Ok(Format::Json),
+        _ => Err(format!("expected `brief`, `full` or `json`, found `{text}`")),
+    }
 }
 
 /// Reads a duration with a unit.

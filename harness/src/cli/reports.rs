@@ -4,12 +4,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use litemap::LiteMap;
 use serde_json::json;
 
 use crate::report::baseline::Baseline;
+use crate::report::cause::Causes;
 use crate::report::connection_logs::{LogWriter, RecorderGroup, file_part};
-use crate::report::console::{Console, Kept};
+use crate::report::console::{Console, Format, Kept};
 use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
+use crate::report::first::{as_json, fix_first, is_to_mend};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
 use crate::report::junit::{Junit, UNFINISHED};
@@ -32,16 +35,8 @@ use super::options::{Report, RunReport};
 /// Where the transcript goes unless a report says so: a folder of this name that is there already.
 const FOLDER: &str = "reports";
 
-/// How much the console says about a scenario.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum ConsoleDetail {
-    /// Its line, its failure and the annotation of a CI service.
-    Everything,
-    /// Its line and its failure.
-    Text,
-    /// Nothing: it is counted.
-    Nothing,
-}
+/// Scenarios that did not hold whose drawings are kept for brief output.
+const DRAWINGS: usize = 200;
 
 /// The reports of one run.
 pub(super) struct Reports<'a> {
@@ -54,7 +49,13 @@ pub(super) struct Reports<'a> {
     /// The folder for logs of connections, and those that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
-    failures: String,
+    /// What did not hold, by cause.
+    causes: Causes,
+    /// What is said of scenarios that did not hold, by their numbers; in brief output only of the first of each kind.
+    drawings: LiteMap<u32, String>,
+    /// Scenarios that there are, and those that have ended.
+    scenarios: usize,
+    ended: usize,
     quiet: bool,
     /// Whether only files are written.
     silent: bool,
@@ -64,7 +65,6 @@ pub(super) struct Reports<'a> {
     unplayed: Vec<(ForeignText, usize)>,
     /// What the run is about, and what did not hold in it, for the summary of a step.
     header: Header,
-    unheld: Vec<(String, Status, ForeignText)>,
     /// The scenario after which the run was a failure.
     first_failure: Option<String>,
     /// The baseline that is written anew at the end.
@@ -106,7 +106,7 @@ impl<'a> Reports<'a> {
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
                 RunReport::Shared(Report::Junit(path)) => {
                     replace(path, UNFINISHED)?;
-                    junit.push((path.clone(), Junit::default()));
+                    junit.push((path.clone(), Junit::about(header)));
                 }
             }
         }
@@ -126,14 +126,16 @@ impl<'a> Reports<'a> {
             junit,
             logs,
             log_writers: Vec::new(),
-            failures: String::new(),
+            causes: Causes::default(),
+            drawings: LiteMap::new(),
+            scenarios: 0,
+            ended: 0,
             quiet,
             silent: false,
             faults: Vec::new(),
             remarks: Vec::new(),
             unplayed: Vec::new(),
             header: header.clone(),
-            unheld: Vec::new(),
             first_failure: None,
             renewed: None,
         })
@@ -153,7 +155,7 @@ impl<'a> Reports<'a> {
             };
             self.case(report, &mut Baseline::default());
         }
-        self.finish(Duration::ZERO, Code::Unreachable, false)
+        self.finish(Duration::ZERO, Code::Unreachable, false, &[])
     }
 
     /// A scenario begins; its transcript goes to the first file.
@@ -204,28 +206,22 @@ impl<'a> Reports<'a> {
         self.renewed = baseline.map(Path::to_owned);
     }
 
-    /// A scenario was not played. Where the run was ended before it, that is no news of its own:
-    /// what ended it must not drown in annotations.
+    /// A scenario was not played. What is so for the same reason as another is counted.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        let annotated = report.status != Status::Error;
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
             if let Some((_, count)) = known {
                 *count += 1;
-                return self.add(report, baseline, ConsoleDetail::Nothing);
+                return self.add(report, baseline, false);
             }
             self.unplayed.push((report.reason.clone(), 0));
         }
-        self.add(
-            report,
-            baseline,
-            if annotated { ConsoleDetail::Everything } else { ConsoleDetail::Text },
-        );
+        self.add(report, baseline, true);
     }
 
     /// A scenario has ended.
     pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
-        self.add(report, baseline, ConsoleDetail::Everything);
+        self.add(report, baseline, true);
     }
 
     /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
@@ -233,9 +229,11 @@ impl<'a> Reports<'a> {
         self.first_failure.as_deref()
     }
 
-    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, telling: ConsoleDetail) {
+    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, told: bool) {
         baseline.settle(&mut report, self.summary.fail_on);
+        self.ended += 1;
         self.summary.add(&report);
+        self.causes.add(&report);
         // A known finding is none to stop at, so the checks are settled now and again at the end.
         baseline.settle_checks(&mut self.summary);
         if self.first_failure.is_none() && self.summary.failed() {
@@ -248,21 +246,29 @@ impl<'a> Reports<'a> {
         for (_, junit) in &mut self.junit {
             junit.add(&report);
         }
-        if telling == ConsoleDetail::Nothing {
+        if !told {
             return;
         }
         let passed = matches!(report.status, Status::Pass | Status::Skip);
-        if !(self.silent || self.quiet && passed) {
+        if !(self.silent || self.quiet && passed) && self.console.tells(report.status) {
             self.say(&self.console.progress(&report));
         }
         if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
-            self.failures.push_str(&self.console.failure(&report));
-            let wanted = telling == ConsoleDetail::Everything && self.context.github;
-            if let Some(command) = github::annotation(&report).filter(|_| wanted) {
-                self.context.command(&command.redacted(&self.redactor));
-                self.unheld.push((report.name(), report.status, report.reason));
+            if self.console.format() == Format::Full || self.drawings.len() < DRAWINGS {
+                self.drawings.insert(report.case, self.console.failure(&report));
             }
         }
+        if !self.silent {
+            let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();
+            let (ended, scenarios) = (self.ended, self.scenarios);
+            self.context
+                .progress(&format!("{ended} of {scenarios} scenarios, {broken} causes to mend"));
+        }
+    }
+
+    /// What did not hold so far.
+    pub(super) fn causes(&self) -> &Causes {
+        &self.causes
     }
 
     /// The play of a scenario does not count: it has no result of that number.
@@ -278,11 +284,17 @@ impl<'a> Reports<'a> {
     }
 
     /// The run begins.
-    pub(super) fn header(&self, header: &Header, scenarios: usize) {
+    pub(super) fn header(&mut self, header: &Header, scenarios: usize, format: Format) {
+        self.scenarios = scenarios;
+        self.console = self.console.clone().with_format(format, scenarios);
         self.say(&self.console.header(header, scenarios));
     }
 
     fn say(&self, text: &str) {
+        if self.console.format() == Format::Json {
+            return;
+        }
+        self.context.progress("");
         self.context.say(&self.redactor.text(text));
     }
 
@@ -312,22 +324,33 @@ impl<'a> Reports<'a> {
             () if self.summary.failed() || !stale.is_empty() => Code::Failed,
             () => Code::Ok,
         };
-        if !self.failures.is_empty() {
-            self.say(&format!("\n{}", self.failures));
+        let full = self.console.format() == Format::Full;
+        if full {
+            let failures: String = self.drawings.values().map(String::as_str).collect();
+            if !failures.is_empty() {
+                self.say(&format!("\n{failures}"));
+            }
         }
         if self.context.github {
-            let found = self.summary.checks.iter();
-            for command in found.filter_map(|(check, total)| github::finding(check, total)) {
+            let own = self.console.own_frames();
+            for command in github::annotations(&self.causes, &self.header, &stale, own) {
                 self.context.command(&command.redacted(&self.redactor));
             }
         }
         if self.context.step_summary.is_some() {
-            let text = github::summary(&self.header, &self.summary, &self.unheld);
+            let verdict = match code {
+                Code::Ok => "passed",
+                Code::Interrupted => "interrupted",
+                _ => "failed",
+            };
+            let text = github::summary(&self.header, &self.summary, &self.causes, &stale, verdict);
             self.context.summarise(&self.redactor.text(&text));
         }
-        let findings = self.console.findings(&self.summary);
-        if !findings.is_empty() {
-            self.say(&format!("\n{findings}"));
+        if full {
+            let findings = self.console.findings(&self.summary);
+            if !findings.is_empty() {
+                self.say(&format!("\n{findings}"));
+            }
         }
         for (reason, more) in self.unplayed.iter().filter(|(_, more)| *more > 0) {
             self.say(&format!("{more} more scenarios: {}\n", reason.lines()));
@@ -335,25 +358,43 @@ impl<'a> Reports<'a> {
         for line in stale.iter().chain(&self.faults).chain(&self.remarks) {
             self.say(&format!("{line}\n"));
         }
+        let causes = match full {
+            true => fix_first(&self.causes, &self.header, |status| format!("{:>8}", status.word())),
+            false => self.console.causes(&self.causes, &self.header, &self.drawings),
+        };
+        if !causes.is_empty() {
+            self.say(&format!("\n{causes}"));
+        }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        if self.console.format() == Format::Json {
+            let run = as_json(&self.causes, &self.header, &self.summary, code as u8);
+            self.context.say(&self.redactor.text(&format!("{run:#}\n")));
+        }
         if let Some(path) = renewed {
-            std::fs::write(&path, baseline.renewed(&self.summary)).map_err(|error| {
+            std::fs::write(&path, baseline.renewed()).map_err(|error| {
                 Stop::usage(format!("`{}` could not be written: {error}", path.display()))
             })?;
-            let fresh = baseline.fresh(&self.summary);
+            let fresh = baseline.fresh();
             self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
         }
-        self.finish(took, code, interrupted)?;
+        self.finish(took, code, interrupted, &stale)?;
         Ok(code)
     }
 
     /// Writes what belongs at the end of the files.
-    fn finish(mut self, took: Duration, code: Code, interrupted: bool) -> Result<(), Stop> {
+    fn finish(
+        mut self,
+        took: Duration,
+        code: Code,
+        interrupted: bool,
+        stale: &[String],
+    ) -> Result<(), Stop> {
         let footer = json!({
             "scenarios": self.summary.counts,
             "checks": self.summary.checks,
             "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             "interrupted": interrupted,
+            "stale": stale,
             "exit": code as u8,
         });
         for writer in &self.writers {
@@ -369,7 +410,7 @@ impl<'a> Reports<'a> {
         }
         for (path, junit) in std::mem::take(&mut self.junit) {
             let mut report = Vec::new();
-            junit.write(&self.summary, &mut report).map_err(|error| {
+            junit.write(&self.summary, stale, &mut report).map_err(|error| {
                 Stop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;
             replace(&path, &self.redactor.text(&String::from_utf8_lossy(&report)))?;

@@ -58,6 +58,8 @@ struct QueuedCase {
     /// The id of the scenario; from the second round on, with `#` and the number of the round.
     name: String,
     planned: Planned,
+    /// How often it was played before and did not hold.
+    attempts: u16,
 }
 
 /// A scenario that was played.
@@ -165,7 +167,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 Some(Ok(played)) => {
                     self.fuse.saw(played.shook_hands);
                     match self.outage(&played).await {
-                        None => self.report(played),
+                        None => match self.retried(&played) {
+                            Some(again) => queue.push_back(again),
+                            None => self.report(played),
+                        },
                         Some(what) => {
                             let struck = self.drained(played, &mut playing).await;
                             self.after_outage(what, struck).await;
@@ -207,7 +212,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 if round > 0 {
                     name = format!("{name}#{}", round + 1);
                 }
-                queue.push_back(QueuedCase { name, planned: planned.clone() });
+                queue.push_back(QueuedCase { name, planned: planned.clone(), attempts: 0 });
             }
         }
         queue
@@ -239,7 +244,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             self.reports.unplayed(report, self.baseline);
             return true;
         }
-        let QueuedCase { name, planned } = &queued;
+        let QueuedCase { name, planned, .. } = &queued;
         let entry = &planned.entry;
         let place = match self.run.place(self.target, entry, self.header, name.clone()).await {
             Ok(place) => place,
@@ -294,10 +299,29 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             self.recent.push((now, played.queued.clone()));
         }
         let mut report = played.report;
+        if played.queued.attempts > 0 && report.status == Status::Pass {
+            report.flaky = Some(played.queued.attempts + 1);
+        }
         if report.reason == INTERRUPTED && !*self.interrupted.borrow() {
             report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);
+    }
+
+    /// The same scenario again, where it did not hold and may be tried again; the play before does not count.
+    fn retried(&mut self, played: &PlayedCase) -> Option<QueuedCase> {
+        let QueuedCase { planned, attempts, .. } = &played.queued;
+        let broken = played.report.checks.iter().flat_map(|check| &check.findings);
+        let broken = broken.map(|finding| finding.weight.broken()).any(|it| it == Status::Fail);
+        let failed = matches!(played.report.status, Status::Fail | Status::Untested) || broken;
+        if !failed || *attempts >= self.run.retries || *self.stopped.borrow() {
+            return None;
+        }
+        let attempts = attempts + 1;
+        let reason = format!("it did not hold at attempt {attempts}, and is played again");
+        self.reports.void(&VoidCase { case: played.report.case, reason });
+        let name = format!("{}~{attempts}", self.name_of(planned));
+        Some(QueuedCase { name, planned: planned.clone(), attempts })
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {

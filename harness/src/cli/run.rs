@@ -1,7 +1,7 @@
 //! `ahp-harness run`: plays scenarios against a host and reports.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -11,10 +11,14 @@ use crate::host::auth;
 use crate::host::engine::{Config, RefHost};
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::Baseline;
+use crate::report::cause::Causes;
+use crate::report::command::quoted;
+use crate::report::console::Format;
 use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
 use crate::run::detect::{self, Found, LookOptions};
+use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Selection, Shard};
 use crate::run::probe::{ProbeError, probe};
@@ -27,8 +31,10 @@ use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
 
+use super::again::{self, next_step, to_mend};
 use super::agents::Agents;
 use super::aim::{Aim, ProviderChoice, Target};
+use super::certify::read;
 use super::context::{Context, wall_clock};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
@@ -62,8 +68,9 @@ pub struct Run {
     /// Speak this protocol version only; `all` plays each version that the host speaks; one that the scenarios hold for unless given
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
     pub(super) spec: Option<Spec>,
-    /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host)
-    #[arg(long, value_parser = ["core", "agent", "all"], help_heading = "Selection")]
+    /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host); first-steps: some twenty, in
+    /// the order in which one builds a host, up to the first failure
+    #[arg(long, value_parser = ["core", "agent", "all", "first-steps"], help_heading = "Selection")]
     profile: Vec<String>,
     /// Play scenarios of this id; `area/` and `*` work too (repeatable)
     #[arg(long, help_heading = "Selection")]
@@ -74,6 +81,9 @@ pub struct Run {
     /// Play scenarios that exercise this requirement (repeatable)
     #[arg(long, help_heading = "Selection")]
     requirement: Vec<String>,
+    /// Play what did not hold in the run that wrote this run.jsonl, with its seed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "shard"], help_heading = "Selection")]
+    failed_of: Option<PathBuf>,
     /// Play one part of the selection, such as 1/4: every fourth scenario, beginning with the first; `merge` joins the parts
     #[arg(long, value_name = "PART/PARTS", help_heading = "Selection")]
     shard: Option<Shard>,
@@ -88,7 +98,7 @@ pub struct Run {
     /// How many scenarios are played at once over sockets; 4 unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     pub(super) jobs: Option<u16>,
-    /// How long each wait may take; 2s unless given, 10s for an agent
+    /// How long each wait may take; 2s unless given, 10s for an agent and for a host that starts one (`--agent-model`, `--agent-acp`)
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
     /// End the run after this time, whatever has been played by then; 9m30s for a host or an agent outside unless given
@@ -103,6 +113,12 @@ pub struct Run {
     /// Have further clients come at random points, subscribe to everything and leave: what they are given has to agree
     #[arg(long, help_heading = "Playing")]
     observe: bool,
+    /// Play again what did not hold, this many times at most; a scenario that holds then passes, and is called flaky
+    #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Playing")]
+    pub(super) retries: u16,
+    /// Stay, and once this file or folder changes, start the host of `--command` anew and play what did not hold last, or everything (repeatable)
+    #[arg(long, value_name = "PATH", requires = "command", help_heading = "Playing")]
+    watch: Vec<PathBuf>,
     /// Begin no further scenario once one does not hold; the rest is reported as not judged
     #[arg(long, help_heading = "Playing")]
     fail_fast: bool,
@@ -127,9 +143,18 @@ pub struct Run {
     /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
+    /// How much to say: brief (what does not hold, by cause), full (everything), json (one JSON object at the end)
+    #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
+    pub(super) format: Format,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     pub(super) quiet: bool,
+    /// Whether the scenarios are played in the order of the first steps.
+    #[arg(skip)]
+    in_order: bool,
+    /// The scenarios of the last play in which something is to be mended.
+    #[arg(skip)]
+    failed: Arc<Mutex<Vec<String>>>,
     /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
     #[arg(skip)]
     pub(super) looks_for_scripts: bool,
@@ -178,7 +203,49 @@ impl Run {
         Ok(self)
     }
 
-    pub(super) fn main(self, context: &Context) -> Outcome {
+    pub(super) fn main(mut self, context: &Context) -> Outcome {
+        self.aim = self.aim.with_files()?;
+        if self.plays_first_steps() {
+            self.profile = vec!["all".to_owned()];
+            self.id = FIRST_STEPS.iter().map(|step| step.scenario.to_owned()).collect();
+            (self.fail_fast, self.jobs, self.in_order) = (true, Some(1), true);
+        }
+        if let Some(file) = self.failed_of.take() {
+            let run = read(&file)?;
+            let causes = Causes::of(run.cases.iter().map(|case| &case.report));
+            self.id = to_mend(&causes);
+            if self.id.is_empty() {
+                context.say(&format!("`{}`: everything that was played held\n", file.display()));
+                return Ok(Code::Ok);
+            }
+            self.seed = self.seed.or(Some(run.header.seed));
+            if self.profile.is_empty() {
+                self.profile.push("all".to_owned());
+            }
+        }
+        if self.watch.is_empty() {
+            return self.once(context);
+        }
+        let all = self.id.clone();
+        loop {
+            let before = again::watched(&self.watch);
+            match self.clone().once(context) {
+                Ok(Code::Interrupted) => return Ok(Code::Interrupted),
+                Ok(_) => {}
+                Err(Stop { message, .. }) => context.error(&format!("error: {message}\n")),
+            }
+            let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.id = if failed.is_empty() { all.clone() } else { failed };
+            context.say("waiting for a change (Ctrl-C ends)\n");
+            again::wait_for_change(&self.watch, &before);
+        }
+    }
+
+    fn plays_first_steps(&self) -> bool {
+        self.profile.iter().any(|profile| profile == first_steps::PROFILE)
+    }
+
+    fn once(self, context: &Context) -> Outcome {
         if self.spec == Some(Spec::All) {
             if self.update_baseline {
                 return Err(Stop::usage(
@@ -202,6 +269,12 @@ impl Run {
             requirements: self.requirement.clone(),
         };
         let mut entries = selection.of(&suite).map_err(Stop::usage)?;
+        if self.in_order {
+            let place = |entry: &&Entry| {
+                FIRST_STEPS.iter().position(|step| step.scenario == entry.scenario.id)
+            };
+            entries.sort_by_key(place);
+        }
         if let Some(shard) = self.shard {
             entries = shard.part(&entries).map_err(Stop::usage)?;
         }
@@ -277,7 +350,7 @@ impl Run {
 
     /// How long a wait may take.
     fn limit(&self, target: &Target) -> Duration {
-        target.limit(self.timeout, self.standard())
+        target.limit(self.timeout, self.standard(), self.agent(target))
     }
 
     /// What is played against.
@@ -337,6 +410,7 @@ impl Run {
             Target::Remote(..) | Target::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
+        detect::told(&mut header.detected, &self.aim.agent_can);
         header.detected.extend(self.probed(target, &header).await?);
         header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
         // The folders go when the run is over.
@@ -358,15 +432,19 @@ impl Run {
             reports.unreachable(&planned, &error.to_string())?;
             return Err(Stop::unreachable(error));
         }
-        reports.header(&header, planned.len() * usize::from(self.repeat));
+        reports.header(&header, planned.len() * usize::from(self.repeat), self.format);
         if let Some(budget) = self.budget() {
-            context.say(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
+            context.error(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
         }
         let began = Instant::now();
         *orphans = self.starts_processes().then(Orphans::adopt);
         let rounds =
             ScenarioScheduler::new(self, target, &header, (&mut baseline, &mut reports), due);
         let interrupted = rounds.play(&planned, self.repeat).await;
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = to_mend(reports.causes());
+        if self.in_order {
+            reports.remark(&next_step(reports.causes()));
+        }
         reports.close(began.elapsed(), baseline, interrupted)
     }
 
@@ -497,8 +575,39 @@ impl Run {
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
             agent: self.agent(target),
+            arguments: self.arguments(),
             shard: self.shard.map(|shard| shard.to_string()),
         }
+    }
+
+    /// The arguments that decide how a scenario goes, quoted for a shell; environment variables stand for secrets.
+    fn arguments(&self) -> Vec<String> {
+        let mut words: Vec<String> =
+            self.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
+        words.extend(self.aim.words());
+        match &self.acp {
+            Some(None) => words.push("--acp".to_owned()),
+            Some(Some(path)) => {
+                words.push(format!("--acp {}", quoted(&path.display().to_string())))
+            }
+            None => {}
+        }
+        if let Some(version) = self.spec.and_then(Spec::one) {
+            words.push(format!("--spec {version}"));
+        }
+        if let Some(timeout) = self.timeout {
+            words.push(format!("--timeout {}ms", timeout.as_millis()));
+        }
+        if self.observe {
+            words.push("--observe".to_owned());
+        }
+        if self.aggressive {
+            words.push("--aggressive".to_owned());
+        }
+        if !self.secret.is_empty() {
+            words.push("--secret \"$AHP_SECRET\"".to_owned());
+        }
+        words
     }
 
     /// Why no further scenario begins, where the first failure is enough.

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::acp;
+use crate::agent::mode::Mode;
 use crate::host::engine::{Config, RefHost};
 use crate::host::subject::Subject;
 use crate::report::event::Header;
@@ -51,9 +52,9 @@ const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two attempts to connect.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The wait limits for hosts and for agents; an agent may have to be started first.
-const LIMITS: [(Standard, Duration); 2] =
-    [(Standard::Ahp, Duration::from_secs(2)), (Standard::Acp, Duration::from_secs(10))];
+/// The wait limit for hosts, and the one for agents: an agent may have to be started first, whoever starts it.
+const HOST_LIMIT: Duration = Duration::from_secs(2);
+const AGENT_LIMIT: Duration = Duration::from_secs(10);
 /// The time budget of a run against what is outside: without it, a target that answers nothing would take hours.
 pub(super) const BUDGET: Duration = Duration::from_secs(570);
 /// How many scenarios are played at once.
@@ -69,10 +70,19 @@ impl Target {
     }
 
     /// The wait limit: the one asked for, else the profile's, else the default.
-    pub(super) fn limit(&self, asked: Option<Duration>, standard: Standard) -> Duration {
+    pub(super) fn limit(
+        &self,
+        asked: Option<Duration>,
+        standard: Standard,
+        agent: Mode,
+    ) -> Duration {
         let own = self.profile().and_then(|profile| profile.timeout);
-        let usual = LIMITS.iter().find(|(known, _)| *known == standard);
-        asked.or(own).or(usual.map(|(_, limit)| *limit)).unwrap_or_default()
+        let starts_agents = matches!(self, Target::Remote(..)) && agent != Mode::Host;
+        let usual = match standard {
+            Standard::Ahp if !starts_agents => HOST_LIMIT,
+            Standard::Ahp | Standard::Acp => AGENT_LIMIT,
+        };
+        asked.or(own).unwrap_or(usual)
     }
 
     /// How many scenarios are played at once.

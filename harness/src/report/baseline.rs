@@ -2,13 +2,18 @@
 //!
 //! ```yaml
 //! known:
-//!   - scenario: turns/cancel-stops-the-stream
+//!   - finding: session.create.duplicate~1f0c88d2     # as reports name it
+//!     seen_in: sessions/a-uri-in-use-is-refused
 //!     reason: "#1234, fixed in the next release"
-//!   - check: jsonrpc.error-code
+//!   - scenario: turns/cancel-stops-the-stream        # whatever fails in it
+//!     reason: only on slow machines
+//!   - check: jsonrpc.error-code                      # whatever it finds
 //!     reason: the old code is kept for old clients
 //! ```
+//!
+//! A finding goes by what is broken and how ([`BreachId`](super::cause::BreachId)), so that a known one hides no other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use litemap::LiteMap;
@@ -20,6 +25,7 @@ use crate::scenario::node::Node;
 use crate::scenario::source::closest;
 use crate::verdict::{FailOn, Status};
 
+use super::cause::{SeenBy, breaches_of};
 use super::event::CaseReport;
 use super::summary::Summary;
 
@@ -27,7 +33,7 @@ const FORM: Form = Form {
     what: "a baseline",
     list: "known",
     beside: &[],
-    entry: &["scenario", "check", "reason"],
+    entry: &["scenario", "check", "finding", "seen_in", "what", "reason"],
 };
 
 /// The reason of an entry that nobody has looked at yet.
@@ -38,13 +44,17 @@ const WHY: &str = "TODO: say why this is known";
 pub struct Baseline {
     scenarios: LiteMap<String, Known>,
     checks: LiteMap<String, Known>,
-    /// Scenarios that failed and are not known.
-    fresh: BTreeSet<String>,
+    findings: LiteMap<String, Known>,
+    /// Findings that are not known: where each was seen first, and what was said.
+    fresh: BTreeMap<String, (String, String)>,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
     reason: String,
+    /// The scenario that shows a finding, and what it said; empty where the file does not say.
+    seen_in: String,
+    what: String,
     /// Whether it was played and did fail, or did not.
     failed: Option<bool>,
 }
@@ -61,15 +71,18 @@ impl Baseline {
     }
 
     fn entry(&mut self, entry: &Node, suite: &Suite) -> Result<(), String> {
-        let known = Known { reason: reason(entry)?.to_owned(), failed: None };
-        let (map, id, exists): (_, _, bool) = match (text(entry, "scenario"), text(entry, "check"))
-        {
-            (Some(id), None) => {
+        let owned = |name| text(entry, name).unwrap_or_default().to_owned();
+        let (seen_in, what) = (owned("seen_in"), owned("what"));
+        let known = Known { reason: reason(entry)?.to_owned(), seen_in, what, failed: None };
+        let named = ["scenario", "check", "finding"].map(|name| text(entry, name));
+        let (map, id, exists): (_, _, bool) = match named {
+            [Some(id), None, None] => {
                 let exists = suite.entries.iter().any(|entry| entry.scenario.id == id);
                 (&mut self.scenarios, id, exists)
             }
-            (None, Some(id)) => (&mut self.checks, id, all_checks().any(|row| row.id == id)),
-            _ => return Err("expected either `scenario` or `check`".to_owned()),
+            [None, Some(id), None] => (&mut self.checks, id, all_checks().any(|row| row.id == id)),
+            [None, None, Some(id)] => (&mut self.findings, id, id.contains('~')),
+            _ => return Err("expected one of `scenario`, `check` and `finding`".to_owned()),
         };
         if !exists {
             let names = suite.entries.iter().map(|entry| entry.scenario.id.as_str());
@@ -84,22 +97,50 @@ impl Baseline {
         }
     }
 
-    /// Settles a scenario: a known failure becomes `known`.
+    /// Settles a scenario: a known failure becomes `known`, and so does what a check found and is known.
     pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
-        let Some(known) = self.scenarios.get_mut(&case.scenario) else {
-            if fails(case.status, fail_on) {
-                self.fresh.insert(case.scenario.clone());
+        let judged = !matches!(case.status, Status::Skip | Status::Error);
+        if judged {
+            let known = self.findings.iter_mut().map(|(_, known)| known);
+            let seen_here = known.filter(|it| it.seen_in == case.scenario);
+            seen_here.for_each(|known| known.failed = known.failed.or(Some(false)));
+        }
+        let mut all_known = true;
+        let mut reasons = Vec::new();
+        let whole = self.scenarios.contains_key(&case.scenario);
+        for seen in breaches_of(case) {
+            let id = seen.id.to_string();
+            let of_check = seen.check.as_ref();
+            if let Some(known) = self.findings.get_mut(&id) {
+                known.failed = Some(true);
+                reasons.push(known.reason.clone());
+                for line in case.checks.iter_mut().filter(|line| of_check == Some(&line.check)) {
+                    let same = |it: &&mut super::event::FindingLine| {
+                        it.transcript == seen.place.transcript
+                    };
+                    line.findings.iter_mut().filter(same).for_each(|finding| finding.known = true);
+                }
+                continue;
             }
-            return;
-        };
-        let failed = match case.status {
-            Status::Skip | Status::Error => return,
-            status => status != Status::Pass,
-        };
-        known.failed = Some(known.failed.unwrap_or_default() || failed);
-        if failed {
+            let by_check = of_check.is_some_and(|check| self.checks.contains_key(check));
+            if seen.id.seen_by != SeenBy::Check {
+                all_known = false;
+            }
+            let counted = fails(seen.status, fail_on) && !by_check;
+            if counted && (of_check.is_some() || !whole) {
+                let place = (case.scenario.clone(), seen.place.message.line());
+                self.fresh.entry(id).or_insert(place);
+            }
+        }
+        let failed = judged && case.status != Status::Pass;
+        if let Some(known) = self.scenarios.get_mut(&case.scenario).filter(|_| judged) {
+            known.failed = Some(known.failed.unwrap_or_default() || failed);
+            reasons = vec![known.reason.clone()];
+            all_known = true;
+        }
+        if failed && all_known && !reasons.is_empty() {
             case.status = Status::Known;
-            case.reason = format!("known: {} ({})", known.reason, case.reason.raw()).into();
+            case.reason = format!("known: {} ({})", reasons.join("; "), case.reason.raw()).into();
         }
     }
 
@@ -125,39 +166,41 @@ impl Baseline {
                 format!("`{id}` is in the baseline ({}) and passes now: remove it", known.reason);
             (known.failed == Some(false)).then_some(line)
         };
-        self.scenarios.iter().chain(&self.checks).filter_map(stale).collect()
+        let all = self.scenarios.iter().chain(&self.checks).chain(&self.findings);
+        all.filter_map(stale).collect()
     }
 
-    /// The file anew, from a run that this baseline and the summary have settled: what still fails and
-    /// what was not played stays with its reason, what passes goes, what is new comes with [`WHY`].
-    pub fn renewed(&self, summary: &Summary) -> String {
-        let failing = summary
-            .checks
-            .iter()
-            .filter(|(_, total)| total.worst.is_some_and(|worst| fails(worst, summary.fail_on)));
-        let parts = [
-            ("scenario", &self.scenarios, self.fresh.iter().collect::<Vec<_>>()),
-            ("check", &self.checks, failing.map(|(check, _)| check).collect()),
-        ];
+    /// The file anew, from a run that this baseline has settled: what still fails and what was not played stays with its
+    /// reason, what passes goes, what is new comes with [`WHY`].
+    pub fn renewed(&self) -> String {
         let mut out = String::new();
-        for (kind, known, fresh) in parts {
-            let kept = known.iter().filter(|(_, known)| known.failed != Some(false));
-            let kept = kept.map(|(id, known)| (id, known.reason.as_str()));
-            let mut entries: Vec<_> = kept.chain(fresh.into_iter().map(|id| (id, WHY))).collect();
-            entries.sort_unstable();
-            for (id, reason) in entries {
-                // A text of JSON is one of YAML, whatever is in it.
-                let reason = serde_json::Value::from(reason);
-                let _ = write!(out, "  - {kind}: {id}\n    reason: {reason}\n");
+        // A text of JSON is one of YAML, whatever is in it.
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        for (kind, known) in [("scenario", &self.scenarios), ("check", &self.checks)] {
+            for (id, known) in known.iter().filter(|(_, known)| known.failed != Some(false)) {
+                let _ = write!(out, "  - {kind}: {id}\n    reason: {}\n", text(&known.reason));
+            }
+        }
+        let kept = self.findings.iter().filter(|(_, known)| known.failed != Some(false));
+        let kept =
+            kept.map(|(id, it)| (id, [&it.seen_in, &it.what, &it.reason].map(String::as_str)));
+        let fresh = self.fresh.iter().map(|(id, (seen_in, what))| (id, [seen_in, what, WHY]));
+        let mut entries: Vec<_> = kept.chain(fresh).collect();
+        entries.sort_unstable();
+        for (id, members) in entries {
+            let _ = writeln!(out, "  - finding: {}", text(id));
+            for (name, value) in ["seen_in", "what", "reason"].iter().zip(members) {
+                if !value.is_empty() {
+                    let _ = writeln!(out, "    {name}: {}", text(value));
+                }
             }
         }
         if out.is_empty() { "known: []\n".to_owned() } else { format!("known:\n{out}") }
     }
 
-    /// How many entries there are of what was not known before this run.
-    pub fn fresh(&self, summary: &Summary) -> usize {
-        let checks = summary.checks.values().filter_map(|total| total.worst);
-        self.fresh.len() + checks.filter(|worst| fails(*worst, summary.fail_on)).count()
+    /// How many findings there are that were not known before this run.
+    pub fn fresh(&self) -> usize {
+        self.fresh.len()
     }
 }
 

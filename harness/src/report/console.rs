@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::ledger::Ledger;
 use crate::run::detect::Detected;
 use crate::scenario::capability::WORKSPACE;
@@ -12,9 +14,12 @@ use crate::transcript::logs::Logs;
 use crate::verdict::{Finding, Status};
 use crate::wire::foreign_text::{Breaks, ForeignText, shown};
 
+use super::cause::Causes;
+use super::command;
 use super::draw::{self, Style};
 use super::event::{CaseReport, FailureReport, FindingLine, Header};
-use super::summary::{Summary, row, word};
+use super::first::{fix_first, is_to_mend, name, one_line};
+use super::summary::{OWN_FRAMES, Summary, row, word};
 
 /// Where the transcript is kept that lines are told of.
 #[derive(Clone, Debug)]
@@ -61,6 +66,31 @@ impl Kept {
     }
 }
 
+/// How much of a run is said.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Format {
+    /// What does not hold, by cause, the worst first; what passes is counted.
+    #[default]
+    Brief,
+    /// A line for each scenario, and everything that was found.
+    Full,
+    /// One JSON object at the end, and nothing else.
+    Json,
+}
+
+/// Scenarios up to which brief output has a line for each.
+const FEW: usize = 20;
+/// Lines of a difference of states that brief output says.
+const DIFF_LINES: usize = 12;
+/// Causes up to which brief output draws each of them.
+const DRAWN: usize = 3;
+/// Bytes of a reason on a line of its scenario, where there are many.
+const REASON: usize = 100;
+/// Names of what is not offered that brief output says.
+const NAMES: usize = 8;
+/// Names that a host may have made up, of which a line shows a few.
+const MANY: usize = 20;
+
 /// Renders a run as text, piece by piece.
 #[derive(Clone, Debug)]
 pub struct Console {
@@ -68,16 +98,17 @@ pub struct Console {
     kept: Kept,
     /// Whether the scenarios are the user's own, so that what is wrong with their frames is of interest.
     own_frames: bool,
+    /// How much is said.
+    format: Format,
+    /// Whether a line for each scenario is too much.
+    many: bool,
 }
-
-/// Names that a host may have made up, of which a line shows a few.
-const NAMES: usize = 20;
 
 /// The first of many names, and how many more there are.
 fn lines(names: &[ForeignText]) -> Vec<String> {
-    let mut lines: Vec<String> = names.iter().take(NAMES).map(ForeignText::line).collect();
-    if names.len() > NAMES {
-        lines.push(format!("and {} more", names.len() - NAMES));
+    let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
+    if names.len() > MANY {
+        lines.push(format!("and {} more", names.len() - MANY));
     }
     lines
 }
@@ -88,10 +119,37 @@ fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
+/// The options that a reason names in its hint.
+fn hint_in(how: &str) -> Option<String> {
+    let (_, hint) = how.split_once("(hint: ")?;
+    hint.split_once('`')?.1.split('`').next().map(str::to_owned)
+}
+
 impl Console {
     /// A console that knows where the transcript is kept.
     pub fn new(style: Style, kept: Kept) -> Console {
-        Console { style, kept, own_frames: false }
+        Console { style, kept, own_frames: false, format: Format::Full, many: false }
+    }
+
+    /// The same, that says so much of so many scenarios.
+    pub fn with_format(self, format: Format, scenarios: usize) -> Console {
+        Console { format, many: format == Format::Brief && scenarios > FEW, ..self }
+    }
+
+    /// Whether the scenarios are the user's own.
+    pub fn own_frames(&self) -> bool {
+        self.own_frames
+    }
+
+    /// How much is said.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether a line is said about a scenario that ended like this.
+    pub fn tells(&self, status: Status) -> bool {
+        let held = matches!(status, Status::Pass | Status::Skip | Status::Note | Status::Known);
+        !(self.many && held)
     }
 
     /// Shows what the always-on checks say about the frames that scenarios send, too.
@@ -118,14 +176,22 @@ impl Console {
             let _ = writeln!(text, "files: {}", folder.how.line());
         }
         let (with_hint, without_hint) = lacking(header);
+        let brief = self.format == Format::Brief;
         for (words, names) in [
             ("set before the run", header.settings.clone()),
             ("speaks", lines(&header.versions)),
             ("agents", lines(&header.providers)),
             ("not offered", without_hint.iter().map(|it| it.capability.clone()).collect()),
         ] {
-            if !names.is_empty() {
-                let _ = writeln!(text, "{words}: {}", names.join(", "));
+            match names.len().saturating_sub(NAMES) {
+                _ if names.is_empty() => {}
+                more if brief && more > 1 => {
+                    let names = names.get(..NAMES).unwrap_or_default().join(", ");
+                    let _ = writeln!(text, "{words}: {names} and {more} more");
+                }
+                _ => {
+                    let _ = writeln!(text, "{words}: {}", names.join(", "));
+                }
             }
         }
         for agent in &header.agents {
@@ -136,18 +202,79 @@ impl Console {
             }
         }
         // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
+        let hints: Vec<String> =
+            with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
+        if brief && !hints.is_empty() {
+            let _ = writeln!(
+                text,
+                "not given, though more could be tested with it: {}",
+                hints.join("; ")
+            );
+            return text;
+        }
         for detected in with_hint {
             let _ = writeln!(text, "not offered: {}: {}", detected.capability, detected.how.line());
         }
         text
     }
 
+    /// What does not hold, by cause: drawn where there are few causes, else in at most ten lines. `drawings` has what
+    /// [`Console::failure`] says of scenarios, by their numbers.
+    pub fn causes(
+        &self,
+        causes: &Causes,
+        header: &Header,
+        drawings: &LiteMap<u32, String>,
+    ) -> String {
+        let all = causes.by_cause();
+        let to_mend: Vec<_> = all.iter().filter(|cause| is_to_mend(cause)).collect();
+        if to_mend.len() > DRAWN {
+            // Of few scenarios the worst failure is worth its lines.
+            let mut places = to_mend.iter().filter_map(|cause| cause.shown());
+            let worst = places.find_map(|place| drawings.get(&place.case)).filter(|_| !self.many);
+            let list = fix_first(causes, header, |status| self.tag(status));
+            return worst.map_or_else(String::new, |drawing| format!("{drawing}\n")) + &list;
+        }
+        let mut out = String::new();
+        for cause in to_mend {
+            let Some((breach, place)) = cause.worst().zip(cause.shown()) else { continue };
+            match drawings.get(&place.case).filter(|_| breach.check.is_none()) {
+                Some(drawing) => out.push_str(drawing),
+                None => {
+                    let tag = self.tag(cause.status());
+                    let rule = self.rule(&breach.id.rule, &[]);
+                    let lines = self.lines(&place.transcript);
+                    let (named, message) = (name(cause), place.message.lines());
+                    let _ = writeln!(
+                        out,
+                        "{tag} {named} in {}\n  {message}\n  {rule}\n  {lines}",
+                        place.scenario
+                    );
+                    let diff = place.diff.as_ref().map(ForeignText::lines).unwrap_or_default();
+                    for line in diff.lines().take(DIFF_LINES) {
+                        let _ = writeln!(out, "  {line}");
+                    }
+                }
+            }
+            let others = cause.scenarios().len().saturating_sub(1);
+            if others > 0 {
+                let _ = writeln!(out, "also in {others} more scenarios");
+            }
+            let _ = writeln!(out, "again: {}\n", command::again_at(header, place));
+        }
+        out
+    }
+
     /// One line as a scenario ends.
     pub fn progress(&self, case: &CaseReport) -> String {
         let detail = match case.status {
-            Status::Pass => format!("{} observed", case.observations),
+            Status::Pass => match case.flaky {
+                Some(attempt) => format!("flaky: it held at attempt {attempt}"),
+                None => format!("{} observed", case.observations),
+            },
             _ => case.reason.lines().lines().next().unwrap_or_default().to_owned(),
         };
+        let detail = if self.many { one_line(&detail, REASON) } else { detail };
         format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
 
@@ -157,10 +284,12 @@ impl Console {
         let help = |report: &FailureReport| {
             format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
         };
+        let most = if self.format == Format::Full { usize::MAX } else { 1 };
         let texts: Vec<String> = match &case.drawn[..] {
-            [] => case.failures().map(|report| plain(report, &help(report))).collect(),
+            [] => case.failures().take(most).map(|report| plain(report, &help(report))).collect(),
             drawn => drawn
                 .iter()
+                .take(most)
                 .map(|(report, failure)| {
                     draw::failure(&case.sources, failure, help(report), self.style)
                 })
@@ -204,7 +333,7 @@ impl Console {
         for (check, total) in &summary.checks {
             let Some(worst) = total.worst else { continue };
             // The carried scenarios send odd frames on purpose.
-            if check == "shape.harness" && !self.own_frames {
+            if check == OWN_FRAMES && !self.own_frames {
                 continue;
             }
             let doc = row(check).map_or("", |row| row.doc);
@@ -271,8 +400,12 @@ impl Console {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
+        let flaky = match summary.flaky {
+            0 => String::new(),
+            flaky => format!(" ({flaky} flaky)"),
+        };
         let (total, took) = (summary.total(), took.as_secs_f64());
-        let scenarios = format!("{total} scenarios in {took:.2} s: {}", counts.join(", "));
+        let scenarios = format!("{total} scenarios in {took:.2} s: {}{flaky}", counts.join(", "));
         format!("{scenarios}\n{}", self.checks(summary))
     }
 
@@ -291,14 +424,9 @@ impl Console {
                 let _ = write!(out, ", {count} {word}");
             }
         }
-        let idle: Vec<_> = summary
-            .checks
-            .iter()
-            .filter(|(_, total)| total.status() == Status::Untested)
-            .map(|(check, _)| check.as_str())
-            .collect();
-        if !idle.is_empty() {
-            let _ = write!(out, ", {} not exercised ({})", idle.len(), idle.join(", "));
+        let idle = summary.checks_with(Status::Untested);
+        if idle > 0 {
+            let _ = write!(out, ", {idle} not exercised");
         }
         if let Some(whole) = self.kept.name() {
             let _ = write!(out, "\ntranscript: {whole}");

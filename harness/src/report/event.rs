@@ -76,6 +76,10 @@ pub struct Header {
     /// Who played the agent.
     #[serde(default)]
     pub agent: Mode,
+    /// The arguments that the run was started with, quoted for a shell: all that decide how one scenario goes, but not
+    /// which are played, nor the seed; environment variables stand for secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// Which part of the selection was played, such as `1/4`, where it was not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
@@ -179,6 +183,9 @@ pub struct CaseReport {
     /// What the host accepted: `dispatch TYPE` and `request METHOD`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
+    /// At which attempt it held, where it did not at the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<u16>,
     /// What there is to say besides.
     pub notes: Vec<ForeignText>,
     /// What the always-on checks saw.
@@ -268,6 +275,9 @@ pub struct FindingLine {
     pub transcript: Vec<u64>,
     /// The difference of the states involved.
     pub diff: Option<ForeignText>,
+    /// Whether the baseline knows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
     /// How often the same was found; the other members are of the first time.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u64,
@@ -294,6 +304,7 @@ impl From<&Finding> for FindingLine {
             message: finding.message.as_str().into(),
             transcript: finding.lines.clone(),
             diff: finding.diff.as_deref().map(ForeignText::from),
+            known: false,
             times: finding.times,
         }
     }
@@ -424,6 +435,7 @@ impl CaseReport {
             failure: None,
             claims: Vec::new(),
             accepted: Vec::new(),
+            flaky: None,
             notes: Vec::new(),
             checks: Vec::new(),
             outage: None,

@@ -11,14 +11,13 @@ use std::io::BufRead;
 use litemap::LiteMap;
 use serde::Deserialize;
 
-use crate::transcript::line;
 use crate::transcript::reader::{self, Reader};
-use crate::transcript::{Event, Side};
 use crate::verdict::{Status, Weight};
-use crate::wire::frame::Frame;
-use crate::wire::message::Kind;
+use crate::wire::foreign_text::ForeignText;
 
+use super::conversation::{Conversation, Proof, Row};
 use super::event::{CaseReport, CaseStart, Header, SourceText};
+use super::excerpt;
 use super::summary::{CheckTotal, Summary};
 
 /// A run that was written to a file.
@@ -45,6 +44,8 @@ pub struct Case {
     pub frames: Vec<Row>,
     /// Lines of its transcript that are not among them.
     pub left_out: u64,
+    /// The seed of its ids, where several runs were merged and it is not the header's.
+    pub seed: Option<u64>,
 }
 
 /// The end of the file.
@@ -56,50 +57,17 @@ pub struct Footer {
     pub interrupted: bool,
     /// Its exit code.
     pub exit: u8,
+    /// The entries of the baseline that no longer failed.
+    #[serde(default)]
+    pub stale: Vec<String>,
     /// The always-on checks, with the baseline applied.
     pub checks: LiteMap<String, CheckTotal>,
-}
-
-/// One line of a transcript, for a person.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Row {
-    /// Its number in the file.
-    pub line: u64,
-    /// When, in microseconds since the scenario began.
-    pub at_us: u64,
-    /// The client.
-    pub client: String,
-    /// Which way.
-    pub way: Way,
-    /// What, in a few words.
-    pub what: String,
-    /// The frame, cut where it is long.
-    pub text: String,
-    /// Bytes of it that were cut.
-    pub cut: usize,
-}
-
-/// Which way something went.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Way {
-    /// From the client.
-    Out,
-    /// From the host.
-    In,
-    /// Neither: a connection opened or ended.
-    Across,
 }
 
 /// Lines of a scenario that is still being read.
 const HELD: usize = 4_000;
 /// Bytes of them.
 const HELD_BYTES: usize = 16 << 20;
-/// Rows that a scenario shows.
-const SHOWN: usize = 60;
-/// Rows before and after one that proves something, which are shown with it.
-const AROUND: u64 = 6;
-/// Bytes of a frame that are shown.
-const FRAME: usize = 1_500;
 
 impl Finished {
     /// Reads a file that a run wrote.
@@ -126,6 +94,50 @@ impl Finished {
     }
 }
 
+/// How one scenario of a run ended, and its whole conversation; of repetitions the first that did not hold, or the first.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn one(
+    input: impl BufRead,
+    scenario: &str,
+) -> Result<Option<(CaseReport, Conversation)>, String> {
+    let mut open: LiteMap<u32, Vec<(u64, String)>> = LiteMap::new();
+    let mut found = None;
+    let mut reader = Reader::new(input);
+    while let Some((number, text)) = reader.next_line().map_err(|error| error.to_string())? {
+        let wrong = |error: serde_json::Error| format!("{number}: {error}");
+        match reader::about(text).as_deref() {
+            Some("case") => {
+                let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
+                if start.scenario == scenario {
+                    open.insert(start.case, Vec::new());
+                }
+            }
+            Some("result") => {
+                let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
+                let Some(lines) = open.remove(&report.case) else { continue };
+                let held = report.status == Status::Pass;
+                let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
+                let conversation = Conversation::of(lines);
+                if found.is_none() || !held {
+                    found = Some((report, conversation));
+                }
+                if !held {
+                    break;
+                }
+            }
+            Some(_) => {}
+            None => {
+                if let Some(lines) = case_of(text).and_then(|case| open.get_mut(&case)) {
+                    lines.push((number, text.to_owned()));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
 #[derive(Default)]
 struct Reading {
     header: Option<Header>,
@@ -140,6 +152,7 @@ struct Open {
     lines: VecDeque<(u64, String)>,
     bytes: usize,
     left_out: u64,
+    seed: Option<u64>,
 }
 
 impl Reading {
@@ -149,8 +162,9 @@ impl Reading {
             Some("header") => self.header = Some(serde_json::from_str(text).map_err(wrong)?),
             Some("case") => {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
-                let open = Open { sources: start.sources, ..Open::default() };
-                self.open.insert(start.case, open);
+                let CaseStart { case, sources, seed, .. } = start;
+                let open = Open { sources, seed, ..Open::default() };
+                self.open.insert(case, open);
             }
             Some("result") => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
@@ -205,119 +219,31 @@ impl Case {
     fn of(report: CaseReport, open: Open) -> Case {
         let proofs = proofs(&report);
         let held = matches!(report.status, Status::Pass | Status::Skip) && proofs.is_empty();
+        let seed = open.seed;
         if held {
-            return Case { report, sources: Vec::new(), frames: Vec::new(), left_out: 0 };
+            return Case { report, sources: Vec::new(), frames: Vec::new(), left_out: 0, seed };
         }
-        let mut chosen: Vec<usize> = Vec::new();
-        let near = |number: u64| proofs.iter().any(|proof| proof.abs_diff(number) <= AROUND);
-        let all = open.lines.len();
-        for (place, (number, _)) in open.lines.iter().enumerate() {
-            if near(*number) || proofs.is_empty() && place + SHOWN >= all {
-                chosen.push(place);
-            }
-        }
-        // What proves it comes before what stands beside it.
-        if chosen.len() > SHOWN {
-            let number = |place: &usize| open.lines.get(*place).map_or(0, |(number, _)| *number);
-            chosen.sort_by_key(|place| !proofs.contains(&number(place)));
-            chosen.truncate(SHOWN);
-            chosen.sort_unstable();
-        }
-        let frames: Vec<Row> = chosen
-            .iter()
-            .filter_map(|place| open.lines.get(*place))
-            .filter_map(|(number, text)| Row::of(*number, text))
-            .collect();
-        let left_out = open.left_out + (all - frames.len()) as u64;
-        Case { report, sources: open.sources, frames, left_out }
+        let lines = open.lines.iter().map(|(number, text)| (*number, text.as_str()));
+        let (frames, left_out) = Conversation::of(lines).chosen(&proofs);
+        let left_out = open.left_out + left_out;
+        Case { report, sources: open.sources, frames, left_out, seed }
     }
 }
 
-/// The lines that prove what was wrong.
-fn proofs(report: &CaseReport) -> Vec<u64> {
-    let failure = report.failures().flat_map(|failure| &failure.transcript);
+/// The lines that prove what was wrong, each with the members in question.
+pub fn proofs(report: &CaseReport) -> Vec<Proof> {
+    let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);
     let heavy = findings.filter(|finding| finding.weight > Weight::Note);
-    failure.chain(heavy.flat_map(|finding| &finding.transcript)).copied().collect()
-}
-
-impl Row {
-    fn of(number: u64, text: &str) -> Option<Row> {
-        let line = line::read(text).ok()?;
-        let (way, what, frame) = match &line.event {
-            Event::Open { .. } => (Way::Across, "connection opened".to_owned(), None),
-            Event::Refused(handshake) => {
-                let answer = handshake.response.first().map_or("", String::as_str);
-                (Way::Across, format!("connection refused: {answer}"), None)
-            }
-            Event::Sent(seen) => (Way::Out, what(seen.message()), Some(&*seen.frame)),
-            Event::Received(seen) => (Way::In, what(seen.message()), Some(&*seen.frame)),
-            Event::Below { way, seen } => {
-                (Way::Across, format!("below the host: {}", way.word()), Some(&*seen.frame))
-            }
-            Event::Closed { by, code, reason } => {
-                let by = if *by == Side::Client { "client" } else { "host" };
-                let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
-                let reason = if reason.is_empty() { "" } else { &format!(": {reason}") };
-                (Way::Across, format!("closed by the {by}{code}{reason}"), None)
-            }
-            Event::Cut { .. } => (Way::Across, "a message that was cut off".to_owned(), None),
-            Event::Fault { what } => (Way::Across, format!("fault: {what}"), None),
-            Event::Gap { .. } => {
-                (Way::Across, "something that is not in the capture".to_owned(), None)
-            }
-            Event::Restarted => (Way::Across, "the host was restarted".to_owned(), None),
-        };
-        let (text, cut) = frame.map(shown).unwrap_or_default();
-        let at_us = u64::try_from(line.at.as_micros()).unwrap_or(u64::MAX);
-        Some(Row { line: number, at_us, client: line.conn, way, what, text, cut })
-    }
-}
-
-/// A message in a few words.
-fn what(message: Option<&crate::wire::message::Message>) -> String {
-    let Some(message) = message else { return "no JSON-RPC message".to_owned() };
-    let id = message.id().map(|id| format!(" #{id}")).unwrap_or_default();
-    let params = message.params();
-    match (message.kind(), message.method()) {
-        (Kind::Success, _) => format!("result{id}"),
-        (Kind::Failure, _) => {
-            let code = message.error_code().map(|code| format!(" {code}")).unwrap_or_default();
-            format!("error{code}{id}")
-        }
-        (_, Some("action" | "dispatchAction")) => {
-            let name = params["action"]["type"].as_str().unwrap_or("action");
-            let seq = params["serverSeq"].as_u64();
-            let seq = seq.map(|seq| format!(" serverSeq {seq}")).unwrap_or_default();
-            let rejected = match params["rejectionReason"].as_str() {
-                Some(_) => ", rejected",
-                None => "",
-            };
-            format!("{name}{seq}{rejected}")
-        }
-        (_, Some(method)) => format!("{method}{id}"),
-        _ => "no JSON-RPC message".to_owned(),
-    }
-}
-
-/// The text of a frame, cut where it is long, with the bytes that were cut.
-fn shown(frame: &Frame) -> (String, usize) {
-    let text = match frame {
-        Frame::Text(text) => text.clone(),
-        Frame::Binary(bytes) | Frame::NotUtf8(bytes) => {
-            let hex: String = bytes.iter().take(FRAME).map(|byte| format!("{byte:02x}")).collect();
-            return (hex, bytes.len().saturating_sub(FRAME));
-        }
+    let all = failures.chain(heavy.map(|finding| (&finding.message, &finding.transcript)));
+    let proof = |(message, lines): (&ForeignText, &Vec<u64>)| {
+        let message = message.raw();
+        let members = excerpt::path_in(message).map(excerpt::members_of).unwrap_or_default();
+        let client = message.strip_prefix("client `").and_then(|rest| rest.split('`').next());
+        let client = client.map(str::to_owned);
+        let proof =
+            |line: &u64| Proof { line: *line, members: members.clone(), client: client.clone() };
+        lines.iter().map(proof).collect::<Vec<_>>()
     };
-    let shown = beginning(&text, FRAME);
-    (shown.to_owned(), text.len() - shown.len())
-}
-
-/// The beginning of a text, of so many bytes at most.
-pub(super) fn beginning(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    all.flat_map(proof).collect()
 }

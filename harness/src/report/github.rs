@@ -1,18 +1,21 @@
 //! A run for whoever looks at it on GitHub: an annotation for each thing that does not hold, and a
 //! summary of the step.
 //!
-//! Start at [`annotation`].
+//! Start at [`annotations`].
 
 use std::fmt::Write as _;
 
 use crate::verdict::Status;
-use crate::wire::foreign_text::{Breaks, ForeignText, markdown, shown};
+use crate::wire::foreign_text::{Breaks, markdown, shown};
 
-use super::event::{CaseReport, Header};
+use super::cause::{Cause, Causes};
+use super::command;
+use super::event::Header;
+use super::first::{is_to_mend, name};
 use super::redact::Redactor;
-use super::summary::{CheckTotal, Summary};
+use super::summary::{Summary, word};
 
-/// Scenarios and checks that the summary lists.
+/// Causes that the summary lists.
 const LISTED: usize = 50;
 
 /// How GitHub calls what a status amounts to; `None` for what needs no annotation.
@@ -46,38 +49,52 @@ impl WorkflowCommand {
     }
 }
 
-/// The command that makes GitHub annotate a scenario that does not hold.
-pub fn annotation(case: &CaseReport) -> Option<WorkflowCommand> {
-    let level = level(case.status)?;
-    let place = match &case.failure {
-        Some(failure) => {
-            let file = property(&failure.file);
-            format!("file={file},line={},col={},", failure.line, failure.column)
+/// Annotations that GitHub shows of a step.
+const SHOWN: usize = 10;
+
+/// The commands that make GitHub annotate what does not hold: the worst causes, and what is stale in the baseline. `own` says
+/// whether the scenarios are files of the user's, which an annotation can point to.
+pub fn annotations(
+    causes: &Causes,
+    header: &Header,
+    stale: &[String],
+    own: bool,
+) -> Vec<WorkflowCommand> {
+    let stale = stale.iter().map(|line| WorkflowCommand::new("error", "title=baseline", line));
+    let of_cause = |cause: &Cause<'_>| {
+        let (breach, place) = cause.worst().zip(cause.shown())?;
+        let level = level(cause.status())?;
+        let mut properties = String::new();
+        if own && place.line > 0 {
+            properties = format!("file={},line={},", property(&place.file), place.line);
         }
-        None => format!("file={},", property(&case.file)),
+        let title = format!("{} {} ({})", cause.status().word(), name(cause), word(breach.weight));
+        properties.push_str(&format!("title={}", property(&title)));
+        let scenarios = cause.scenarios().len();
+        let message = format!(
+            "{}\nin {} and {} more scenarios\nagain: {}",
+            place.message.line(),
+            place.scenario,
+            scenarios.saturating_sub(1),
+            command::again_at(header, place)
+        );
+        Some(WorkflowCommand::new(level, &properties, &message))
     };
-    let title = property(&format!("{} {}", case.status.word(), case.name()));
-    let message = case.failure.as_ref().map_or(&case.reason, |failure| &failure.message);
-    Some(WorkflowCommand::new(level, &format!("{place}title={title}"), &message.lines()))
+    let all = causes.by_cause();
+    let causes = all.iter().filter_map(of_cause);
+    stale.chain(causes).take(SHOWN).collect()
 }
 
-/// The same for an always-on check.
-pub fn finding(check: &str, total: &CheckTotal) -> Option<WorkflowCommand> {
-    let level = level(total.worst?)?;
-    let (scenario, first) = total.shown.first()?;
-    let title = property(&format!("{check}: {} of {}", total.findings, total.observations));
-    let message = format!("{scenario}: {}", first.message.lines());
-    Some(WorkflowCommand::new(level, &format!("title={title}"), &message))
-}
-
-/// The summary of the step, as Markdown.
+/// The summary of the step, as Markdown; `verdict` is what the run comes to.
 pub fn summary(
     header: &Header,
     summary: &Summary,
-    cases: &[(String, Status, ForeignText)],
+    causes: &Causes,
+    stale: &[String],
+    verdict: &str,
 ) -> String {
     let host = header.host.as_ref().unwrap_or(&header.target);
-    let mut out = format!("### {} · {}\n\n", header.title(), host.markdown());
+    let mut out = format!("### {} · {}: {verdict}\n\n", header.title(), host.markdown());
     let counts: Vec<_> =
         summary.counts.iter().map(|(status, count)| format!("{count} {}", status.word())).collect();
     let _ = writeln!(
@@ -88,20 +105,31 @@ pub fn summary(
         summary.checks_with(Status::Pass),
         summary.checks_with(Status::Fail)
     );
-    let broken = summary.checks.iter().filter_map(|(id, total)| {
-        let (scenario, first) = total.shown.first()?;
-        level(total.worst?)?;
-        Some((id.clone(), total.worst?, first.message.after(&format!("{scenario}: "))))
-    });
-    let rows: Vec<_> = cases.iter().cloned().chain(broken).collect();
-    if !rows.is_empty() {
-        out.push_str("\n| | what | why |\n|---|---|---|\n");
+    for line in stale {
+        let _ = writeln!(out, "\n{}", markdown(line));
     }
-    for (id, status, reason) in rows.iter().take(LISTED) {
-        let _ = writeln!(out, "| {} | {} | {} |", status.word(), markdown(id), reason.markdown());
+    let all = causes.by_cause();
+    let rows: Vec<&Cause<'_>> = all.iter().filter(|cause| is_to_mend(cause)).collect();
+    if !rows.is_empty() {
+        let count = rows.len();
+        let _ = writeln!(
+            out,
+            "\n{count} causes, the worst first:\n\n| | what | why | scenarios |\n|---|---|---|--:|"
+        );
+    }
+    for cause in rows.iter().take(LISTED) {
+        let Some(place) = cause.shown() else { continue };
+        let (status, what) = (cause.status().word(), markdown(&name(cause)));
+        let scenarios = cause.scenarios().len();
+        let _ = writeln!(out, "| {status} | {what} | {} | {scenarios} |", place.message.markdown());
     }
     if rows.len() > LISTED {
         let _ = writeln!(out, "\n{} more are in the report.", rows.len() - LISTED);
+    }
+    if let Some(place) = rows.first().and_then(|cause| cause.shown()) {
+        let again = command::again_at(header, place);
+        let _ =
+            writeln!(out, "\nThe first of them again:\n\n```sh\n{}\n```", again.replace('`', "'"));
     }
     out
 }

@@ -1,14 +1,20 @@
-//! JUnit: a test case for each scenario, and one for each always-on check over the run.
+//! JUnit: a test case for each scenario, one for each always-on check over the run, and one for each entry of the baseline
+//! that no longer fails.
+//!
+//! Jenkins, GitLab and GitHub's viewers read different parts: the file and its line stand apart, and what a failure is about
+//! stands within it.
 
+use std::io;
 use std::io::Write;
 
-use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
+use quick_xml::Writer;
+use quick_xml::events::BytesText;
 
 use crate::verdict::Status;
-
 use crate::wire::foreign_text::xml;
 
-use super::event::CaseReport;
+use super::command;
+use super::event::{CaseReport, Header};
 use super::summary::{CheckTotal, Summary, row, word};
 
 /// What stands in the file until the run is over: whoever reads it then, since the run was killed, sees that it is no
@@ -22,56 +28,218 @@ pub const UNFINISHED: &str = concat!(
 /// Collects scenarios and writes the file.
 #[derive(Debug, Default)]
 pub struct Junit {
-    cases: Vec<TestCase>,
+    cases: Vec<JunitCase>,
+    /// What the run is about, where it is one.
+    header: Option<Header>,
+}
+
+/// One test case; its texts are ready for XML.
+#[derive(Debug, Default)]
+struct JunitCase {
+    name: String,
+    class: String,
+    file: String,
+    /// From 1; 0 for none.
+    line: usize,
+    took_ms: u64,
+    outcome: JunitOutcome,
+    out: String,
+}
+
+#[derive(Debug, Default)]
+enum JunitOutcome {
+    #[default]
+    Passed,
+    Skipped(String),
+    /// Whether it is an error rather than a failure, of what type, in one line, and in full.
+    Broken {
+        error: bool,
+        kind: &'static str,
+        message: String,
+        body: String,
+    },
 }
 
 impl Junit {
-    /// Adds a scenario.
-    pub fn add(&mut self, case: &CaseReport) {
-        let took = Duration::milliseconds(i64::try_from(case.took_ms).unwrap_or(i64::MAX));
-        let name = xml(&case.name());
-        let area = case.scenario.split('/').next().unwrap_or_default();
-        let mut built = match case.status {
-            Status::Pass | Status::Warn | Status::Note => TestCaseBuilder::success(&name, took),
-            Status::Fail => TestCaseBuilder::failure(&name, took, "fail", &case.reason.xml()),
-            Status::Untested => {
-                let message = format!("not exercised: {}", case.reason.lines());
-                TestCaseBuilder::failure(&name, took, "untested", &xml(&message))
-            }
-            Status::Error => TestCaseBuilder::error(&name, took, "error", &case.reason.xml()),
-            Status::Skip | Status::Known => {
-                TestCaseBuilder::skipped_with_cause(&name, case.status.word(), &case.reason.xml())
-            }
-        };
-        let place = match &case.failure {
-            Some(failure) => format!("{}:{}", failure.file, failure.line),
-            None => case.file.clone(),
-        };
-        built.set_classname(&format!("scenarios.{area}")).set_filepath(&xml(&place));
-        let detail = detail(case);
-        if case.status != Status::Pass && !detail.is_empty() {
-            built.set_system_out(&xml(&detail));
-        }
-        self.cases.push(built.build());
+    /// A file about this run.
+    pub fn about(header: &Header) -> Junit {
+        Junit { cases: Vec::new(), header: Some(header.clone()) }
     }
 
-    /// Writes the file.
+    /// Adds a scenario.
+    pub fn add(&mut self, case: &CaseReport) {
+        let area = case.scenario.split('/').next().unwrap_or_default();
+        let detail = xml(&detail(case, self.header.as_ref()));
+        let broken = |error: bool, kind: &'static str, message: String| JunitOutcome::Broken {
+            error,
+            kind,
+            message: xml(&message),
+            body: detail.clone(),
+        };
+        let reason = case.reason.line();
+        let outcome = match case.status {
+            Status::Pass | Status::Warn | Status::Note => JunitOutcome::Passed,
+            Status::Fail => broken(false, "fail", reason),
+            Status::Untested => broken(false, "untested", format!("not exercised: {reason}")),
+            Status::Error => broken(true, "error", reason),
+            Status::Skip | Status::Known => {
+                JunitOutcome::Skipped(xml(&format!("{}: {reason}", case.status.word())))
+            }
+        };
+        let place = case.failure.as_ref();
+        let tells = matches!(case.status, Status::Warn | Status::Note | Status::Known);
+        self.cases.push(JunitCase {
+            name: xml(&case.name()),
+            class: xml(&format!("scenarios.{area}")),
+            file: xml(place.map_or(&case.file, |failure| &failure.file)),
+            line: place.map_or(0, |failure| failure.line),
+            took_ms: case.took_ms,
+            outcome,
+            out: if tells { detail } else { String::new() },
+        });
+    }
+
+    /// Writes the file; `stale` says which entries of the baseline no longer fail.
     ///
     /// # Errors
     /// What went wrong with writing.
-    pub fn write(self, summary: &Summary, out: &mut dyn Write) -> Result<(), String> {
-        let mut scenarios = TestSuite::new("scenarios");
-        scenarios.add_testcases(self.cases);
-        let mut checks = TestSuite::new("always-on checks");
-        checks.add_testcases(summary.checks.iter().map(|(check, total)| check_case(check, total)));
-        let report = ReportBuilder::new().add_testsuite(scenarios).add_testsuite(checks).build();
-        let mut bytes = Vec::new();
-        report.write_xml(&mut bytes).map_err(|error| error.to_string())?;
-        out.write_all(&bytes).map_err(|error| error.to_string())
+    pub fn write(
+        self,
+        summary: &Summary,
+        stale: &[String],
+        out: &mut dyn Write,
+    ) -> Result<(), String> {
+        let checks = summary.checks.iter().map(|(check, total)| check_case(check, total)).collect();
+        let mut suites = vec![("scenarios", self.cases), ("always-on checks", checks)];
+        if !stale.is_empty() {
+            suites.push(("baseline", stale.iter().map(|line| stale_case(line)).collect()));
+        }
+        let mut writer = Writer::new_with_indent(out, b' ', 1);
+        written(&mut writer, &suites, self.header.as_ref()).map_err(|error| error.to_string())
     }
 }
 
-fn detail(case: &CaseReport) -> String {
+fn written(
+    writer: &mut Writer<&mut dyn Write>,
+    suites: &[(&str, Vec<JunitCase>)],
+    header: Option<&Header>,
+) -> io::Result<()> {
+    writer.get_mut().write_all(b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")?;
+    let all = || suites.iter().flat_map(|(_, cases)| cases);
+    let root = writer.create_element("testsuites").with_attributes(pairs(&counts(all())));
+    root.write_inner_content(|writer| {
+        for (name, cases) in suites {
+            let mut attributes = vec![("name", (*name).to_owned())];
+            attributes.extend(counts(cases.iter()));
+            if let Some(header) = header {
+                // Readers want whole seconds.
+                let started = header.started.split('.').next().unwrap_or_default();
+                let started = started.trim_end_matches('Z').to_owned();
+                attributes.push(("timestamp", started));
+            }
+            let suite = writer.create_element("testsuite").with_attributes(pairs(&attributes));
+            suite.write_inner_content(|writer| {
+                properties(writer, header)?;
+                cases.iter().try_for_each(|case| case.write(writer))
+            })?;
+        }
+        Ok(())
+    })?;
+    writer.get_mut().write_all(b"\n")
+}
+
+fn properties(writer: &mut Writer<&mut dyn Write>, header: Option<&Header>) -> io::Result<()> {
+    let Some(header) = header else { return Ok(()) };
+    let host = header.host.as_ref().map(|host| host.xml()).unwrap_or_default();
+    let values = [
+        ("harness", header.harness.clone()),
+        ("protocol", header.version.clone()),
+        ("target", header.target.xml()),
+        ("host", host),
+        ("seed", header.seed.to_string()),
+        ("command", xml(&command::whole(header))),
+    ];
+    writer.create_element("properties").write_inner_content(|writer| {
+        for (name, value) in &values {
+            let attributes = [("name", *name), ("value", value.as_str())];
+            writer.create_element("property").with_attributes(attributes).write_empty()?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn pairs<'a>(attributes: &'a [(&'a str, String)]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    attributes.iter().map(|(name, value)| (*name, value.as_str()))
+}
+
+/// The totals of some test cases.
+fn counts<'a>(cases: impl Iterator<Item = &'a JunitCase>) -> Vec<(&'static str, String)> {
+    let [mut tests, mut failures, mut errors, mut skipped, mut took] = [0_u64; 5];
+    for case in cases {
+        tests += 1;
+        took += case.took_ms;
+        match case.outcome {
+            JunitOutcome::Passed => {}
+            JunitOutcome::Skipped(_) => skipped += 1,
+            JunitOutcome::Broken { error: true, .. } => errors += 1,
+            JunitOutcome::Broken { error: false, .. } => failures += 1,
+        }
+    }
+    let counts =
+        [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)];
+    let time = [("time", seconds(took))];
+    counts.map(|(name, count)| (name, count.to_string())).into_iter().chain(time).collect()
+}
+
+fn seconds(took_ms: u64) -> String {
+    format!("{}.{:03}", took_ms / 1_000, took_ms % 1_000)
+}
+
+impl JunitCase {
+    fn write(&self, writer: &mut Writer<&mut dyn Write>) -> io::Result<()> {
+        let mut attributes = vec![
+            ("name", self.name.clone()),
+            ("classname", self.class.clone()),
+            ("time", seconds(self.took_ms)),
+        ];
+        if !self.file.is_empty() {
+            attributes.push(("file", self.file.clone()));
+        }
+        if self.line > 0 {
+            attributes.push(("line", self.line.to_string()));
+        }
+        let element = writer.create_element("testcase").with_attributes(pairs(&attributes));
+        if matches!(self.outcome, JunitOutcome::Passed) && self.out.is_empty() {
+            element.write_empty()?;
+            return Ok(());
+        }
+        element.write_inner_content(|writer| {
+            match &self.outcome {
+                JunitOutcome::Passed => {}
+                JunitOutcome::Skipped(message) => {
+                    let skipped = writer.create_element("skipped");
+                    skipped.with_attribute(("message", message.as_str())).write_empty()?;
+                }
+                JunitOutcome::Broken { error, kind, message, body } => {
+                    let name = if *error { "error" } else { "failure" };
+                    let attributes = [("type", *kind), ("message", message.as_str())];
+                    let broken = writer.create_element(name).with_attributes(attributes);
+                    broken.write_text_content(BytesText::new(body))?;
+                }
+            }
+            if !self.out.is_empty() {
+                let out = writer.create_element("system-out");
+                out.write_text_content(BytesText::new(&self.out))?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+/// What there is to say about a scenario that did not hold, with the command that shows it again.
+fn detail(case: &CaseReport, header: Option<&Header>) -> String {
     let mut lines = Vec::new();
     for failure in case.failures() {
         lines.push(format!(
@@ -89,11 +257,20 @@ fn detail(case: &CaseReport) -> String {
         lines.push(format!("transcript lines: {:?}", failure.transcript));
     }
     lines.extend(case.notes.iter().map(|note| format!("note: {}", note.lines())));
+    if lines.is_empty() {
+        lines.push(case.reason.lines());
+    }
+    if let Some(header) = header {
+        lines.push(format!(
+            "again: {}",
+            command::again(header, &case.scenario, case.provider.as_deref(), None)
+        ));
+    }
     lines.join("\n")
 }
 
-fn check_case(check: &str, total: &CheckTotal) -> TestCase {
-    let said: Vec<_> = total
+fn check_case(check: &str, total: &CheckTotal) -> JunitCase {
+    let found: Vec<String> = total
         .shown
         .iter()
         .map(|(scenario, finding)| {
@@ -105,22 +282,38 @@ fn check_case(check: &str, total: &CheckTotal) -> TestCase {
             )
         })
         .collect();
-    let said = xml(&said.join("\n"));
-    let message = total.shown.first().map(|(_, first)| first.message.xml()).unwrap_or_default();
-    let mut built = match total.status() {
-        Status::Fail => TestCaseBuilder::failure(check, Duration::ZERO, "fail", &message),
-        Status::Untested => TestCaseBuilder::skipped_with_cause(
-            check,
-            "untested",
-            "not exercised: nothing was observed",
-        ),
-        _ => TestCaseBuilder::success(check, Duration::ZERO),
-    };
-    built.set_classname("checks");
     let doc = row(check).map_or("", |row| row.doc);
-    built.set_system_out(&xml(&format!(
-        "{doc}\n{} observations, {} findings\n{said}",
-        total.observations, total.findings
-    )));
-    built.build()
+    let (observations, findings) = (total.observations, total.findings);
+    let body = format!("{doc}\n{observations} observations, {findings} findings\n");
+    let body = xml(&(body + &found.join("\n")));
+    let message = total.shown.first().map(|(_, first)| xml(&first.message.line()));
+    let (outcome, out) = match total.status() {
+        Status::Fail => {
+            let message = message.unwrap_or_default();
+            (JunitOutcome::Broken { error: false, kind: "fail", message, body }, String::new())
+        }
+        Status::Untested => {
+            let why = "untested: not exercised: nothing was observed";
+            (JunitOutcome::Skipped(why.to_owned()), String::new())
+        }
+        _ => (JunitOutcome::Passed, if found.is_empty() { String::new() } else { body }),
+    };
+    JunitCase {
+        name: check.to_owned(),
+        class: "checks".to_owned(),
+        outcome,
+        out,
+        ..JunitCase::default()
+    }
+}
+
+fn stale_case(line: &str) -> JunitCase {
+    let name = line.split('`').nth(1).unwrap_or("entry");
+    let (message, body) = (xml(line), xml(line));
+    JunitCase {
+        name: xml(name),
+        class: "baseline".to_owned(),
+        outcome: JunitOutcome::Broken { error: false, kind: "stale", message, body },
+        ..JunitCase::default()
+    }
 }

@@ -15,17 +15,24 @@ pub mod agent_result;
 mod area;
 pub mod baseline;
 pub mod brief;
+pub mod cause;
 pub mod certificate;
 pub mod change;
+pub mod command;
 pub mod connection_logs;
 #[cfg(feature = "cli")]
 pub mod console;
+pub mod conversation;
 pub mod coverage;
 #[cfg(feature = "cli")]
 pub mod draw;
+#[cfg(feature = "cli")]
+pub mod drawing;
 pub mod event;
+pub mod excerpt;
 pub mod findings;
 pub mod finished;
+pub mod first;
 pub mod github;
 pub mod html;
 pub mod jsonl;
@@ -42,4 +49,5 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod spec_page;
 pub mod summary;

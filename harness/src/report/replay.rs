@@ -27,7 +27,7 @@ use crate::wire::version::{Standard, Version};
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
 use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
-use super::summary::{CheckTotal, Summary};
+use super::summary::{CheckTotal, OWN_FRAMES, Summary};
 
 /// What a file came to.
 #[derive(Debug, Default)]
@@ -71,9 +71,6 @@ impl Judged {
         })
     }
 }
-
-/// The check of what clients send.
-const OWN_FRAMES: &str = "shape.harness";
 
 /// Judges a file, line by line, up to the first line that cannot be read: what a conversation lacks
 /// in its middle would be held against the host.

@@ -9,6 +9,9 @@ use crate::wire::version::Standard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
+/// The check of what the harness's own clients send, which says nothing about a host.
+pub const OWN_FRAMES: &str = "shape.harness";
+
 /// The fold over a run's scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -18,6 +21,8 @@ pub struct Summary {
     pub checks: LiteMap<String, CheckTotal>,
     /// From which weight on a broken rule makes the run a failure.
     pub fail_on: FailOn,
+    /// Scenarios that held, but not at the first attempt.
+    pub flaky: u64,
 }
 
 /// One always-on check over a whole run.
@@ -67,6 +72,7 @@ impl Summary {
     /// Adds a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         *self.counts.entry(case.status).or_default() += 1;
+        self.flaky += u64::from(case.flaky.is_some());
         self.add_checks(&case.name(), &case.checks);
     }
 
@@ -82,7 +88,7 @@ impl Summary {
             }
             total.unclear |= line.left_out > 0;
             for finding in &line.findings {
-                let status = finding.weight.broken();
+                let status = if finding.known { Status::Known } else { finding.weight.broken() };
                 worsen(&mut total.worst, status);
                 match finding.of.as_deref() {
                     None => total.unclear = true,

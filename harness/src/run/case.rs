@@ -414,7 +414,7 @@ impl Case {
 
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let seq_name = format!("{name}.seq");
-        let serves = expand::serves(&self.setup.scenario, &name);
+        let serves = expand::serves(&self.setup.scenario, &name, None);
         self.bindings.set(&seq_name, json!(0));
         self.peers.push(Peer {
             name,
@@ -510,13 +510,13 @@ impl Case {
                     self.approve(id, message);
                 }
             }
-            Kind::Request if peer.asked.is_some() => {
+            Kind::Request if expand::serves(&self.setup.scenario, &peer.name, message.method()) => {
                 let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
                 asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
                 self.hold_against_watches(id, line, message);
             }
             Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
-            // A client of AHP of ours serves nothing, and says so.
+            // A client of AHP of ours serves nothing else, and says so.
             Kind::Request => {
                 self.hold_against_watches(id, line, message);
                 let asked = message.id().cloned().unwrap_or_default();

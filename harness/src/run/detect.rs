@@ -93,6 +93,16 @@ pub fn tokened(token: Option<&str>) -> Detected {
     Detected::new(TOKEN, token.is_some(), how)
 }
 
+/// What the user says that the host's own agent can do with a script, though the host does not declare it.
+pub fn told(detected: &mut [Detected], abilities: &[&str]) {
+    for it in detected.iter_mut().filter(|it| !it.offered) {
+        let row = capability::named(&it.capability).map(|row| row.shown);
+        if matches!(row, Some(Shown::Extra(name)) if abilities.contains(&name)) {
+            *it = Detected::new(&it.capability, true, "the run was told so: `--agent-can`");
+        }
+    }
+}
+
 /// What nobody but the run can know: whether it was given, and with which members.
 pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
     let row = capability::named(name).map(|row| row.shown);

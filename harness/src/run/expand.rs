@@ -500,10 +500,13 @@ fn release(case: &mut Case, step: &Step) -> Vec<Act> {
     }]
 }
 
-/// Whether a scenario answers what the host asks a client.
-pub fn serves(scenario: &Scenario, client: &str) -> bool {
-    let asked =
-        |step: &Step| step.verb == Verb::Asked && step.clients("at").iter().any(|it| it == client);
+/// Whether a scenario answers what the host asks a client, by this method where one is given.
+pub fn serves(scenario: &Scenario, client: &str, method: Option<&str>) -> bool {
+    let asked = |step: &Step| {
+        step.verb == Verb::Asked
+            && step.clients("at").iter().any(|it| it == client)
+            && method.is_none_or(|method| step.text("method") == Some(method))
+    };
     scenario.steps.iter().any(asked)
 }
 

@@ -20,8 +20,6 @@ pub const CANARY_TEXT: &str = "of ahp-harness";
 pub const CANARY: &str = "canary.txt";
 /// A file in the folder of files that have to be asked for.
 pub const FILE: &str = "one";
-/// A file that most machines have, and that a host has no reason to open to clients.
-pub const SYSTEM_FILE: &str = "file:///etc/passwd";
 
 /// A scenario that shows what clients may do in a folder, which is bound to `${workspace.folder}` and the like.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -114,7 +114,7 @@ fn odd(roll: &mut dyn FnMut() -> u64) -> Value {
         json!({}),
         json!("\u{0}\u{202e}\u{fffd}"),
         json!({"__proto__": {"constructor": 1}}),
-        json!("../../../../etc/passwd"),
+        json!("../../../../outside/canary.txt"),
     ];
     match below(odd.len() + 2, roll) {
         at if at < odd.len() => odd[at].clone(),

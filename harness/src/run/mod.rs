@@ -23,12 +23,14 @@ pub mod barrier;
 pub mod case;
 pub mod claims;
 pub mod cleanup;
+pub mod contract;
 mod decisions;
 pub mod detect;
 #[cfg(feature = "cli")]
 pub mod driver;
 pub mod expand;
 pub mod failure;
+pub mod first_steps;
 pub mod folders;
 #[cfg(feature = "cli")]
 pub mod introduction;

@@ -362,7 +362,7 @@ pub const CAPABILITIES: &[Capability] = &[
         shown: Shown::Tried(
             &["uri", "path"],
             "a `resourceRequest` to read a file outside of the workspace is denied: one that the harness made on this \
-             machine, or `file:///etc/passwd`",
+             machine",
         ),
     },
     Capability {

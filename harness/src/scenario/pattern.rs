@@ -110,6 +110,24 @@ pub struct Operator {
     operand: Operand,
 }
 
+impl Operator {
+    /// How it is written.
+    pub fn example(&self) -> String {
+        let operand = match self.operand {
+            Operand::None => return format!("member: {}", self.name),
+            Operand::Name => return format!("member: {} name", self.name),
+            Operand::Regex => "\"^ab+$\"",
+            Operand::Patterns => "[{ id: x }, { id: y }]",
+            Operand::Pattern => "{ id: x }",
+            Operand::Number(_) => "3",
+            Operand::Type => "integer",
+            Operand::Bits => "{ set: 8, clear: 1 }",
+            Operand::Setting => "{ as: x, schema: { type: string } }",
+        };
+        format!("member: {{ {}: {operand} }}", self.name)
+    }
+}
+
 /// Every operator.
 pub const OPERATORS: &[Operator] = &[
     operator("$present", Operand::None, "anything that is there and is not null"),

@@ -426,7 +426,7 @@ pub const VERBS: &[VerbRow] = &[
             PROVES,
             INDEPENDENT,
         ],
-        doc: "demands that the next request of the host to this client is this one; a client that is never asked in a scenario answers every request with -32601",
+        doc: "waits for the next request of the host to this client by this method; a client that is never asked in a scenario answers every request with -32601",
     },
     VerbRow {
         verb: Verb::Drop,

@@ -2,11 +2,12 @@
 //!
 //! Knows: the catalogue of automations. Never knows: which check finds which fault.
 
-use super::FaultPart::Host;
+use super::FaultPart::{Host, Message};
+use super::parts::{ResultFault, remove};
 use crate::host::automations::{AUTOMATIONS, first_state};
 use crate::host::generic::{
-    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesFirstState,
-    LiftsRules, RefusesActions,
+    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, AnswersRequests,
+    ChangesFirstState, LiftsRules, RefusesActions,
 };
 use crate::host::injected::ActionStage::Published;
 use crate::host::injected::HostEvent;
@@ -138,5 +139,19 @@ fault_table![
             host.emit(run, it.clone(), Some(from));
             false
         })),
+    ),
+    RunsOfNothing(
+        "runs-of-nothing",
+        "Runs are fetched of automations that do not exist.",
+        Host(&AnswersRequests(&["fetchAutomationRuns"], |_, _| Some(Ok(json!({}))))),
+    ),
+    AutomationsUnsaid(
+        "automations-unsaid",
+        "The handshake says nothing of the automations that the host has.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |_, result| {
+                remove(result, "automations");
+            }))
+        }),
     ),
 ];

@@ -7,11 +7,12 @@ use super::parts::{RequestChange, remove};
 use crate::host::Output;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
-    ActsAfterApplying, AltersAction, ChangesFirstState, ChangesReplies, LiftsRules, OmitsActions,
+    ActsAfterApplying, AltersAction, AnswersRequests, ChangesFirstState, ChangesReplies,
+    LiftsRules, OmitsActions,
 };
 use crate::host::injected::ActionStage::Published;
 use crate::wire::channel::ChannelKind;
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 
 fault_table![
     ForksForgotten(
@@ -151,7 +152,79 @@ fault_table![
             }
         })),
     ),
+    AnyChatHasTurns(
+        "any-chat-has-turns",
+        "Turns are fetched of chats that do not exist.",
+        Host(&AnswersRequests(&["fetchTurns"], |host, call| {
+            (!host.chats.contains_key(call.channel())).then(|| Ok(json!({})))
+        })),
+    ),
+    DisposesNothing(
+        "disposes-nothing",
+        "A chat that does not exist is disposed.",
+        Host(&AnswersRequests(&["disposeChat"], |host, call| {
+            (!host.chats.contains_key(call.channel())).then(|| Ok(Value::Null))
+        })),
+    ),
+    SideChatsCopyTurns(
+        "side-chats-copy-turns",
+        "A side chat begins with the turns of the chat beside it.",
+        Host(&ActsAfterApplying(Published, "session/chatAdded", |host, _, action| {
+            let summary = &action["summary"];
+
+            /// Changes the state of a chat behind the back of its subscribers.
+            fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
+                let chat = summary["resource"].as_str().unwrap_or_default();
+                if let Some(channel) = host.channels.get_mut(chat) {
+                    alter(&mut channel.state);
+                }
+            }
+            if summary["origin"]["kind"] == "sideChat" {
+                let source = summary["origin"]["chat"].as_str().unwrap_or_default();
+                let turns = host.state(source)["turns"].clone();
+                alter_chat(host, summary, |state| state["turns"] = turns);
+            }
+        })),
+    ),
+    ChatsListDirectories(
+        "chats-list-directories",
+        "A chat that was given no directories lists those of its session.",
+        Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
+            let directories = host.state(session)["workingDirectories"].clone();
+            alter_chat(host, &action["summary"], |state| {
+                if state["workingDirectories"].is_null() {
+                    state["workingDirectories"] = directories;
+                }
+            });
+        })),
+    ),
+    ForksLoseDirectories(
+        "forks-lose-directories",
+        "A fork has no list of directories, even though its source has one.",
+        Host(&ActsAfterApplying(Published, "session/chatAdded", |host, _, action| {
+            if action["summary"]["origin"]["kind"] == "fork" {
+                alter_chat(host, &action["summary"], |state| {
+                    remove(state, "workingDirectories");
+                });
+            }
+        })),
+    ),
+    CompletesAnywhere(
+        "completes-anywhere",
+        "Messages are completed in chats that do not exist.",
+        Host(&AnswersRequests(&["completions"], |host, call| {
+            (!host.channels.contains_key(call.channel())).then(|| Ok(json!({"items": []})))
+        })),
+    ),
 ];
+
+/// Changes the state of a chat behind the back of its subscribers.
+fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
+    let chat = summary["resource"].as_str().unwrap_or_default();
+    if let Some(channel) = host.channels.get_mut(chat) {
+        alter(&mut channel.state);
+    }
+}
 
 /// Whether a chat that a session no longer has is another one's by now.
 fn is_moved(host: &RefHost, session: &str, chat: &str) -> bool {

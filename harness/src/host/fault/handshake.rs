@@ -123,6 +123,15 @@ fault_table![
             }))
         }),
     ),
+    CommandPrefixUnkept(
+        "command-prefix-unkept",
+        "The handshake names a prefix for commands, and messages that begin with it are plain ones.",
+        Message(|| {
+            Box::new(ResultFault("initialize", |_, result| {
+                result["terminalCommandPrefix"] = json!("!");
+            }))
+        }),
+    ),
 ];
 
 fn offers_of(params: &mut Value) -> Option<&mut Vec<Value>> {

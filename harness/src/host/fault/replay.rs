@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::FaultPart::Message;
+use super::FaultPart::{Host, Message};
 use super::parts::{ResultFault, accepted, channel_of, is_root, is_root_news, number_of};
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput, subject_of};
+use crate::host::generic::ChangesReplies;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
@@ -106,6 +107,31 @@ fault_table![
         "notifications-replayed",
         "After a reconnect every notification of the root channel is sent again.",
         Message(|| Box::<RootNewsRepeated>::default()),
+    ),
+    ZeroMeansNow(
+        "zero-means-now",
+        "A client that has seen nothing is given nothing when it comes back.",
+        Host(&ChangesReplies(&["reconnect"], |_, request, reply| {
+            let first = request.call.params["lastSeenServerSeq"] == 0;
+            reply.map(|mut result| {
+                for list in ["actions", "snapshots"].into_iter().filter(|_| first) {
+                    if result.get(list).is_some() {
+                        result[list] = json!([]);
+                    }
+                }
+                result
+            })
+        })),
+    ),
+    StrangersUnsubscribe(
+        "strangers-unsubscribe",
+        "When somebody reconnects whom the host does not know, everybody's subscriptions end.",
+        Host(&ChangesReplies(&["reconnect"], |host, _, reply| {
+            for (_, connection) in host.connections.iter_mut().filter(|_| reply.is_err()) {
+                connection.subscriptions.clear();
+            }
+            reply
+        })),
     ),
 ];
 

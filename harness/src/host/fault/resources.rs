@@ -4,7 +4,7 @@
 
 use super::FaultPart::Host;
 use crate::host::files::Node;
-use crate::host::generic::{AnswersRequests, LiftsRules};
+use crate::host::generic::{AnswersRequests, ChangesReplies, LiftsRules};
 use crate::wire::json::json;
 
 fault_table![
@@ -85,6 +85,20 @@ fault_table![
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(Node::Large(_)));
             None
+        })),
+    ),
+    CopiesShallow(
+        "copies-shallow",
+        "Of a folder only what stands directly in it is copied.",
+        Host(&ChangesReplies(&["resourceCopy"], |host, request, reply| {
+            let Ok(to) = host.path(request.call, "destination") else { return reply };
+            let folders = host.files.list(&to).unwrap_or_default();
+            let folders = folders.into_iter().filter(|(_, kind)| *kind == "directory");
+            let folders: Vec<String> = folders.map(|(name, _)| format!("{to}/{name}")).collect();
+            for folder in folders {
+                let _ = host.files.remove(&folder, true);
+            }
+            reply
         })),
     ),
 ];

@@ -155,6 +155,19 @@ fault_table![
             }))
         }),
     ),
+    IdsWithoutSign(
+        "ids-without-sign",
+        "An id below zero comes back without its sign.",
+        Message(|| {
+            Box::new(MessageChange(|_, message| {
+                if is_response(message)
+                    && let Some(id) = message["id"].as_i64().filter(|id| *id < 0)
+                {
+                    message["id"] = json!(id.unsigned_abs());
+                }
+            }))
+        }),
+    ),
 ];
 
 /// Requests of one connection after which nobody else is served.

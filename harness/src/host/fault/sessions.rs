@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use super::FaultPart::{Host, State};
+use super::FaultPart::{Host, Message, State};
+use super::parts::{RequestChange, remove};
 use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_of};
 use crate::host::connection::Failure;
 use crate::host::customizations;
@@ -329,6 +330,15 @@ fault_table![
             params["channel"] = params["session"].clone();
             true
         })),
+    ),
+    ResolvesForAnybody(
+        "resolves-for-anybody",
+        "The configuration of a session is resolved for a provider that does not exist.",
+        Message(|| {
+            Box::new(RequestChange("resolveSessionConfig", |_, params| {
+                remove(params, "provider");
+            }))
+        }),
     ),
 ];
 

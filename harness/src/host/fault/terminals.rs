@@ -2,7 +2,8 @@
 //!
 //! Knows: the actions of a terminal. Never knows: which check finds which fault.
 
-use super::FaultPart::Host;
+use super::FaultPart::{Host, Message};
+use super::parts::RequestChange;
 use crate::host::generic::{ActsAfterApplying, AltersAction, LiftsRules, OmitsActions};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::wire::json::json;
@@ -80,5 +81,16 @@ fault_table![
         Host(&ActsAfterApplying(Published, "terminal/exited", |host, uri, action| {
             host.publish_from(uri, action.clone(), None);
         })),
+    ),
+    TerminalFolderIgnored(
+        "terminal-folder-ignored",
+        "A terminal begins in the host's own folder, whatever was asked for.",
+        Message(|| {
+            Box::new(RequestChange("createTerminal", |_, params| {
+                if params.get("cwd").is_some() {
+                    params["cwd"] = json!("file:///host");
+                }
+            }))
+        }),
     ),
 ];

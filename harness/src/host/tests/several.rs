@@ -48,8 +48,8 @@ pub(super) fn chats_and_work(host: Box<dyn Host>) -> String {
     pair.dispatch(a, &chat, release);
     pair.run();
     play(&mut pair, a, (&chat, "t3"), "recall gate tulip", attached(HOUSE, None));
-    let file = json!([{"type": "resource", "label": "L", "uri": "file:///etc/passwd"}]);
-    play(&mut pair, a, (&chat, "t4"), "recall root:x", file);
+    let file = json!([{"type": "resource", "label": "L", "uri": "file:///outside/canary.txt"}]);
+    play(&mut pair, a, (&chat, "t4"), "recall of ahp", file);
     play(
         &mut pair,
         a,

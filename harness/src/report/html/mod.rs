@@ -6,31 +6,25 @@
 //! Start at [`html`].
 
 use super::brief;
-use super::certificate::{Certificate, Evidence, Outcome, RequirementResult};
-use super::event::{CaseReport, FindingLine};
-use super::finished::{Case, Finished, Way, beginning};
+use super::cause::Causes;
+use super::certificate::{Certificate, Outcome, RequirementResult};
+use super::finished::{Case, Finished};
 use super::profile_verdict::ProfileVerdict;
-use super::summary::{self, CheckTotal, word};
-use crate::ledger::Ledger;
-use crate::scenario::own::OwnRequirement;
+use super::summary::word;
 use crate::verdict::{Status, Weight};
 use crate::wire::foreign_text::{Breaks, ForeignText, shown};
+use articles::Articles;
 use page::Page;
 
+mod articles;
 mod page;
+mod picture;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// What the page may load and run: its own script, known by its hash, and its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-uHos0Q1IXcm7/g7NfblZm0cYOk0DQgx0uq88oN6J1Rc='; base-uri 'none'; form-action 'none'";
-/// Failures that are shown in full; the certificate has them all.
-const SHOWN: usize = 100;
-/// Lines of a scenario's text that are shown.
-const LINES: usize = 24;
-/// Bytes of a difference that are shown.
-const DIFF: usize = 4_000;
-
 /// The script that the policy's hash is of.
 pub fn script() -> &'static str {
     SCRIPT
@@ -48,14 +42,20 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     page.ours(STYLE);
     page.ours("</style></head><body>\n");
     head(&mut page, &host, certificate);
+    contents(&mut page);
     page.open("main", &[]);
+    let causes = Causes::of(run.cases.iter().map(|case| &case.report));
+    let articles = Articles::of(run, &causes);
+    articles.first(&mut page);
+    articles.broken(&mut page);
+    articles.warned(&mut page);
+    articles.untested(&mut page);
+    articles.noted(&mut page);
     cards(&mut page, certificate);
     agents(&mut page, certificate);
     offered(&mut page, certificate);
-    failures(&mut page, run);
-    checks(&mut page, run);
     matrix(&mut page, certificate);
-    rules(&mut page, certificate);
+    rules(&mut page, certificate, &articles);
     scenarios(&mut page, run);
     page.close("main");
     page.open("footer", &[]);
@@ -146,6 +146,20 @@ fn cards(page: &mut Page, certificate: &Certificate) {
         page.close("div");
     }
     page.close("div");
+}
+
+/// Links to the parts of the page.
+fn contents(page: &mut Page) {
+    page.open("nav", &[("aria-label", "Contents")]);
+    for (anchor, name) in [
+        ("profiles", "Profiles"),
+        ("matrix", "Areas"),
+        ("requirements", "Requirements"),
+        ("scenarios", "Scenarios"),
+    ] {
+        page.element("a", &[("href", &format!("#{anchor}"))], name);
+    }
+    page.close("nav");
 }
 
 /// The verdicts with each agent of a host that has several, side by side.
@@ -243,226 +257,6 @@ fn tag(page: &mut Page, word: &str) {
     page.element("span", &[("class", &format!("tag {word}"))], word);
 }
 
-fn failures(page: &mut Page, run: &Finished) {
-    let mut failed: Vec<&Case> = run
-        .cases
-        .iter()
-        .filter(|case| !matches!(case.report.status, Status::Pass | Status::Skip))
-        .collect();
-    let place = |status: Status| {
-        let order = [Status::Fail, Status::Error, Status::Untested, Status::Warn];
-        order.iter().position(|known| *known == status).unwrap_or(order.len())
-    };
-    failed.sort_by_key(|case| place(case.report.status));
-    if failed.is_empty() {
-        return;
-    }
-    page.element(
-        "h2",
-        &[("id", "failures")],
-        &format!("Scenarios that did not hold: {}", failed.len()),
-    );
-    for case in failed.iter().take(SHOWN) {
-        failure(page, case);
-    }
-    if failed.len() > SHOWN {
-        let more = failed.len() - SHOWN;
-        page.element(
-            "p",
-            &[("class", "small")],
-            &format!("{more} more are in certificate.json and run.jsonl."),
-        );
-    }
-}
-
-fn failure(page: &mut Page, case: &Case) {
-    let report = &case.report;
-    page.open("article", &[("id", &format!("s-{}", report.name()))]);
-    page.open("h3", &[]);
-    tag(page, report.status.word());
-    page.text(" ");
-    page.element("code", &[], &report.name());
-    page.text(&format!(": {}", report.title));
-    page.close("h3");
-    if report.failure.is_none() {
-        page.element("p", &[], &report.reason.lines());
-    }
-    for failure in report.failures() {
-        rule(page, &failure.rule, &report.own);
-        page.open("div", &[("class", "two")]);
-        for (name, text) in [("expected", &failure.message), ("what came", &failure.label)] {
-            page.open("div", &[]);
-            page.element("b", &[], name);
-            page.text(&text.lines());
-            page.close("div");
-        }
-        page.close("div");
-        source(page, case, &failure.file, failure.line);
-    }
-    for note in &report.notes {
-        page.element("p", &[("class", "small")], &note.lines());
-    }
-    for (check, finding) in findings(report) {
-        page.open("p", &[]);
-        tag(page, finding.weight.broken().word());
-        page.text(" ");
-        page.element("code", &[], check);
-        page.text(&format!(": {}", finding.message.lines()));
-        page.close("p");
-        if let Some(diff) = &finding.diff {
-            page.element("pre", &[], beginning(&diff.lines(), DIFF));
-        }
-    }
-    lanes(page, case);
-    page.close("article");
-}
-
-fn findings(report: &CaseReport) -> impl Iterator<Item = (&str, &FindingLine)> {
-    let lines = report.checks.iter();
-    let all = lines.flat_map(|line| line.findings.iter().map(|found| (line.check.as_str(), found)));
-    all.filter(|(_, finding)| finding.weight > Weight::Note)
-}
-
-fn rule(page: &mut Page, id: &str, own: &[OwnRequirement]) {
-    if let Some(own) = own.iter().find(|own| own.id == id) {
-        page.open("p", &[]);
-        page.element("code", &[], id);
-        page.text(&format!(" ({}, your own): {}", word(own.weight), own.text));
-        page.close("p");
-        return;
-    }
-    let Some(rule) = Ledger::look_up(id) else { return };
-    page.open("p", &[]);
-    page.element("a", &[("href", &format!("#r-{id}"))], id);
-    page.text(&format!(" ({}): {}", word(rule.weight), rule.statement));
-    page.close("p");
-}
-
-/// The scenario's own text, the line marked that was not met.
-fn source(page: &mut Page, case: &Case, file: &str, line: usize) {
-    let Some(source) = case.sources.iter().find(|source| source.name == file) else { return };
-    page.open("details", &[("open", "")]);
-    page.element("summary", &[], &format!("{file}:{line}"));
-    page.open("pre", &[]);
-    let first = line.saturating_sub(LINES * 2 / 3);
-    for (number, text) in source.text.lines().enumerate().skip(first).take(LINES) {
-        let here = if number + 1 == line { "here" } else { "" };
-        page.element("span", &[("class", here)], &format!("{:>4}  {text}\n", number + 1));
-    }
-    page.close("pre");
-    page.close("details");
-}
-
-/// The transcript, a column for each client.
-fn lanes(page: &mut Page, case: &Case) {
-    if case.frames.is_empty() {
-        return;
-    }
-    let mut clients: Vec<&str> = case.frames.iter().map(|row| row.client.as_str()).collect();
-    clients.sort_unstable();
-    clients.dedup();
-    let failure = case.report.failures().flat_map(|failure| failure.transcript.iter());
-    let proofs: Vec<u64> = failure
-        .chain(findings(&case.report).flat_map(|(_, finding)| finding.transcript.iter()))
-        .copied()
-        .collect();
-    page.open("details", &[("open", "")]);
-    let left = match case.left_out {
-        0 => String::new(),
-        more => format!(", {more} lines left out"),
-    };
-    page.element("summary", &[], &format!("Transcript{left}"));
-    page.open("div", &[("class", "lanes"), ("tabindex", "0")]);
-    page.open("table", &[]);
-    page.open("tr", &[]);
-    for name in ["line", "seconds"].iter().chain(&clients) {
-        page.element("th", &[("scope", "col")], name);
-    }
-    page.close("tr");
-    for row in &case.frames {
-        let class = if proofs.contains(&row.line) { "proof" } else { "" };
-        page.open("tr", &[("class", class)]);
-        page.element("td", &[], &row.line.to_string());
-        page.element("td", &[], &format!("{:.6}", row.at_us as f64 / 1e6));
-        for client in &clients {
-            page.open("td", &[]);
-            if *client == row.client {
-                let way = match row.way {
-                    Way::Out => "out",
-                    Way::In => "in",
-                    Way::Across => "across",
-                };
-                if row.text.is_empty() {
-                    page.element("span", &[("class", way)], &row.what);
-                } else {
-                    page.open("details", &[]);
-                    page.open("summary", &[]);
-                    page.element("span", &[("class", way)], &row.what);
-                    page.close("summary");
-                    let more = match row.cut {
-                        0 => String::new(),
-                        more => format!(" … {more} bytes more"),
-                    };
-                    page.element("pre", &[], &format!("{}{more}", row.text));
-                    page.close("details");
-                }
-            }
-            page.close("td");
-        }
-        page.close("tr");
-    }
-    page.close("table");
-    page.close("div");
-    page.close("details");
-}
-
-fn checks(page: &mut Page, run: &Finished) {
-    let broken = |(_, total): &(&String, &CheckTotal)| !total.shown.is_empty();
-    let mut broken: Vec<_> = run.summary.checks.iter().filter(broken).collect();
-    if broken.is_empty() {
-        return;
-    }
-    let worst = |total: &CheckTotal| total.shown.iter().map(|(_, finding)| finding.weight).max();
-    broken.sort_by_key(|(_, total)| std::cmp::Reverse(worst(total)));
-    page.element(
-        "h2",
-        &[("id", "checks")],
-        &format!("What the always-on checks found: {}", broken.len()),
-    );
-    for (id, total) in broken {
-        page.open("article", &[("id", &format!("c-{id}"))]);
-        page.open("h3", &[]);
-        tag(page, total.status().word());
-        page.text(" ");
-        page.element("code", &[], id);
-        page.text(&format!(": {} of {} observations", total.findings, total.observations));
-        page.close("h3");
-        if let Some(row) = summary::row(id) {
-            page.element("p", &[("class", "small")], row.doc);
-        }
-        page.open("ul", &[]);
-        for (scenario, finding) in &total.shown {
-            page.open("li", &[]);
-            page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
-            page.text(&format!(
-                ": {} (line {})",
-                finding.message.lines(),
-                numbers(&finding.transcript)
-            ));
-            if let Some(diff) = &finding.diff {
-                page.element("pre", &[], beginning(&diff.lines(), DIFF));
-            }
-            page.close("li");
-        }
-        page.close("ul");
-        page.close("article");
-    }
-}
-
-fn numbers(lines: &[u64]) -> String {
-    lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
-}
-
 /// A square for each requirement, a row for each area.
 fn matrix(page: &mut Page, certificate: &Certificate) {
     let count = certificate.requirements.len();
@@ -487,12 +281,7 @@ fn matrix(page: &mut Page, certificate: &Certificate) {
             let link = format!("#r-{}", row.id);
             page.element(
                 "a",
-                &[
-                    ("class", row.outcome.word()),
-                    ("href", &link),
-                    ("title", &title),
-                    ("aria-label", &title),
-                ],
+                &[("class", row.outcome.word()), ("href", &link), ("title", &title)],
                 "",
             );
         }
@@ -505,7 +294,7 @@ fn area(row: &RequirementResult) -> &str {
     row.id.split('.').next().unwrap_or_default()
 }
 
-fn rules(page: &mut Page, certificate: &Certificate) {
+fn rules(page: &mut Page, certificate: &Certificate, articles: &Articles<'_>) {
     page.element("h2", &[("id", "requirements")], "Requirements");
     page.open("div", &[("class", "filters"), ("role", "search")]);
     page.open(
@@ -528,7 +317,7 @@ fn rules(page: &mut Page, certificate: &Certificate) {
     page.close("div");
     page.open("ul", &[("id", "rules"), ("class", "rows")]);
     for row in &certificate.requirements {
-        requirement(page, row);
+        requirement(page, row, articles);
     }
     page.close("ul");
 }
@@ -542,7 +331,7 @@ fn select(page: &mut Page, id: &str, any: &str, values: &[&str]) {
     page.close("select");
 }
 
-fn requirement(page: &mut Page, row: &RequirementResult) {
+fn requirement(page: &mut Page, row: &RequirementResult, articles: &Articles<'_>) {
     let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
     page.open(
         "li",
@@ -565,11 +354,14 @@ fn requirement(page: &mut Page, row: &RequirementResult) {
     }
     small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
     page.element("div", &[("class", "small")], &small.join(" · "));
-    for Evidence { scenario, check, message, transcript } in &row.evidence {
+    // What is wrong stands in one place only.
+    let anchor = articles.anchor_of(&row.id).or_else(|| {
+        let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
+        checks.into_iter().find_map(|check| articles.anchor_of(check))
+    });
+    if let Some(anchor) = anchor.filter(|_| !row.evidence.is_empty()) {
         page.open("div", &[]);
-        page.element("a", &[("href", &format!("#s-{scenario}"))], scenario);
-        let check = check.map(|check| format!(" ({check})")).unwrap_or_default();
-        page.text(&format!("{check}: {} (line {})", message.lines(), numbers(transcript)));
+        page.element("a", &[("href", &format!("#{anchor}"))], "what is wrong");
         page.close("div");
     }
     page.close("div");

@@ -28,6 +28,7 @@ pub(super) const ROWS: &[Row] = &[
             "below/*",
             "fanout.complete",
             "dispatch/*",
+            "handshake/one-client-on-two-connections",
             "handshake/initial-subscriptions-have-snapshots",
             "input/required-answers-are-required",
             "metadata/a-title-is-shared",
@@ -56,6 +57,7 @@ pub(super) const ROWS: &[Row] = &[
         Fault::DeliversAfterUnsubscribe,
         &[
             "fanout.subscribed-only",
+            "telemetry/what-was-off-can-be-on-again",
             "subscriptions/root-news-go-to-root-subscribers",
             "subscriptions/subscribing-twice-delivers-once",
             "subscriptions/unsubscribing-ends-the-delivery",
@@ -251,6 +253,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::AcceptsHostOnly,
         &[
+            "sessions/the-default-chat-is-one-of-the-session",
             "dispatch.accepted-effect",
             "session.lifecycle-once",
             "dispatch.client-dispatchable-only",

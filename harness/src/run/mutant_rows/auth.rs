@@ -65,7 +65,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::TelemetryUnfolded,
-        &["telemetry.payload", "telemetry/a-turn-is-told-to-who-listens"],
+        &[
+            "telemetry.payload",
+            "telemetry/a-turn-is-told-to-who-listens",
+            "telemetry/an-unknown-level-does-no-harm",
+        ],
     ),
     row(Fault::TelemetryReplayed, &["telemetry/what-was-missed-is-not-told"]),
     row(Fault::TelemetryWithState, &["telemetry/channels-have-no-state"]),

@@ -26,4 +26,6 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::CancelledRunGoesOn, &["automations/a-run-is-cancelled-once"]),
     row(Fault::RunOriginMissing, &["automations/a-run-makes-a-session"]),
     row(Fault::AutomationsForgotten, &["automations/definitions-outlive-a-restart"]),
+    row(Fault::RunsOfNothing, &["automations/older-runs-and-triggers-are-told"]),
+    row(Fault::AutomationsUnsaid, &["automations/who-offers-none-serves-none"]),
 ];

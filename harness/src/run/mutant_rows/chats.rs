@@ -98,4 +98,10 @@ pub(super) const ROWS: &[Row] = &[
             "turns/what-a-message-carries-is-kept",
         ],
     ),
+    row(Fault::AnyChatHasTurns, &["chats/what-is-not-there-has-no-turns"]),
+    row(Fault::DisposesNothing, &["chats/a-chat-needs-a-session-that-there-is"]),
+    row(Fault::SideChatsCopyTurns, &["chats/a-side-chat-begins-without-turns"]),
+    row(Fault::ChatsListDirectories, &["chats/a-chat-without-directories-has-no-list"]),
+    row(Fault::ForksLoseDirectories, &["chats/a-fork-works-where-its-source-did"]),
+    row(Fault::CompletesAnywhere, &["metadata/nothing-is-completed-of-what-is-not-there"]),
 ];

@@ -24,7 +24,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::OverwritesAlways,
-        &["resources/what-was-not-to-be-replaced-stays", "resources/written-at-once"],
+        &[
+            "resources/what-is-not-there-is-written-or-refused",
+            "resources/what-was-not-to-be-replaced-stays",
+            "resources/written-at-once",
+        ],
     ),
     row(Fault::FoldersGoWhole, &["resources/files-come-and-go"]),
     row(

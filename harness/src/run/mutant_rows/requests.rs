@@ -19,7 +19,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::BadParamsServed,
-        &["jsonrpc/wrong-parameters-are-refused", "reconnect/incomplete-reconnects-are-refused"],
+        &[
+            "jsonrpc/every-request-names-its-channel",
+            "jsonrpc/wrong-parameters-are-refused",
+            "reconnect/incomplete-reconnects-are-refused",
+        ],
     ),
     row(
         Fault::StringIdMangled,
@@ -114,6 +118,7 @@ pub(super) const ROWS: &[Row] = &[
             "jsonrpc.alive",
             "jsonrpc.answered-once",
             "jsonrpc/equal-ids-of-two-clients-are-kept-apart",
+            "mcp/three-calls-are-kept-apart",
         ],
     ),
     row(
@@ -150,7 +155,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::ClientSeqMustGrow,
-        &["dispatch.settled-once", "dispatch/client-numbers-are-the-clients-own"],
+        &[
+            "dispatch.settled-once",
+            "dispatch/client-numbers-are-the-clients-own",
+            "dispatch/odd-dispatches-spoil-nothing",
+        ],
     ),
     row(
         Fault::OriginFromClient,
@@ -175,4 +184,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Fault::PartIdReused, &["turns.unique-parts"]),
     row(Fault::ReadyHeldBack, &["turns.after-ready"]),
     row(Fault::DurationTooLong, &["turns.times"]),
+    row(Fault::CopiesShallow, &["resources/folders-go-whole-and-back"]),
+    row(Fault::TerminalFolderIgnored, &["terminals/each-has-its-folder-and-its-words"]),
+    row(Fault::ResolvesForAnybody, &["metadata/the-configuration-to-be-is-resolved"]),
+    row(Fault::ZeroMeansNow, &["reconnect/from-the-very-beginning"]),
+    row(Fault::StrangersUnsubscribe, &["reconnect/a-stranger-is-no-client-that-was-here"]),
+    row(Fault::IdsWithoutSign, &["jsonrpc/odd-ids-are-echoed-or-refused"]),
+    row(Fault::CommandPrefixUnkept, &["terminals/a-command-is-a-turn-of-its-own"]),
 ];

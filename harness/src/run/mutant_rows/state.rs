@@ -156,7 +156,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         Fault::ReplayLeaksChannels,
-        &["reconnect.replay-complete", "reconnect/only-what-is-listed-comes-back"],
+        &[
+            "reconnect.replay-complete",
+            "reconnect/only-what-is-listed-comes-back",
+            "reconnect/the-list-is-what-is-wanted",
+        ],
     ),
     row(
         Fault::ReplayAsNotifications,
@@ -285,6 +289,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         Fault::LeaksSessionAfterDispose,
         &[
+            "sessions/an-address-is-free-again-or-never",
             "sessions.announced-once",
             "sessions.list-agrees",
             "sessions/the-list-agrees-at-rest",

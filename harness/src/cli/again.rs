@@ -1,0 +1,76 @@
+//! What is played again: what did not hold, once files have changed, and what a host in the making has to get next.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::report::cause::{Cause, Causes};
+use crate::report::first::is_to_mend;
+use crate::run::first_steps::FIRST_STEPS;
+
+/// A file, and when it was changed last.
+pub(super) type SeenFile = (PathBuf, Option<SystemTime>);
+
+/// Waits until a file below some paths is no longer as it was.
+pub(super) fn wait_for_change(paths: &[PathBuf], before: &[SeenFile]) {
+    while watched(paths) == before {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// How often the files of `--watch` are looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(300);
+/// Files of `--watch` that are looked at.
+const MAX_WATCHED: usize = 20_000;
+
+/// When each file below some paths was changed last.
+pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = paths.to_vec();
+    while let Some(path) = open.pop().filter(|_| found.len() < MAX_WATCHED) {
+        let changed = std::fs::metadata(&path).and_then(|it| it.modified()).ok();
+        let is_link = std::fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink());
+        if let Ok(entries) = std::fs::read_dir(&path)
+            && !is_link
+        {
+            open.extend(entries.flatten().map(|entry| entry.path()));
+        }
+        found.push((path, changed));
+    }
+    found
+}
+
+/// The scenarios in which something is to be mended.
+pub(super) fn to_mend(causes: &Causes) -> Vec<String> {
+    let all = causes.by_cause();
+    let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(Cause::scenarios);
+    let mut ids: Vec<String> = scenarios.map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// What a host in the making has to get next.
+pub(super) fn next_step(causes: &Causes) -> String {
+    let failed = to_mend(causes);
+    match FIRST_STEPS.iter().find(|step| failed.iter().any(|id| id == step.scenario)) {
+        Some(step) => format!("next: {} (`{}`)", step.build, step.scenario),
+        None => "the first steps hold (hint: `certify` plays everything)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sees_what_changes_below_a_folder() {
+        let folder = std::env::temp_dir().join(format!("ahp-watched-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("a")).unwrap();
+        let paths = [folder.clone()];
+        let before = watched(&paths);
+        assert_eq!(before, watched(&paths));
+        std::fs::write(folder.join("a").join("new"), "x").unwrap();
+        assert_ne!(before, watched(&paths));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

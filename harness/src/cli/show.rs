@@ -1,0 +1,84 @@
+//! `ahp-harness show`: the conversation of a scenario, for the terminal.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::report::conversation::{Proof, Role, Row};
+use crate::report::drawing::{self, Detail};
+use crate::report::event::CaseReport;
+use crate::report::finished::{self, proofs};
+use crate::report::summary::OWN_FRAMES;
+
+use super::context::Context;
+use super::exit::{Code, Outcome, Stop};
+
+/// Shows the conversation of a scenario of a run: who sent what, and what proves the findings.
+///
+/// A line has the number of the line in the file, the time, and the message in the column of its client. `!` marks what
+/// proves a finding, `>` what led to it; other lines are left out where several follow one another, unless `--all` is given.
+#[derive(Args, Debug)]
+pub struct Show {
+    /// The run.jsonl of a run
+    file: PathBuf,
+    /// The id of the scenario
+    #[arg(long, value_name = "ID")]
+    case: String,
+    /// Only what passes between this client and the host
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Every line, with its frame
+    #[arg(long)]
+    all: bool,
+}
+
+impl Show {
+    pub(super) fn main(self, context: &Context) -> Outcome {
+        let name = self.file.display();
+        let input = File::open(&self.file)
+            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let found = finished::one(BufReader::new(input), &self.case)
+            .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+        let Some((report, conversation)) = found else {
+            return Err(Stop::usage(format!("`{name}` has no scenario `{}`", self.case)));
+        };
+        let proofs = proofs(&report);
+        let mut rows = conversation.marked(&proofs, self.all);
+        if let Some(client) = &self.client {
+            rows.retain(|row| row.client == *client);
+        }
+        let detail = if self.all { Detail::All } else { Detail::Proofs };
+        context.say(&findings(&report, &proofs));
+        context.say(&drawing::text(&rows, detail, context.style));
+        if rows.iter().all(|row: &Row| row.role == Role::Beside) {
+            context.say("nothing that was found stands here\n");
+        }
+        Ok(Code::Ok)
+    }
+}
+
+/// What was found in the scenario.
+fn findings(report: &CaseReport, proofs: &[Proof]) -> String {
+    let mut out = format!("{} {}: {}\n", report.status.word(), report.scenario, report.title);
+    for failure in report.failures() {
+        out.push_str(&format!("  {}\n    {:?}\n", failure.message.lines(), failure.transcript));
+    }
+    for line in report.checks.iter().filter(|line| line.check != OWN_FRAMES) {
+        for finding in &line.findings {
+            let proven =
+                finding.transcript.iter().any(|it| proofs.iter().any(|proof| proof.line == *it));
+            if proven {
+                let lines = &finding.transcript;
+                out.push_str(&format!(
+                    "  {}: {}\n    {lines:?}\n",
+                    line.check,
+                    finding.message.lines()
+                ));
+            }
+        }
+    }
+    out.push('\n');
+    out
+}

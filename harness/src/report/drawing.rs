@@ -1,0 +1,124 @@
+//! A conversation as text: a column for each client, time downwards.
+//!
+//! Start at [`text`].
+
+use std::fmt::Write as _;
+
+use crate::wire::foreign_text::{Breaks, shown};
+
+use super::conversation::{AGENT, Role, Row, Way};
+use super::draw::Style;
+use super::first::one_line;
+
+/// Which frames are written out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Detail {
+    /// Those that prove something, and what led to them.
+    Proofs,
+    /// All.
+    All,
+}
+
+/// Columns that a line has for all lanes together, and the least for one.
+const WIDTH: usize = 96;
+const NARROW: usize = 26;
+/// Rows that prove nothing and follow one another up to which they are written.
+const FEW: usize = 2;
+
+/// The rows, drawn.
+pub fn text(rows: &[Row], detail: Detail, style: Style) -> String {
+    let mut lanes: Vec<&str> =
+        rows.iter().map(|row| row.client.as_str()).filter(|name| !name.is_empty()).collect();
+    lanes.sort_unstable_by_key(|name| (*name == AGENT, *name));
+    lanes.dedup();
+    let width = (WIDTH / lanes.len().max(1)).max(NARROW);
+    let mut out = format!("{:>8} {:>9}  ", "line", "seconds");
+    for lane in &lanes {
+        let _ = write!(out, "{:<width$}", shown(lane, Breaks::Shown));
+    }
+    out.push('\n');
+    for group in rows.chunk_by(|a, b| (a.role == Role::Beside) == (b.role == Role::Beside)) {
+        let beside = group.first().is_some_and(|row| row.role == Role::Beside);
+        let shown =
+            if beside && detail == Detail::Proofs { FEW.min(group.len()) } else { group.len() };
+        let from = group.len() - shown;
+        if from > 0 {
+            let _ = writeln!(out, "{:>8} {from} more lines (hint: `--all`)", "…");
+        }
+        for row in group.get(from..).unwrap_or_default() {
+            line(&mut out, row, &lanes, width, detail, style);
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detail, style: Style) {
+    let mark = match row.role {
+        Role::Proof => '!',
+        Role::Sent => '>',
+        Role::Beside => ' ',
+    };
+    let arrow = match (row.way, row.client == AGENT) {
+        (Way::Across, _) => "·",
+        (Way::Out, false) | (Way::In, true) => "→",
+        (Way::In, false) | (Way::Out, true) => "←",
+    };
+    let lane = lanes.iter().position(|lane| *lane == row.client).unwrap_or(0);
+    let answers = row.answers.map(|line| format!(" (to {line})")).unwrap_or_default();
+    let what = one_line(&format!("{arrow} {}{answers}", row.what.line()), 3 * width);
+    let seconds = row.at_us as f64 / 1e6;
+    let text = format!(
+        "{mark}{:>7} {seconds:>9.3}  {:indent$}{what}",
+        row.line,
+        "",
+        indent = lane * width
+    );
+    match (style.colour, row.role) {
+        (true, Role::Proof) => {
+            let _ = writeln!(out, "\u{1b}[1;31m{text}\u{1b}[0m");
+        }
+        (true, Role::Sent) => {
+            let _ = writeln!(out, "\u{1b}[1;34m{text}\u{1b}[0m");
+        }
+        _ => {
+            let _ = writeln!(out, "{text}");
+        }
+    }
+    if row.role != Role::Beside || detail == Detail::All {
+        for frame in row.text.lines().lines() {
+            let _ = writeln!(out, "{:>20}{frame}", "");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::foreign_text::ForeignText;
+
+    fn row(line: u64, client: &str, way: Way, role: Role) -> Row {
+        Row {
+            line,
+            at_us: line * 1_000,
+            client: client.to_owned(),
+            way,
+            what: "subscribe #3".into(),
+            channel: ForeignText::default(),
+            text: "{}".into(),
+            answers: None,
+            role,
+        }
+    }
+
+    #[test]
+    fn proofs_are_marked_and_others_folded() {
+        let mut rows: Vec<Row> =
+            (1..6).map(|line| row(line, "A", Way::Out, Role::Beside)).collect();
+        rows.push(row(6, "B", Way::In, Role::Proof));
+        let drawn = text(&rows, Detail::Proofs, Style::default());
+        assert!(drawn.contains("… 3 more lines") && drawn.contains("!      6"), "{drawn}");
+        assert!(drawn.contains("← subscribe #3") && drawn.lines().count() == 6, "{drawn}");
+        let all = text(&rows, Detail::All, Style::default());
+        assert_eq!(all.lines().count(), 13, "{all}");
+    }
+}

@@ -1,0 +1,144 @@
+//! A message as a reader wants to see it: on many lines, shortened where it is long, but never before or
+//! within the member in question.
+//!
+//! Start at [`of`].
+
+use crate::wire::json::{Map, Value};
+
+/// How much of a message is left of texts, lists and what lies deep: the first form that fits is taken.
+const FORMS: [(usize, usize, usize); 4] = [(2_000, 100, 64), (160, 12, 64), (80, 4, 6), (40, 2, 4)];
+
+/// A message in at most so many bytes, if it can be had without cutting what `members` are: names of
+/// members that stay as they are, wherever they stand.
+pub fn of(message: &Value, members: &[&str], most: usize) -> String {
+    let mut text = String::new();
+    for form in FORMS {
+        let value = shortened(message, members, form, 0);
+        text = match most {
+            // What stands beside is read at a glance.
+            0..1_000 => value.to_text(),
+            // Writing to memory cannot fail.
+            _ => serde_json::to_string_pretty(&value).unwrap_or_default(),
+        };
+        if text.len() <= most {
+            return text;
+        }
+    }
+    match members {
+        [] => cut(&text, most),
+        // Whatever it costs, the member in question is there.
+        _ => {
+            let after = |from: usize, name: &&str| {
+                let rest = text.get(from..).unwrap_or_default();
+                rest.find(&format!("\"{name}\":")).map_or(from, |at| from + at)
+            };
+            cut(&text, most.max(members.iter().fold(0, after) + most / 2))
+        }
+    }
+}
+
+/// The beginning of a text, with the number of bytes that are left out.
+pub fn cut(text: &str, most: usize) -> String {
+    let shown = beginning(text, most);
+    match text.len() - shown.len() {
+        0 => shown.to_owned(),
+        more => format!("{shown} … {more} bytes more"),
+    }
+}
+
+/// The beginning of a text, of so many bytes at most.
+pub fn beginning(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn shortened(value: &Value, members: &[&str], form: (usize, usize, usize), depth: usize) -> Value {
+    let (letters, items, deepest) = form;
+    match value {
+        Value::String(text) if text.len() > letters => {
+            let shown = beginning(text, letters * 3 / 4);
+            let more = text.len() - shown.len();
+            Value::from(format!("{shown} … {more} bytes more"))
+        }
+        Value::Array(all) if depth >= deepest && !all.is_empty() => {
+            Value::from(format!("… {} items", all.len()))
+        }
+        Value::Array(all) => {
+            let shown = all.iter().take(items);
+            let mut list: Vec<Value> =
+                shown.map(|item| shortened(item, members, form, depth + 1)).collect();
+            if all.len() > items {
+                list.push(Value::from(format!("… {} items more", all.len() - items)));
+            }
+            Value::Array(list)
+        }
+        Value::Object(all) => {
+            let named = |name: &str| members.contains(&name);
+            if depth >= deepest && !all.is_empty() && !all.iter().any(|(name, _)| named(name)) {
+                return Value::from(format!("… {} members", all.len()));
+            }
+            let kept = all.iter().map(|(name, value)| {
+                let value = match named(name) {
+                    true => shortened(value, members, FORMS[0], 0),
+                    false => shortened(value, members, form, depth + 1),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(kept.collect::<Map>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The names in a path such as `turns[0].message`.
+pub fn members_of(path: &str) -> Vec<String> {
+    let parts = path.split(['.', '[', ']']).filter(|part| !part.is_empty());
+    let names = parts.filter(|part| !part.bytes().all(|byte| byte.is_ascii_digit()));
+    names.map(str::to_owned).collect()
+}
+
+/// The member in question of a message of a failure: the path that stands between ``at ` `` and the next `` ` ``.
+pub fn path_in(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("at `")?;
+    let (path, _) = rest.split_once('`')?;
+    (!path.is_empty() && !path.contains([' ', '/', ':'])).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn the_member_in_question_is_never_cut() {
+        let long = "x".repeat(10_000);
+        let message = json!({"params": {
+            "a": long, "items": (0..500).collect::<Vec<_>>(), "deep": {"b": {"c": {"d": {"e": {"f": {"enabled": false}}}}}},
+            "z": long,
+        }});
+        let text = of(&message, &["deep", "enabled"], 5_000);
+        assert!(text.contains("\"enabled\": false"), "{text}");
+        assert!(text.len() < 6_000, "{}", text.len());
+        assert!(text.contains("items more") && text.contains("bytes more"), "{text}");
+    }
+
+    #[test]
+    fn what_is_short_stays_as_it_is() {
+        let message = json!({"id": 1, "result": {"a": [1, 2]}});
+        assert_eq!(of(&message, &[], 500), message.to_text());
+        assert!(of(&message, &[], 5_000).contains("\n  \"id\": 1"));
+    }
+
+    #[test]
+    fn finds_the_path_of_a_message() {
+        let check = |message: &str, expected: Option<&str>| assert_eq!(path_in(message), expected);
+        check("closest message at `action.turnId`: expected \"t2\"", Some("action.turnId"));
+        check("state at `turns[0].message`: expected nothing", Some("turns[0].message"));
+        check("expected the action to come back", None);
+        check("at ``: expected", None);
+        assert_eq!(members_of("turns[0].message.text"), ["turns", "message", "text"]);
+    }
+}

@@ -1,0 +1,101 @@
+//! What to mend first: the causes of a run in at most ten lines, the worst first, and the command that
+//! plays one of them again.
+//!
+//! Start at [`fix_first`].
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::cause::{Breach, Cause, Causes};
+use super::command;
+use super::event::Header;
+use super::excerpt::beginning;
+use super::summary::Summary;
+use crate::verdict::Status;
+
+/// Causes that are listed, with the line that says how many more there are: with the heading and the command ten lines.
+const LINES: usize = 8;
+/// Bytes of a line that say what is wrong.
+const WRONG: usize = 110;
+
+/// Whether a cause is something to mend.
+pub fn is_to_mend(cause: &Cause<'_>) -> bool {
+    matches!(cause.status(), Status::Fail | Status::Error | Status::Untested | Status::Warn)
+}
+
+/// What has several rules is counted.
+pub fn name(cause: &Cause<'_>) -> String {
+    match cause.rules().len() {
+        0 | 1 => cause.family.clone(),
+        rules => format!("{} ({rules} rules)", cause.family),
+    }
+}
+
+/// The list; empty where nothing is to be mended. `tag` draws a status.
+pub fn fix_first(causes: &Causes, header: &Header, tag: impl Fn(Status) -> String) -> String {
+    let all = causes.by_cause();
+    // Nobody is blamed for what could not be tested, so it comes last.
+    let (blamed, untested): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|cause| is_to_mend(cause))
+        .partition(|cause| cause.status() != Status::Untested);
+    let all: Vec<&Cause<'_>> = blamed.into_iter().chain(untested).collect();
+    let Some(scenario) = all.iter().find_map(|cause| cause.shown()) else { return String::new() };
+    let mut out = format!("Fix these first, of {} causes:\n", all.len());
+    let shown = if all.len() > LINES { LINES - 1 } else { LINES };
+    for cause in all.iter().take(shown) {
+        let Some(place) = cause.shown() else { continue };
+        let named =
+            if cause.status() == Status::Untested { String::new() } else { name(cause) + ": " };
+        let more = match cause.scenarios().len() {
+            1 => String::new(),
+            scenarios => format!(" and {} more", scenarios - 1),
+        };
+        let wrong = one_line(&format!("{named}{}", place.message.line()), WRONG);
+        let _ = writeln!(out, "{} {wrong} [{}{more}]", tag(cause.status()), place.scenario);
+    }
+    if all.len() > shown {
+        let _ = writeln!(out, "         {} more causes (hint: `--format full`)", all.len() - shown);
+    }
+    let _ = writeln!(out, "One of them again: {}", command::again_at(header, scenario));
+    out
+}
+
+/// The first line of a text, of so many bytes at most.
+pub fn one_line(text: &str, most: usize) -> String {
+    let line = text.split('\n').next().unwrap_or_default();
+    match beginning(line, most) {
+        whole if whole.len() == line.len() => whole.to_owned(),
+        start => format!("{start}…"),
+    }
+}
+
+/// A run for a program to read: what it was about, what it comes to, and every breach by cause.
+pub fn as_json(causes: &Causes, header: &Header, summary: &Summary, exit: u8) -> Value {
+    let cause = |cause: &Cause<'_>| {
+        let breach = |breach: &&Breach| {
+            let mut value = json!(breach);
+            value["finding"] = json!(breach.id.to_string());
+            value
+        };
+        json!({
+            "family": cause.family,
+            "status": cause.status(),
+            "times": cause.times(),
+            "scenarios": cause.scenarios(),
+            "command": cause.shown().map(|place| command::again_at(header, place)),
+            "breaches": cause.breaches.iter().map(breach).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "harness": header.harness,
+        "target": header.target,
+        "host": header.host,
+        "version": header.version,
+        "seed": header.seed,
+        "exit": exit,
+        "scenarios": summary.counts,
+        "causes": causes.by_cause().iter().map(cause).collect::<Vec<_>>(),
+    })
+}

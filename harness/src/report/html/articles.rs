@@ -1,0 +1,436 @@
+//! What did not hold, an article for each cause: what is wrong, what the protocol says, what was sent, what
+//! came, the command that shows it again, the conversation, and where else it was seen.
+
+use similar::{ChangeTag, TextDiff};
+
+use super::super::cause::{Breach, BreachPlace, Cause, Causes, SeenBy};
+use super::super::command;
+use super::super::conversation::{Role, Row, Way, about};
+use super::super::excerpt::{cut, members_of, path_in};
+use super::super::finished::{Case, Finished};
+use super::super::first;
+use super::super::spec_page;
+use super::super::summary::{self, word};
+use super::page::Page;
+use super::{picture, tag};
+use crate::ledger::Ledger;
+use crate::verdict::Status;
+
+/// Causes that the list at the top names.
+const FIRST: usize = 10;
+/// Breaches, and places of a breach, that an article lists.
+const BREACHES: usize = 60;
+const PLACES: usize = 30;
+/// Bytes of a difference of states.
+const DIFF: usize = 4_000;
+/// Lines of a scenario's text before and after the one that failed.
+const LINES: usize = 8;
+
+/// What did not hold in a run, ready to be linked to.
+pub(super) struct Articles<'a> {
+    run: &'a Finished,
+    causes: Vec<Cause<'a>>,
+}
+
+impl<'a> Articles<'a> {
+    pub(super) fn of(run: &'a Finished, causes: &'a Causes) -> Articles<'a> {
+        Articles { run, causes: causes.by_cause() }
+    }
+
+    /// The anchor of the cause that a requirement or a check is broken by.
+    pub(super) fn anchor_of(&self, id: &str) -> Option<String> {
+        let broken = |breach: &&Breach| {
+            breach.id.rule == id
+                || breach.check.as_deref() == Some(id)
+                || breach.others.iter().any(|other| other == id)
+        };
+        let mut places = (0..).zip(&self.causes);
+        places.find(|(_, cause)| cause.breaches.iter().any(|it| broken(it))).map(|(n, _)| anchor(n))
+    }
+
+    fn of_status(&self, wanted: &'a [Status]) -> impl Iterator<Item = (usize, &Cause<'a>)> {
+        (0..).zip(&self.causes).filter(|(_, cause)| wanted.contains(&cause.status()))
+    }
+
+    /// The causes that come first, each with a link.
+    pub(super) fn first(&self, page: &mut Page) {
+        if !self.causes.iter().any(first::is_to_mend) {
+            return;
+        }
+        page.element("h2", &[("id", "first")], "Fix these first");
+        page.open("ol", &[("class", "first")]);
+        for (number, cause) in
+            self.of_status(&[Status::Fail, Status::Error, Status::Warn]).take(FIRST)
+        {
+            let Some(place) = cause.shown() else { continue };
+            page.open("li", &[]);
+            tag(page, cause.status().word());
+            page.text(" ");
+            page.element("a", &[("href", &format!("#{}", anchor(number)))], &first::name(cause));
+            page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
+            page.open("div", &[("class", "small")]);
+            with_code(page, &cut(&place.message.line(), 300));
+            page.close("div");
+            page.close("li");
+        }
+        page.close("ol");
+    }
+
+    /// An article for each cause that breaks the protocol.
+    pub(super) fn broken(&self, page: &mut Page) {
+        let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Error, Status::Known]).collect();
+        if shown.is_empty() {
+            return;
+        }
+        let text = format!("Broken rules, by cause: {}", shown.len());
+        page.element("h2", &[("id", "broken")], &text);
+        for (number, cause) in shown {
+            page.open("article", &[("id", &anchor(number))]);
+            self.cause(page, cause, "h3");
+            page.close("article");
+        }
+    }
+
+    /// The same, folded, for what only a SHOULD asks for.
+    pub(super) fn warned(&self, page: &mut Page) {
+        let shown: Vec<_> = self.of_status(&[Status::Warn]).collect();
+        if shown.is_empty() {
+            return;
+        }
+        let text = format!("Rules that should hold and do not, by cause: {}", shown.len());
+        page.element("h2", &[("id", "warned")], &text);
+        for (number, cause) in shown {
+            page.open("details", &[("id", &anchor(number)), ("class", "cause")]);
+            page.open("summary", &[]);
+            tag(page, cause.status().word());
+            page.text(&format!(" {}", first::name(cause)));
+            page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
+            page.close("summary");
+            self.cause(page, cause, "h3");
+            page.close("details");
+        }
+    }
+
+    /// What could not be tested, a line for each reason.
+    pub(super) fn untested(&self, page: &mut Page) {
+        let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
+        if shown.is_empty() {
+            return;
+        }
+        let text = format!("Could not be tested, by reason: {}", shown.len());
+        page.element("h2", &[("id", "untested")], &text);
+        page.element(
+            "p",
+            &[("class", "small")],
+            "A step that only prepares something failed. Nobody is blamed; what depends on it was not tested.",
+        );
+        self.lines(page, &shown);
+    }
+
+    /// What the text leaves open, a line for each cause.
+    pub(super) fn noted(&self, page: &mut Page) {
+        let shown: Vec<_> = self.of_status(&[Status::Note]).collect();
+        if shown.is_empty() {
+            return;
+        }
+        page.open("details", &[("id", "noted")]);
+        let text = format!("Noted, by cause: {} (the protocol leaves these open)", shown.len());
+        page.element("summary", &[], &text);
+        self.lines(page, &shown);
+        page.close("details");
+    }
+
+    fn lines(&self, page: &mut Page, shown: &[(usize, &Cause<'_>)]) {
+        page.open("ul", &[("class", "places")]);
+        for (number, cause) in shown {
+            let Some((breach, place)) = cause.worst().zip(cause.shown()) else { continue };
+            page.open("li", &[("id", &anchor(*number))]);
+            let named = matches!(breach.id.seen_by, SeenBy::Step | SeenBy::Check);
+            if named {
+                page.element("code", &[], &first::name(cause));
+                page.text(": ");
+            }
+            with_code(page, &cut(&place.message.line(), 300));
+            page.element("span", &[("class", "small")], &format!(" {}", counted(cause)));
+            self.again(page, place);
+            page.close("li");
+        }
+        page.close("ul");
+    }
+
+    fn case(&self, number: u32) -> Option<&'a Case> {
+        self.run.cases.iter().find(|case| case.report.case == number)
+    }
+
+    fn cause(&self, page: &mut Page, cause: &Cause<'_>, heading: &'static str) {
+        let Some((breach, place)) = cause.worst().zip(cause.shown()) else { return };
+        let case = self.case(place.case);
+        page.open(heading, &[]);
+        tag(page, cause.status().word());
+        page.text(" ");
+        page.element("code", &[], &first::name(cause));
+        page.close(heading);
+        page.open("p", &[("class", "wrong")]);
+        with_code(page, &sentence(&place.message.line()));
+        page.close("p");
+        page.open("p", &[("class", "small")]);
+        page.text(&format!("{} · ", counted(cause)));
+        page.element("code", &[("class", "id")], &breach.id.to_string());
+        page.close("p");
+        self.rule(page, breach, case);
+        if let Some(case) = case {
+            exchange(page, case, place);
+        }
+        difference(page, place);
+        if !place.also.is_empty() {
+            page.element("p", &[("class", "small")], "About the same frame:");
+            page.open("ul", &[("class", "places")]);
+            for (check, message) in &place.also {
+                page.open("li", &[]);
+                page.element("code", &[], check);
+                page.text(&format!(": {}", message.lines()));
+                page.close("li");
+            }
+            page.close("ul");
+        }
+        self.again(page, place);
+        if let Some(case) = case {
+            source(page, case, place);
+            let rows = about(&case.frames, &place.transcript);
+            let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
+            picture::conversation(page, &rows, left_out, &first::name(cause));
+        }
+        elsewhere(page, cause);
+    }
+
+    /// What the protocol says.
+    fn rule(&self, page: &mut Page, breach: &Breach, case: Option<&Case>) {
+        let own = case.and_then(|case| case.report.own.iter().find(|it| it.id == breach.id.rule));
+        page.open("p", &[("class", "rule")]);
+        page.element("b", &[], "The protocol says ");
+        let check = breach.check.as_deref().and_then(summary::row);
+        let of_check =
+            check.and_then(|row| row.requirements.first()).and_then(|id| Ledger::look_up(id));
+        match (Ledger::look_up(&breach.id.rule).or(of_check), own, check) {
+            (_, Some(own), _) => {
+                page.text(&format!("({}, your own) {}", word(own.weight), own.text))
+            }
+            (Some(rule), None, _) => {
+                page.text(&format!("({}) {} ", word(rule.weight), rule.statement));
+                match spec_page::address(rule.source) {
+                    Some(address) => {
+                        page.element(
+                            "a",
+                            &[("href", &address), ("rel", "noreferrer")],
+                            rule.source,
+                        );
+                    }
+                    None => page.element("cite", &[], rule.source),
+                }
+                if let Some(argument) = rule.argument {
+                    page.element(
+                        "span",
+                        &[("class", "small")],
+                        &format!(" Why it counts: {argument}"),
+                    );
+                }
+            }
+            (None, None, Some(row)) => {
+                page.text(&format!("({}) {}", word(row.weight), row.doc));
+            }
+            (None, None, None) => page.text("nothing: no requirement is blamed for this."),
+        }
+        page.close("p");
+    }
+
+    /// The command that shows it again.
+    fn again(&self, page: &mut Page, place: &BreachPlace) {
+        let seed = self.case(place.case).and_then(|case| case.seed);
+        let command =
+            command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
+        page.open("pre", &[("class", "again"), ("tabindex", "0"), ("aria-label", "Command")]);
+        page.element("code", &[], &command);
+        page.close("pre");
+    }
+}
+
+fn anchor(number: usize) -> String {
+    format!("cause-{}", number + 1)
+}
+
+fn counted(cause: &Cause<'_>) -> String {
+    let (times, scenarios) = (cause.times(), cause.scenarios().len());
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!("{times} time{} in {scenarios} scenario{}", plural(times), plural(scenarios as u64))
+}
+
+/// Letters of a name between backticks beyond which its middle is left out.
+const LONG: usize = 44;
+
+/// A text, what stands between backticks as code, and long names with their middle left out.
+fn with_code(page: &mut Page, text: &str) {
+    for (place, part) in text.split('`').enumerate() {
+        if place % 2 == 0 {
+            page.text(part);
+            continue;
+        }
+        let letters: Vec<char> = part.chars().collect();
+        let short = match letters.len() {
+            0..=LONG => part.to_owned(),
+            all => {
+                let start: String = letters[..LONG / 2].iter().collect();
+                let end: String = letters[all - LONG / 4..].iter().collect();
+                format!("{start}…{end}")
+            }
+        };
+        page.element("code", &[("title", part)], &short);
+    }
+}
+
+/// A message as a sentence.
+fn sentence(message: &str) -> String {
+    let message = cut(message, 260);
+    let mut letters = message.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
+/// What was sent, and what came of it.
+fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
+    let decisive = place.transcript.last();
+    let row = |line: u64| case.frames.iter().find(|row| row.line == line);
+    let Some(came) = decisive.and_then(|line| row(*line)) else { return };
+    let before = || {
+        let before = case.frames.iter().filter(|row| row.line < came.line).rev();
+        let mut sent = before.filter(|row| row.role == Role::Sent && row.client == came.client);
+        sent.next()
+    };
+    let answered = place.transcript.iter().rev().find_map(|line| row(*line)?.answers);
+    let sent = answered.and_then(row).or_else(before);
+    page.open("div", &[("class", "two")]);
+    let nothing = place.message.raw().contains("nothing came");
+    let asked = if answered.is_some() { "Sent" } else { "Last sent" };
+    for (name, row) in [(asked, sent), (if nothing { "Last seen" } else { "Came" }, Some(came))] {
+        let Some(row) = row else { continue };
+        page.open("div", &[]);
+        let towards = match row.way {
+            Way::Out => format!("by {}", row.client),
+            Way::In => format!("to {}", row.client),
+            Way::Across => row.client.clone(),
+        };
+        page.element(
+            "b",
+            &[],
+            &format!("{name} {towards}, line {}: {}", row.line, row.what.line()),
+        );
+        frame(page, row, place);
+        page.close("div");
+    }
+    page.close("div");
+}
+
+fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
+    if row.text.is_empty() {
+        return;
+    }
+    let message = place.message.line();
+    let last = path_in(&message).map(members_of).and_then(|mut all| all.pop());
+    let key = last.map(|name| format!("\"{name}\":"));
+    page.open("pre", &[("tabindex", "0"), ("aria-label", "Frame")]);
+    for line in row.text.lines().split_inclusive('\n') {
+        match key.as_ref().is_some_and(|key| line.trim_start().starts_with(key.as_str())) {
+            true => page.element("mark", &[], line),
+            false => page.text(line),
+        }
+    }
+    page.close("pre");
+}
+
+/// What was expected beside what was found, the words marked that differ; or how the states differ.
+fn difference(page: &mut Page, place: &BreachPlace) {
+    if let Some(diff) = &place.diff {
+        page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
+        for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
+            match line.as_bytes().first() {
+                Some(b'-') => page.element("del", &[], line),
+                Some(b'+') => page.element("ins", &[], line),
+                _ => page.text(line),
+            }
+        }
+        page.close("pre");
+        return;
+    }
+    let message = place.message.line();
+    let Some((expected, found)) = message.split_once("expected ").and_then(|(_, rest)| {
+        let rest = rest.rsplit_once(" (client ").map_or(rest, |(rest, _)| rest);
+        rest.split_once(", found ")
+    }) else {
+        return;
+    };
+    let diff = TextDiff::from_words(expected, found);
+    page.open("div", &[("class", "two diff")]);
+    for (name, side, element) in
+        [("Expected", ChangeTag::Delete, "del"), ("Found", ChangeTag::Insert, "ins")]
+    {
+        page.open("div", &[]);
+        page.element("b", &[], name);
+        for change in diff.iter_all_changes() {
+            match change.tag() {
+                ChangeTag::Equal => page.text(change.value()),
+                tag if tag == side => page.element(element, &[], change.value()),
+                _ => {}
+            }
+        }
+        page.close("div");
+    }
+    page.close("div");
+}
+
+/// The scenario's own text, the line marked that was not met.
+fn source(page: &mut Page, case: &Case, place: &BreachPlace) {
+    let BreachPlace { file, line, .. } = place;
+    let Some(source) = case.sources.iter().find(|source| source.name == *file) else { return };
+    page.open("details", &[]);
+    page.element("summary", &[], &format!("The step: {file}:{line}"));
+    page.open("pre", &[("tabindex", "0"), ("aria-label", "Scenario")]);
+    let first = line.saturating_sub(LINES + 1);
+    for (number, text) in (1..).zip(source.text.lines()).skip(first).take(2 * LINES + 1) {
+        let here = if number == *line { "here" } else { "" };
+        page.element("span", &[("class", here)], &format!("{number:>4}  {text}\n"));
+    }
+    page.close("pre");
+    page.close("details");
+}
+
+/// The other rules and places, folded.
+fn elsewhere(page: &mut Page, cause: &Cause<'_>) {
+    let all: usize = cause.breaches.iter().map(|breach| breach.places.len()).sum();
+    if all < 2 {
+        return;
+    }
+    page.open("details", &[]);
+    page.element("summary", &[], &format!("{} more places", all - 1));
+    page.open("ul", &[("class", "places")]);
+    let mut first = true;
+    for breach in cause.breaches.iter().take(BREACHES) {
+        let skipped = usize::from(std::mem::take(&mut first));
+        let places = breach.places.get(skipped..).unwrap_or_default();
+        if places.is_empty() {
+            continue;
+        }
+        page.open("li", &[]);
+        page.element("code", &[], &breach.id.rule);
+        let mut names: Vec<&str> = places.iter().map(|place| place.scenario.as_str()).collect();
+        names.dedup();
+        let more = names.len().saturating_sub(PLACES);
+        names.truncate(PLACES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        page.text(&format!(" ({}) in {}{more}", breach.status.word(), names.join(", ")));
+        page.close("li");
+    }
+    if cause.breaches.len() > BREACHES {
+        page.element("li", &[], &format!("{} more breaches", cause.breaches.len() - BREACHES));
+    }
+    page.close("ul");
+    page.close("details");
+}

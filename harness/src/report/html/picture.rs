@@ -1,0 +1,142 @@
+//! The conversation as a picture: a lane for each client, one for the host and one for its agent, time
+//! downwards. It is a list of sentences to a reader who does not see it.
+
+use super::super::conversation::{AGENT, Role, Row, Way};
+use super::page::Page;
+
+/// Draws rows; those that prove nothing are folded where several follow one another. `of` tells the picture from others.
+pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64, of: &str) {
+    if rows.is_empty() {
+        return;
+    }
+    page.open("details", &[("class", "talk")]);
+    let left = match left_out {
+        0 => String::new(),
+        more => format!(" ({more} lines are only in run.jsonl)"),
+    };
+    page.element("summary", &[], &format!("The conversation, {} lines{left}", rows.len()));
+    lanes(page, rows, of);
+    page.close("details");
+}
+
+/// The picture itself.
+fn lanes(page: &mut Page, rows: &[Row], of: &str) {
+    let lanes = Lanes::of(rows);
+    let count = format!("--lanes:{}", lanes.count());
+    page.open(
+        "div",
+        &[
+            ("class", "lanes"),
+            ("tabindex", "0"),
+            ("role", "region"),
+            ("aria-label", &format!("Conversation: {of}")),
+        ],
+    );
+    page.open("div", &[("class", "names"), ("style", &count), ("aria-hidden", "true")]);
+    // Nothing stands above the numbers of the lines.
+    for name in std::iter::once("").chain(lanes.names()) {
+        page.element("span", &[], name);
+    }
+    page.close("div");
+    page.open("ol", &[("style", &count)]);
+    let folded = |row: &Row| row.role == Role::Beside;
+    for group in rows.chunk_by(|a, b| folded(a) == folded(b)) {
+        let fold = group.len() > 2 && group.first().is_some_and(folded);
+        if fold {
+            page.open("li", &[("class", "fold")]);
+            page.open("details", &[]);
+            page.element("summary", &[], &format!("{} more lines", group.len()));
+            page.open("ol", &[]);
+        }
+        for row in group {
+            message(page, row, &lanes);
+        }
+        if fold {
+            page.close("ol");
+            page.close("details");
+            page.close("li");
+        }
+    }
+    page.close("ol");
+    page.close("div");
+}
+
+/// Who has a lane, from left to right.
+struct Lanes<'a> {
+    clients: Vec<&'a str>,
+    agent: bool,
+}
+
+impl<'a> Lanes<'a> {
+    fn of(rows: &'a [Row]) -> Lanes<'a> {
+        let names = rows.iter().map(|row| row.client.as_str());
+        let mut clients: Vec<&str> =
+            names.filter(|name| *name != AGENT && !name.is_empty()).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        Lanes { clients, agent: rows.iter().any(|row| row.client == AGENT) }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let agent = self.agent.then_some(AGENT);
+        self.clients.iter().copied().chain(["host"]).chain(agent)
+    }
+
+    fn count(&self) -> usize {
+        self.names().count()
+    }
+
+    /// The lane of a name, from 1.
+    fn lane(&self, name: &str) -> usize {
+        self.names().position(|lane| lane == name).unwrap_or(self.clients.len()) + 1
+    }
+}
+
+fn message(page: &mut Page, row: &Row, lanes: &Lanes<'_>) {
+    let host = lanes.clients.len() + 1;
+    let own = lanes.lane(&row.client);
+    let class = match (row.way, row.client == AGENT) {
+        (Way::Across, _) => "across",
+        // From left to right: a client to the host, or the host to its agent.
+        (Way::Out, false) | (Way::In, true) => "right",
+        (Way::In, false) | (Way::Out, true) => "left",
+    };
+    let role = match row.role {
+        Role::Proof => " proof",
+        Role::Sent => " sent",
+        Role::Beside => "",
+    };
+    let (from, to) = match row.way {
+        Way::Across => (own, own),
+        _ => (own.min(host), own.max(host)),
+    };
+    page.open("li", &[("class", &format!("{class}{role}"))]);
+    let time = format!("{:.3} s", row.at_us as f64 / 1e6);
+    page.open("span", &[("class", "when"), ("title", &time)]);
+    page.text(&row.line.to_string());
+    page.close("span");
+    let place = format!("grid-column:{}/{}", from + 1, to + 2);
+    page.open("div", &[("class", "arrow"), ("style", &place)]);
+    let client = if row.client.is_empty() { "host" } else { &row.client };
+    let who = match row.way {
+        Way::Out => format!("{client} to host: "),
+        Way::In => format!("host to {client}: "),
+        Way::Across => format!("{client}: "),
+    };
+    let answers = row.answers.map(|line| format!(", answers line {line}")).unwrap_or_default();
+    if row.text.is_empty() {
+        page.element("span", &[("class", "hear")], &who);
+        page.text(&format!("{}{answers}", row.what.line()));
+    } else {
+        page.open("details", &[]);
+        page.open("summary", &[]);
+        page.element("span", &[("class", "hear")], &who);
+        page.text(&row.what.line());
+        page.element("span", &[("class", "hear")], &answers);
+        page.close("summary");
+        page.element("pre", &[("tabindex", "0"), ("aria-label", "Frame")], &row.text.lines());
+        page.close("details");
+    }
+    page.close("div");
+    page.close("li");
+}

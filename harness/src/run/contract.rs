@@ -1,0 +1,271 @@
+//! The vectors of the contract for test providers (`contract/vectors.json`) as scenarios.
+//!
+//! Each vector becomes a scenario of `next` steps on the chat's channel; behind an action that may or may not come, the
+//! following one is an `expect`, which passes over it. Lanes may be mixed in any way: a client of its own follows each, after the
+//! first client has seen the actions that name something new, such as the start of a call.
+//!
+//! Knows: the vectors, the scenario language. Never knows: hosts, how results are shown.
+//!
+//! Start at [`vectors`].
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::agent::script::HEADER;
+use crate::wire::json::Value;
+
+use super::play::Verdict;
+use super::suite::{Carried, Entry, Suite};
+
+/// The text of the vectors.
+const VECTORS: &str = include_str!("../../contract/vectors.json");
+/// The format of the file that this reads.
+const FORMAT: u64 = 2;
+/// A claim has to name a requirement; this one is in every version, and its breach is reported by nobody.
+const PROVES: &str = "proves: chat.turn.start-echo";
+
+/// One vector.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// What it shows.
+    pub name: String,
+    /// The lines of its script, without the first.
+    pub script: Vec<String>,
+    /// What the client dispatches and what has to come, in order.
+    pub steps: Vec<VectorStep>,
+    /// The vector as a scenario.
+    pub text: String,
+}
+
+/// One step of a vector.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum VectorStep {
+    /// The client dispatches an action of this type.
+    In(String),
+    /// An action comes, with at least these members.
+    Out(String),
+    /// Nothing more is said.
+    End,
+}
+
+/// How a step of a vector ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StepResult {
+    /// What was expected came.
+    Held,
+    /// Something else came, or nothing: expected and found, in one line.
+    Broken(String),
+    /// It was not looked at, and why; empty where an earlier step says it.
+    Untested(String),
+    /// The client did it.
+    Done,
+}
+
+impl StepResult {
+    /// Whether nothing is wrong with the step.
+    pub fn is_well(&self) -> bool {
+        matches!(self, StepResult::Held | StepResult::Done)
+    }
+}
+
+/// Every vector.
+///
+/// # Errors
+/// The file is not what this build reads, which a test excludes.
+pub fn vectors() -> Result<Vec<Vector>, String> {
+    let file = Value::read(VECTORS).map_err(|error| error.to_string())?;
+    if file["format"] != FORMAT {
+        return Err(format!("expected vectors of format {FORMAT}, found {}", file["format"]));
+    }
+    let vectors = file["vectors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(vectors.iter().map(Vector::of).collect())
+}
+
+impl Vector {
+    fn of(vector: &Value) -> Vector {
+        let texts = |name: &str| -> Vec<String> {
+            let lines = vector[name].as_array().into_iter().flatten();
+            lines.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let script = texts("script");
+        let mut writing = Writing::default();
+        let name = vector["name"].as_str().unwrap_or_default().to_owned();
+        let before = vector["before"].as_array().into_iter().flatten();
+        before.for_each(|step| writing.dispatch(step));
+        let prompt = std::iter::once(HEADER).chain(script.iter().map(String::as_str));
+        let prompt = Value::from(prompt.collect::<Vec<_>>().join("\n")).to_text();
+        let _ = writeln!(writing.text, "  - turn: {{ by: A, id: t1, text: {prompt} }}");
+        writing.steps.push(VectorStep::In("chat/turnStarted".to_owned()));
+        for step in vector["steps"].as_array().into_iter().flatten() {
+            match step["lanes"].as_array() {
+                Some(lanes) => writing.lanes(lanes),
+                None => writing.step(step, "A"),
+            }
+        }
+        let _ = writeln!(
+            writing.text,
+            "  - never: {{ at: A, type: chat/responsePart, {PROVES} }}\n  - barrier: A"
+        );
+        writing.steps.push(VectorStep::End);
+        let mut clients = vec!["A".to_owned()];
+        clients.extend((1..=writing.followers).map(follower));
+        let clients = clients.join(", ");
+        let text = format!(
+            "scenario: contract/vector\ntitle: {}\nclients: [{clients}]\nsteps:\n  - open: {{ by: [{clients}] }}\n{}",
+            Value::from(name.as_str()).to_text(),
+            writing.text
+        );
+        Vector { name, script, steps: writing.steps, text }
+    }
+
+    /// The scenario, ready to be played.
+    ///
+    /// # Errors
+    /// Every mistake in it, which a test excludes.
+    pub fn entry(&self) -> Result<Entry, String> {
+        let file = ("contract/vector.yaml".to_owned(), self.text.clone());
+        let mut suite = Suite::of([file], &Carried);
+        let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
+        let mistakes: Vec<_> = mistakes.map(ToString::to_string).collect();
+        let why = || format!("the vector `{}` does not load: {}", self.name, mistakes.join("; "));
+        suite.entries.pop().ok_or_else(why)
+    }
+
+    /// How each step ended in a play.
+    pub fn results(&self, verdict: &Verdict) -> Vec<StepResult> {
+        let mut claims = verdict.claims.iter().map(|claim| &claim.outcome);
+        let result = |step: &VectorStep| {
+            if matches!(step, VectorStep::In(_)) {
+                return StepResult::Done;
+            }
+            match claims.next() {
+                None => StepResult::Untested(verdict.reason.clone()),
+                Some(claim) => match &claim.failure {
+                    Some(failure) => {
+                        StepResult::Broken(format!("{} ({})", failure.message, failure.label))
+                    }
+                    None if claim.untested.is_empty() => StepResult::Held,
+                    // An earlier step says why.
+                    None if claim.follows => StepResult::Untested(String::new()),
+                    None => StepResult::Untested(claim.untested.clone()),
+                },
+            }
+        };
+        self.steps.iter().map(result).collect()
+    }
+}
+
+/// The client that follows a lane.
+fn follower(lane: usize) -> String {
+    format!("lane{lane}")
+}
+
+/// The steps of a scenario, as they are written.
+#[derive(Default)]
+struct Writing {
+    text: String,
+    steps: Vec<VectorStep>,
+    /// The names that are bound so far.
+    bound: BTreeSet<String>,
+    /// Whether something may have come that the next step of the first client passes over.
+    loose: bool,
+    /// How many clients follow lanes.
+    followers: usize,
+}
+
+impl Writing {
+    fn step(&mut self, step: &Value, at: &str) {
+        if step["maybe"] == true {
+            self.loose = true;
+        } else if step.get("out").is_some() {
+            self.out(&step["out"], at);
+        } else {
+            self.dispatch(step);
+        }
+    }
+
+    /// The lanes: what names something new first, in turn, then each lane by a client of its own.
+    fn lanes(&mut self, lanes: &[Value]) {
+        let lanes: Vec<&Vec<Value>> = lanes.iter().filter_map(Value::as_array).collect();
+        self.followers = self.followers.max(lanes.len());
+        let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or_default();
+        self.loose = true;
+        for at in 0..longest {
+            for (lane, steps) in lanes.iter().enumerate() {
+                let Some(step) = steps.get(at).filter(|step| step["maybe"] != true) else {
+                    continue;
+                };
+                let client = match names(&step["out"]).is_subset(&self.bound) {
+                    true => follower(lane + 1),
+                    false => "A".to_owned(),
+                };
+                self.loose = true;
+                self.step(step, &client);
+            }
+        }
+        self.loose = true;
+    }
+
+    fn dispatch(&mut self, step: &Value) {
+        let (on, action) = (step["on"].as_str().unwrap_or("chat"), written(&step["in"], false));
+        let _ = writeln!(
+            self.text,
+            "  - dispatch: {{ by: A, channel: \"${{{on}}}\", action: {action} }}"
+        );
+        self.steps.push(VectorStep::In(type_of(&step["in"])));
+    }
+
+    fn out(&mut self, action: &Value, at: &str) {
+        let verb = if self.loose { "expect" } else { "next" };
+        let (kind, wanted) = (action["type"].to_text(), written(action, true));
+        let _ = writeln!(
+            self.text,
+            "  - {verb}: {{ at: {at}, channel: \"${{chat}}\", type: {kind}, where: {{ action: {wanted} }}, {PROVES} }}"
+        );
+        self.loose = false;
+        self.bound.extend(names(action));
+        self.steps.push(VectorStep::Out(type_of(action)));
+    }
+}
+
+fn type_of(action: &Value) -> String {
+    action["type"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The names in a value, but for the client's own.
+fn names(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::String(text) => {
+            let name = text.strip_prefix('$').filter(|name| *name != "client");
+            name.map(str::to_owned).into_iter().collect()
+        }
+        Value::Array(items) => items.iter().flat_map(names).collect(),
+        Value::Object(members) => members.iter().flat_map(|(_, value)| names(value)).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// A value as the scenario language writes it: `$name` binds where it is expected and is used where something is sent;
+/// null is what must not be there.
+fn written(value: &Value, expected: bool) -> String {
+    match value {
+        Value::Null => "$absent".to_owned(),
+        Value::String(text) => match text.strip_prefix('$') {
+            Some("client") => "\"${A.id}\"".to_owned(),
+            Some(name) if expected => format!("$bind {name}"),
+            Some(name) => format!("\"${{{name}}}\""),
+            None => value.to_text(),
+        },
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| written(item, expected)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let member =
+                |(name, value): (_, &Value)| format!("{name}: {}", written(value, expected));
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        other => other.to_text(),
+    }
+}
