@@ -121,7 +121,8 @@ fn run(fault: &[&str], name: &str) -> (Output, String) {
     let junit = folder.join("junit.xml");
     let output = Command::new(PROGRAM)
         .current_dir(&folder)
-        .args(["run", "--command", &serve, "--agent-acp", "--id", "below/a-denied*"])
+        .args(["run", "--format", "full", "--command", &serve, "--agent-acp"])
+        .args(["--id", "below/a-denied*"])
         .args(["--report", &format!("junit={}", junit.display())])
         .args(["--report", "jsonl=run.jsonl"])
         .output()
@@ -247,4 +248,27 @@ fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_t
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
+}
+
+/// What of the protocol's tables the suite never shows has a reason, and what it shows has none: the table of reasons can
+/// only shrink.
+#[test]
+fn what_a_run_of_the_suite_never_shows_has_a_reason() {
+    use ahp_harness::report::places::Shown;
+    use ahp_harness::wire::version::Version;
+
+    let folder = folder("acp-members");
+    let output = Command::new(PROGRAM)
+        .current_dir(&folder)
+        .args(["run", "--acp", "--quiet", "--report", "jsonl=run.jsonl"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let file = fs::File::open(folder.join("run.jsonl")).unwrap();
+    let shown = Shown::read(Some(Version::ACP_1), std::io::BufReader::new(file)).unwrap();
+    let open = shown.lacking().filter(|(_, why)| why.is_none());
+    let open: Vec<&str> = open.map(|(place, _)| place.name.as_str()).collect();
+    assert!(open.is_empty(), "never seen, and `protocol/unseen.json` has no reason: {open:?}");
+    let stale: Vec<&str> = shown.stale().map(|place| place.name.as_str()).collect();
+    assert!(stale.is_empty(), "seen, and `protocol/unseen.json` has a reason: {stale:?}");
 }

@@ -44,7 +44,7 @@ fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
     fs::write(folder.join("profile.yaml"), profile).unwrap();
     let output = Command::new(PROGRAM)
         .current_dir(&folder)
-        .args(["run", "--acp", "profile.yaml", "--report", "jsonl=run.jsonl"])
+        .args(["run", "--format", "full", "--acp", "profile.yaml", "--report", "jsonl=run.jsonl"])
         .args(arguments)
         .output()
         .unwrap();

@@ -10,7 +10,7 @@ use ahp_harness::report::brief;
 use ahp_harness::report::certificate::{Certificate, Outcome};
 use ahp_harness::report::change::{Change, Changes};
 use ahp_harness::report::finished::Finished;
-use ahp_harness::report::html::{POLICY, html, script};
+use ahp_harness::report::html::{POLICY, html, script, viewer};
 use ahp_harness::report::profile_verdict::ProfileVerdict;
 use ahp_harness::verdict::Weight;
 use serde_json::{Value, json};
@@ -218,7 +218,7 @@ fn every_link_leads_somewhere_and_nothing_is_told_twice() {
     // One rule, broken in two ways, is one article.
     let articles = between(&page, "<article", "</article>");
     assert_eq!(articles.len(), 1, "{articles:?}");
-    assert!(articles[0].contains("3 times in 3 scenarios"), "{}", articles[0]);
+    assert!(articles[0].contains("5 times in 5 scenarios"), "{}", articles[0]);
     for article in articles {
         assert!(article.contains("--id area/"), "no command in {article}");
         assert!(article.contains("href=\"https://"), "no page of the specification in {article}");
@@ -231,6 +231,9 @@ fn the_policy_allows_our_script_alone() {
     let hash = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());
     let text = data_encoding::BASE64.encode(hash.as_ref());
     assert!(POLICY.contains(&format!("'sha256-{text}'")), "expected the hash {text} in the policy");
+    let hash = ring::digest::digest(&ring::digest::SHA256, viewer::script().as_bytes());
+    let text = data_encoding::BASE64.encode(hash.as_ref());
+    assert!(viewer::POLICY.contains(&format!("'sha256-{text}'")), "expected {text}");
 }
 
 #[test]

@@ -351,6 +351,12 @@ fn a_conversation_can_be_shown() {
     // What was dispatched and what came back of it stand there whole.
     assert!(said.contains("\"title\": \"Tea\"") && said.contains("\"serverSeq\":"), "{said}");
     check(&here, &["show", "run.jsonl", "--case", "mine/x"], 2, &["no scenario `mine/x`"]);
+    check(&here, &["view", "run.jsonl"], 0, &["view.html"]);
+    let page = fs::read_to_string(here.join("view.html")).unwrap();
+    for link in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(page.contains(&format!("id=\"{link}\"")), "`{link}` leads nowhere");
+    }
+    assert!(page.contains("href=\"#l-") && page.contains("data-client=\"A\""), "{page}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn play(version: Version, mut host: impl FnMut() -> Box<dyn Host>) -> Said {
     };
     let (passed, noted) = (of(&[Status::Pass]), of(&[Status::Note, Status::Warn]));
     let mut text = Vec::new();
-    junit.write(&summary, &mut text).unwrap();
+    junit.write(&summary, &[], &mut text).unwrap();
     let (green, cases) = green(&String::from_utf8(text).unwrap());
     Said { passed, noted, green, cases }
 }

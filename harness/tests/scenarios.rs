@@ -72,6 +72,15 @@ fn has_no_mistakes() {
     assert!(!suite.entries.is_empty());
 }
 
+/// Scenarios for hosts that choose otherwise than the reference host; on it only a planted fault makes them say anything.
+const OTHERWISE: [&str; 2] =
+    ["automations/who-offers-none-serves-none", "terminals/a-command-is-a-turn-of-its-own"];
+
+/// How a scenario ends on the reference host.
+fn expected(scenario: &str) -> Status {
+    if OTHERWISE.contains(&scenario) { Status::Skip } else { Status::Pass }
+}
+
 #[test]
 fn passes_on_the_reference_host_at_every_version() {
     let suite = Suite::carried();
@@ -84,7 +93,7 @@ fn passes_on_the_reference_host_at_every_version() {
         for entry in &entries {
             let report = play(entry, *version, &shown);
             summary.add(&report);
-            if report.status != Status::Pass {
+            if report.status != expected(&report.scenario) {
                 let reason = report.reason.lines();
                 wrong.push(format!("{version} {}: {:?} {reason}", report.scenario, report.status));
             }
@@ -134,7 +143,7 @@ fn a_host_of_many_versions_is_the_same_to_everybody() {
             let config = Config { versions: versions.to_vec(), ..config };
             let verdict = sim::play(play, &mut RefHost::new(config));
             let id = &entry.scenario.id;
-            assert_eq!(verdict.status, Status::Pass, "{version} {id}: {}", verdict.reason);
+            assert_eq!(verdict.status, expected(id), "{version} {id}: {}", verdict.reason);
             let heavy = |report: &&ahp_harness::verdict::CheckReport| {
                 report.findings.iter().any(|finding| finding.weight > Weight::Note)
             };

@@ -263,3 +263,62 @@ proptest! {
         }
     }
 }
+
+/// The examples of the founding document about tool calls, member by member, and of each a twin that is not valid.
+#[test]
+fn the_examples_about_tool_calls_are_valid_and_their_twins_are_not() {
+    let table = Protocol::acp().unwrap();
+    let examples = [
+        (
+            "SessionNotification",
+            json!({"sessionId": "sess_1", "update": {
+                "sessionUpdate": "tool_call", "toolCallId": "call_001", "title": "Reading configuration file",
+                "kind": "read", "status": "pending",
+            }}),
+            ("/update/status", json!("running")),
+        ),
+        (
+            "SessionNotification",
+            json!({"sessionId": "sess_1", "update": {
+                "sessionUpdate": "tool_call_update", "toolCallId": "call_001", "status": "in_progress",
+                "content": [{"type": "content", "content": {"type": "text", "text": "Found 3 files"}}],
+            }}),
+            ("/update/content/0", json!({"type": "text", "text": "bare"})),
+        ),
+        (
+            "RequestPermissionRequest",
+            json!({"sessionId": "sess_1", "toolCall": {"toolCallId": "call_001"}, "options": [
+                {"optionId": "allow-once", "name": "Allow once", "kind": "allow_once"},
+                {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
+            ]}),
+            ("/options/1/kind", json!("deny")),
+        ),
+        (
+            "RequestPermissionResponse",
+            json!({"outcome": {"outcome": "selected", "optionId": "allow-once"}}),
+            ("/outcome/optionId", Value::Null),
+        ),
+        (
+            "RequestPermissionResponse",
+            json!({"outcome": {"outcome": "cancelled"}}),
+            ("/outcome/outcome", json!("dismissed")),
+        ),
+        (
+            "ToolCallContent",
+            json!({"type": "content", "content": {"type": "text", "text": "Analysis complete"}}),
+            ("/content/text", json!(3)),
+        ),
+        (
+            "ToolCallContent",
+            json!({"type": "diff", "path": "/p/config.json", "oldText": "{}", "newText": "{\"a\": 1}"}),
+            ("/newText", Value::Null),
+        ),
+        ("ToolCallLocation", json!({"path": "/p/main.py", "line": 42}), ("/line", json!("42"))),
+    ];
+    for (kind, example, (pointer, wrong)) in examples {
+        assert_eq!(table.check_type(kind, &example), [], "{kind}");
+        let mut twin = example.clone();
+        *twin.pointer_mut(pointer).unwrap() = wrong;
+        assert!(!table.check_type(kind, &twin).is_empty(), "{kind}: {twin:?}");
+    }
+}

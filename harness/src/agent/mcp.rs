@@ -21,6 +21,43 @@ pub const FAILS: &str = "ahp-fail";
 /// With this text it goes on for ever.
 pub const WAITS: &str = "ahp-wait";
 
+/// Makes a content block.
+type MakeBlock = fn() -> Value;
+
+/// With one of these texts it gives something else besides its text: a content block, which MCP and ACP write alike.
+const GIVES: &[(&str, MakeBlock)] = &[
+    ("ahp-image", || json!({"type": "image", "data": PIXEL, "mimeType": "image/png"})),
+    ("ahp-audio", || json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})),
+    ("ahp-link", || {
+        json!({
+            "type": "resource_link", "uri": "https://ahp.example/ahp-link.txt", "name": "ahp-link.txt",
+            "title": "A link", "description": "What it links to", "mimeType": "text/plain", "size": 7,
+        })
+    }),
+    ("ahp-resource", || {
+        let resource = json!({
+            "uri": "https://ahp.example/ahp-resource.txt", "mimeType": "text/plain", "text": "ahp-resource-text",
+        });
+        json!({"type": "resource", "resource": resource})
+    }),
+    ("ahp-blob", || {
+        let resource = json!({
+            "uri": "https://ahp.example/ahp-blob.bin", "mimeType": "application/octet-stream", "blob": "YWhw",
+        });
+        json!({"type": "resource", "resource": resource})
+    }),
+];
+
+/// A picture of one pixel, a PNG in base64.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+/// A sound of no length, a WAV in base64.
+const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+
+/// What the tool gives besides its text.
+pub fn given(text: &str) -> Option<Value> {
+    GIVES.iter().find(|(name, _)| *name == text).map(|(_, make)| make())
+}
+
 /// The revisions that it speaks, which differ in nothing that it does; the newest first.
 const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 
@@ -67,7 +104,10 @@ pub fn answer(line: &str) -> Answered {
                 return Answered { line: None, called };
             }
             let said = format!("{TOOL} was called: {}", text.unwrap_or_default());
-            json!({"content": [{"type": "text", "text": said}], "isError": (text == Some(FAILS))})
+            let more = text.and_then(given);
+            let content: Value =
+                std::iter::once(json!({"type": "text", "text": said})).chain(more).collect();
+            json!({"content": content, "isError": (text == Some(FAILS))})
         }
         "tools/call" => return refused(id, -32602, "no tool is called so"),
         method => return refused(id, -32601, &format!("no method is called `{method}`")),

@@ -357,7 +357,7 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
         "createChat" => announced(draw),
-        "authenticate" => {
+        "authenticate" if draw.taste.reference => {
             expires(draw);
             guarded(draw);
         }
@@ -638,7 +638,7 @@ pub fn listen(draw: &mut Draw) -> Option<Told> {
 /// Subscribes somebody to a channel, or ends a subscription.
 pub fn subscribe(draw: &mut Draw) -> Option<Told> {
     let by = draw.somebody()?;
-    let all: Vec<String> = draw.stage().uris();
+    let all: Vec<String> = draw.uris();
     let (engine, _) = draw.stage().client(&by)?;
     let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
     let missing: Vec<String> = all.iter().filter(|uri| !held.contains(uri)).cloned().collect();

@@ -6,7 +6,7 @@
 //!
 //! Start at [`Campaign`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -16,10 +16,12 @@ use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
 
 use super::act::Told;
-use super::draft::Expectation;
 use super::finding::Finding;
 use super::gauge::Tally;
+use super::hold::Expectation;
 
+/// In so many conversations a flaky finding is found before it is no longer examined.
+const DOUBTFUL: u64 = 3;
 /// Every weight.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// How the file of findings that are known looks.
@@ -43,6 +45,8 @@ pub struct Bucket {
     pub times: u64,
     /// How often it showed when the same was played again, of how many times.
     pub again: (u32, u32),
+    /// Whether it showed too rarely when it was played again: it is told apart, and is no failure.
+    pub flaky: bool,
     /// Keys of findings that became the same small case.
     pub also: Vec<String>,
 }
@@ -70,8 +74,10 @@ pub struct Campaign {
     pub tried: BTreeMap<String, u64>,
     /// What clients sent, what the host had said last on the channel, and what became of it on the target, and how often.
     pub seen: BTreeMap<String, u64>,
+    /// The conversation that was the last to put something to the test that none had before.
+    pub newest: u64,
     /// What the target is known not to meet, so that nothing more waits for it.
-    pub unmet: Vec<Expectation>,
+    pub unmet: BTreeSet<Expectation>,
     /// The seeds of conversations that tried something first.
     pub corpus: Vec<u64>,
     /// What became of what clients asked of the target.
@@ -94,6 +100,56 @@ impl Campaign {
         new
     }
 
+    /// Takes note of what a conversation put to the test on the target.
+    pub fn saw(&mut self, seen: BTreeMap<String, u64>) {
+        for (what, times) in seen {
+            let count = self.seen.entry(what).or_default();
+            if *count == 0 {
+                self.newest = self.sequences;
+            }
+            *count += times;
+        }
+    }
+
+    /// How rare what a conversation may put to the test is: what was never seen counts as one, what was seen often
+    /// nearly nothing.
+    pub fn rarity(&self, expected: &BTreeMap<String, u64>) -> f64 {
+        let count = |what: &String| self.seen.get(what).copied().unwrap_or_default();
+        expected.keys().map(|what| 1.0 / (1.0 + count(what) as f64)).sum()
+    }
+
+    /// How many conversations have brought nothing new.
+    pub fn without_news(&self) -> u64 {
+        self.sequences.saturating_sub(self.newest)
+    }
+
+    /// The findings that count: those that show when they are played again.
+    pub fn failures(&self) -> impl Iterator<Item = &Bucket> {
+        self.buckets.iter().filter(|bucket| !bucket.flaky)
+    }
+
+    /// Whether a finding is flaky so far and was found in so few conversations that it is examined once more.
+    pub fn is_doubtful(&self, finding: &Finding) -> bool {
+        let doubtful = |bucket: &Bucket| bucket.flaky && bucket.times <= DOUBTFUL;
+        self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
+    }
+
+    /// Takes note that a finding showed too rarely when it was played again.
+    pub fn add_flaky(&mut self, bucket: Bucket) {
+        let mut known = self.buckets.iter_mut();
+        match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
+            Some(known) => {
+                known.again = (known.again.0 + bucket.again.0, known.again.1 + bucket.again.1);
+            }
+            None => self.buckets.push(bucket),
+        }
+    }
+
+    /// A finding that was flaky before shows every time now.
+    pub fn forget_flaky(&mut self, finding: &Finding) {
+        self.buckets.retain(|bucket| !bucket.flaky || bucket.finding.key != finding.key);
+    }
+
     /// Whether a finding is one of those that were found already; counts it.
     pub fn is_known(&mut self, finding: &Finding) -> bool {
         let is_same = |bucket: &&mut Bucket| {
@@ -109,15 +165,14 @@ impl Campaign {
         let tried: Vec<Value> =
             self.tried.iter().map(|(what, times)| json!([what, times])).collect();
         let seen: Vec<Value> = self.seen.iter().map(|(what, times)| json!([what, times])).collect();
-        let unmet = self.unmet.iter().map(|it| json!([it.rule, it.verb, it.about]));
-        let unmet: Vec<Value> = unmet.collect();
+        let unmet: Vec<Value> = self.unmet.iter().map(Expectation::value).collect();
         let corpus: Vec<Value> =
             self.corpus.iter().map(|seed| json!(format!("{seed:016x}"))).collect();
         let state = json!({
-            "fuzz": 1, "seed": self.seed, "version": self.version, "next": self.next,
+            "fuzz": 2, "seed": self.seed, "version": self.version, "next": self.next,
             "sequences": self.sequences, "steps": self.steps, "unsteady": self.unsteady,
             "tookMs": u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
-            "served": self.tally.served, "refused": self.tally.refused,
+            "newest": self.newest, "served": self.tally.served, "refused": self.tally.refused,
         });
         let mut out = format!("{}\n", state.to_text());
         let lists = [
@@ -140,7 +195,7 @@ impl Campaign {
     /// Reads what [`to_text`](Self::to_text) wrote. `None` where it is nothing of the kind.
     pub fn of_text(text: &str) -> Option<Campaign> {
         let mut lines = text.lines().map(serde_json::from_str::<Value>);
-        let head = lines.next()?.ok().filter(|head| head["fuzz"] == 1)?;
+        let head = lines.next()?.ok().filter(|head| head["fuzz"] == 2)?;
         let number = |name: &str| head[name].as_u64();
         let mut campaign = Campaign {
             seed: number("seed")?,
@@ -149,6 +204,7 @@ impl Campaign {
             sequences: number("sequences")?,
             steps: number("steps")?,
             unsteady: number("unsteady")?,
+            newest: number("newest")?,
             took: Duration::from_millis(number("tookMs")?),
             tally: Tally { served: number("served")?, refused: number("refused")? },
             ..Campaign::default()
@@ -162,9 +218,7 @@ impl Campaign {
             } else if let Some(seen) = line.get("seen") {
                 count(&mut campaign.seen, seen);
             } else if let Some(unmet) = line.get("unmet") {
-                let part = |at: usize| unmet[at].as_str().unwrap_or_default().to_owned();
-                let (rule, verb, about) = (part(0), part(1), part(2));
-                campaign.unmet.push(Expectation { rule, verb, about });
+                campaign.unmet.extend(Expectation::read(unmet));
             } else if let Some(seed) = line.get("corpus").and_then(Value::as_str) {
                 campaign.corpus.extend(u64::from_str_radix(seed, 16).ok());
             }
@@ -185,7 +239,7 @@ impl Bucket {
             "rule": self.finding.rule, "weight": word(self.finding.weight),
             "message": self.finding.message, "key": self.finding.key, "scenario": self.scenario,
             "seed": format!("{:016x}", self.seed), "times": self.times,
-            "again": [self.again.0, self.again.1],
+            "again": [self.again.0, self.again.1], "flaky": self.flaky,
         })
     }
 
@@ -206,6 +260,7 @@ impl Bucket {
             seed: u64::from_str_radix(value["seed"].as_str()?, 16).ok()?,
             times: value["times"].as_u64()?,
             again: (count(0)?, count(1)?),
+            flaky: value["flaky"] == true,
             also: also.filter_map(|key| key.as_str().map(str::to_owned)).collect(),
         })
     }
@@ -273,6 +328,7 @@ mod tests {
             seed: 7,
             times: 2,
             again: (2, 2),
+            flaky: false,
             also: vec!["x".to_owned()],
         }
     }
@@ -291,6 +347,36 @@ mod tests {
         let cut = Campaign::of_text(&text[..text.len() - 5]).unwrap();
         assert_eq!(cut.buckets, campaign.buckets);
         assert!(Campaign::of_text("{}").is_none());
+    }
+
+    #[test]
+    fn a_flaky_finding_is_no_failure_and_is_examined_again() {
+        let mut campaign = Campaign::default();
+        let flaky = || Bucket { flaky: true, times: 1, again: (1, 3), ..bucket() };
+        campaign.add_flaky(flaky());
+        campaign.add_flaky(flaky());
+        assert_eq!(campaign.failures().count(), 0);
+        assert_eq!((campaign.buckets.len(), campaign.buckets[0].again), (1, (2, 6)));
+        let finding = bucket().finding;
+        assert!(campaign.is_doubtful(&finding) && campaign.is_known(&finding));
+        for _ in 0..DOUBTFUL {
+            assert!(campaign.is_known(&finding));
+        }
+        assert!(!campaign.is_doubtful(&finding));
+        campaign.forget_flaky(&finding);
+        campaign.buckets.push(bucket());
+        assert_eq!(campaign.failures().count(), 1);
+    }
+
+    #[test]
+    fn what_is_rarely_seen_is_worth_more() {
+        let mut campaign = Campaign { sequences: 7, ..Campaign::default() };
+        let one = |what: &str| BTreeMap::from([(what.to_owned(), 1)]);
+        campaign.saw(one("a"));
+        campaign.sequences = 30;
+        campaign.saw(one("a"));
+        assert!(campaign.rarity(&one("b")) > campaign.rarity(&one("a")));
+        assert_eq!(campaign.without_news(), 23);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub const DEVIATIONS: &[(&str, Deviate)] = &[
         Some(())
     }),
     ("wrong-channel", |draw, bid| {
-        let all = draw.stage().kinds().into_iter();
+        let all = draw.kinds().into_iter();
         let all: Vec<_> = all.map(|(uri, kind)| (uri.to_owned(), kind)).collect();
         let same: Vec<_> = all.iter().filter(|row| row.1 == bid.kind && row.0 != bid.uri).collect();
         let other = match draw.dice.pick(&same) {

@@ -19,6 +19,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::draw::rule_of;
+use super::offered::needs;
 
 /// A scenario whose steps are values: each an object with one member, as in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,42 +35,6 @@ pub struct Draft {
     /// What happens.
     pub steps: Vec<Value>,
 }
-
-/// What a step expects: the requirement behind it, the verb, and what it is about. A target that is known not to meet it
-/// is not asked for it again, so that what comes after it is reached.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Expectation {
-    /// The requirement.
-    pub rule: String,
-    /// The verb of the step.
-    pub verb: String,
-    /// The type of the action, or the method.
-    pub about: String,
-}
-
-impl Expectation {
-    /// What a step expects by a requirement, if it does, or what it waits for to name something, by none.
-    pub fn of(step: &Value) -> Option<Expectation> {
-        let (verb, members) = verb_of(step)?;
-        let places = ["/type", "/method", "/action/type"];
-        let about = places.iter().find_map(|place| members.pointer(place)?.as_str());
-        Some(Expectation {
-            rule: match members.get("proves") {
-                Some(rule) => rule.as_str()?.to_owned(),
-                None if verb == "expect" => String::new(),
-                None => return None,
-            },
-            verb: verb.to_owned(),
-            about: about.unwrap_or_default().to_owned(),
-        })
-    }
-}
-
-/// What says how a client's step has to end.
-const OUTCOMES: [&str; 11] = [
-    "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
-    "replay", "proves",
-];
 
 /// The requirement of whatever names none: nothing that a client sends may wedge a host.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
@@ -95,6 +60,10 @@ impl Draft {
         if self.steps.iter().any(|step| step.pointer("/send/size").is_some()) {
             head.push(("aggressive", json!(true)));
         }
+        let needed = needs(&self.steps);
+        if !needed.is_empty() {
+            head.push(("needs", json!(needed)));
+        }
         head.push(("clients", json!(self.clients)));
         head
     }
@@ -107,43 +76,6 @@ impl Draft {
             steps.push(json!({"snapshot": {"of": ROOT, "state": {}, "proves": ANYTHING}}));
         }
         steps
-    }
-
-    /// Takes out what is expected in vain, and with a wait that binds a name all that needs the name.
-    pub fn loosen(&mut self, unmet: &[Expectation]) {
-        let is_unmet = |step: &Value| Expectation::of(step).is_some_and(|it| unmet.contains(&it));
-        let mut gone: Vec<String> = Vec::new();
-        self.steps.retain(|step| {
-            let text = step.to_string();
-            let row = verb_of(step).and_then(|(verb, _)| VERBS.iter().find(|row| row.name == verb));
-            let waits = row.is_some_and(|row| row.asserts) && is_unmet(step);
-            let kept = !waits && !gone.iter().any(|name| text.contains(&format!("${{{name}}}")));
-            if !kept {
-                gone.extend(bound(&text));
-            }
-            kept
-        });
-        for step in self.steps.iter_mut().filter(|step| is_unmet(step)) {
-            let answered =
-                ["request", "subscribe", "initialize"].iter().any(|it| step.get(it).is_some());
-            let binds = step.to_string().contains("$bind ");
-            let Some(members) = members_mut(step).filter(|_| !binds) else { continue };
-            OUTCOMES.iter().for_each(|name| drop(members.remove(name)));
-            if answered {
-                members.insert("result", json!(true));
-                members.insert("error", json!(true));
-            }
-        }
-        super::draw::prune(&mut self.steps);
-    }
-
-    /// What a failure by a requirement may have been about.
-    pub fn missed(&self, rule: &str, message: &str) -> Vec<Expectation> {
-        let all = self.steps.iter().filter_map(Expectation::of).filter(|it| it.rule == rule);
-        let all: Vec<Expectation> = all.collect();
-        let named = |it: &&Expectation| message.contains(&format!("`{}`", it.about));
-        let said: Vec<Expectation> = all.iter().filter(named).cloned().collect();
-        if said.is_empty() && !rule.is_empty() { all } else { said }
     }
 
     /// The scenario, for playing.

@@ -13,8 +13,7 @@ use std::time::Duration;
 use crate::agent::mode::Mode;
 use crate::dice::Dice;
 use crate::edge::Edge;
-use crate::run::detect::Detected;
-use crate::run::{plan, sim, words};
+use crate::run::{plan, words};
 use crate::scenario::load::tree;
 use crate::scenario::parse::Scenario;
 use crate::transcript::{ConnId, Event};
@@ -28,6 +27,7 @@ use crate::wire::version::Version;
 use super::draft::{Draft, members_mut};
 use super::generate::Taste;
 use super::names::Names;
+use super::offered::{Offers, needs};
 use super::rules;
 use super::stage::{Passed, Stage};
 
@@ -83,8 +83,8 @@ pub struct Draw {
     pub clients: Vec<String>,
     stage: Stage,
     fresh: usize,
-    /// What can be found of the host where the version is older: not everything can be said there.
-    detected: &'static [Detected],
+    /// What the host offers, and what cannot be said where the version is older.
+    offers: Offers,
     /// Whether the stage is of no use any more.
     pub broken: bool,
     /// What scripts and files are mostly about: a part of their text.
@@ -100,7 +100,12 @@ pub struct Draw {
 
 impl Draw {
     /// A conversation without steps.
-    pub fn new(version: Version, seed: u64, taste: Taste, clients: &[&str]) -> Option<Draw> {
+    pub fn new(
+        version: Version,
+        seed: u64,
+        (taste, offers): (Taste, Offers),
+        clients: &[&str],
+    ) -> Option<Draw> {
         let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
         let empty = scenario(&clients, &[])?;
         Some(Draw {
@@ -110,7 +115,7 @@ impl Draw {
             stage: Stage::new(empty, version, seed),
             clients,
             fresh: 0,
-            detected: if is_plain(version) { &[] } else { sim::detected(version) },
+            offers,
             broken: false,
             focus: "",
             words: Vec::new(),
@@ -179,9 +184,30 @@ impl Draw {
         Some((engine.client_id.clone(), conn?))
     }
 
+    /// The channels that a target has, too, and what they are.
+    pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
+        let mut all = self.stage.kinds();
+        all.retain(|(_, kind)| self.offers.have(*kind));
+        all
+    }
+
+    /// The URIs of the channels that a target has, too.
+    pub fn uris(&self) -> Vec<String> {
+        let missing: Vec<&str> = self
+            .stage
+            .kinds()
+            .into_iter()
+            .filter(|row| !self.offers.have(row.1))
+            .map(|row| row.0)
+            .collect();
+        let mut all = self.stage.uris();
+        all.retain(|uri| !missing.contains(&uri.as_str()));
+        all
+    }
+
     /// The channels of a kind, with their states.
     pub fn channels(&self, kind: ChannelKind) -> Vec<(String, Value)> {
-        let all = self.stage.kinds().into_iter().filter(|(_, of)| *of == kind);
+        let all = self.kinds().into_iter().filter(|(_, of)| *of == kind);
         all.filter_map(|(uri, _)| Some((uri.to_owned(), self.stage.state(uri)?.into_owned())))
             .collect()
     }
@@ -208,7 +234,7 @@ impl Draw {
         match passed {
             Some(passed) => {
                 self.steps.push(step);
-                let mut new = self.stage.uris();
+                let mut new = self.uris();
                 new.retain(|uri| !self.known.contains(uri));
                 self.known.extend(new);
                 Some(passed)
@@ -236,10 +262,14 @@ impl Draw {
         self.put(json!({"barrier": {"by": by}})).map(drop)
     }
 
+    fn agent(&self) -> Mode {
+        self.taste.agent.unwrap_or_default()
+    }
+
     /// Whether a run would skip what there is of a scenario.
     fn lacks(&self, scenario: &Scenario) -> bool {
         words::lacks(scenario, self.stage.version()).is_some()
-            || plan::not_offered(scenario, self.detected, Mode::Host).is_some()
+            || plan::not_offered(scenario, self.offers.detected(), self.agent()).is_some()
     }
 
     /// Plays a step of a client and writes down what has to come of it. `rule` says which requirement
@@ -343,8 +373,11 @@ impl Draw {
             let name = named_as(message);
             let row = rules::EVENTS.iter().find(|(known, _)| *known == name);
             let last = !heard[place + 1..].iter().any(|(.., later)| named_as(later) == name);
-            // What no requirement of its own is behind, only the reference host says just so.
-            let backed = |rule: &&str| self.taste.reference || *rule != rules::LIVE;
+            // What no requirement of its own is behind, only the reference host says just so. Of other hosts is waited for
+            // what becomes of a turn, so that what follows comes after it.
+            let backed = |rule: &&str| {
+                self.taste.reference || *rule != rules::LIVE || rules::TURN_EVENTS.contains(&name)
+            };
             let rule = row.filter(|_| last).map(|row| row.1).filter(backed);
             let step = match (self.binding(client, message, rule), rule) {
                 (Some(step), _) => step,
@@ -487,7 +520,7 @@ fn is_asked(step: &Value) -> bool {
 }
 
 /// Whether a version is spoken in the words in which scenarios are written.
-fn is_plain(version: Version) -> bool {
+pub(super) fn is_plain(version: Version) -> bool {
     Edge::new(version, "").is_plain()
 }
 
@@ -573,8 +606,9 @@ pub fn prune(steps: &mut Vec<Value>) {
     let mut later = String::new();
     let mut past: Vec<[Value; 4]> = Vec::new();
     for step in steps.drain(..).rev() {
-        let binds = step.get("expect").is_some() && rule_of(&step).is_none();
         let text = step.to_string();
+        let proves = rule_of(&step).is_some();
+        let binds = step.get("expect").is_some() && !proves && text.contains("$bind ");
         let used = text.split("$bind ").skip(1).any(|rest| {
             let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
             later.contains(&format!("${{{name}}}"))
@@ -639,10 +673,14 @@ fn answers(asked: Option<&Message>, answer: &Message) -> Option<Came> {
 
 /// A scenario of single steps, for the stage.
 fn scenario(clients: &[String], steps: &[Value]) -> Option<Scenario> {
-    let root = json!({
+    let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
         "clients": clients, "steps": steps,
     });
+    let needed = needs(steps);
+    if !needed.is_empty() {
+        root["needs"] = json!(needed);
+    }
     // That a name is bound is for the whole to say.
     tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())
 }

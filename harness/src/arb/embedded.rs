@@ -19,8 +19,9 @@ use crate::scenario::parse::Scenario;
 use crate::wire::version::Version;
 
 use super::draft::Draft;
-use super::finding::{Finding, findings};
-use super::shrink::{self, Shows};
+use super::finding::{Finding, findings_of_reference};
+use super::gauge::Gauge;
+use super::shrink::{self, MAX_TRIES, Shows};
 
 /// How long a wait may take, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -82,25 +83,34 @@ impl Ground {
     /// What a draft finds.
     pub fn found(&self, draft: &Draft) -> Vec<Finding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
-        findings(&self.play(scenario))
+        findings_of_reference(&draft.steps, &self.play(scenario))
     }
 
-    /// Makes a draft small that finds something by this rule.
-    pub fn small(&self, draft: Draft, rule: &str) -> Draft {
-        now(shrink::shrink(draft, &mut Planted { ground: self, rule }))
+    /// What a draft finds, and what it puts to the test.
+    pub fn measured(&self, draft: &Draft) -> (Vec<Finding>, Gauge) {
+        let gauge = Gauge::default();
+        let Ok(scenario) = draft.scenario() else { return (Vec::new(), gauge) };
+        let host = &mut RefHost::new(self.config(&scenario));
+        let verdict = self.play_recorded(scenario, host, Box::new(gauge.clone()));
+        (findings_of_reference(&draft.steps, &verdict), gauge)
+    }
+
+    /// Makes a draft small that finds this.
+    pub fn small(&self, draft: Draft, finding: &Finding) -> Draft {
+        now(shrink::shrink(draft, &mut Planted { ground: self, key: &finding.key }, MAX_TRIES))
     }
 }
 
 struct Planted<'a> {
     ground: &'a Ground,
-    rule: &'a str,
+    key: &'a str,
 }
 
 impl Shows for Planted<'_> {
     async fn shows(&mut self, draft: &Draft) -> bool {
         let found = self.ground.found(draft);
         // What an honest host does too is our own mistake.
-        found.iter().any(|finding| finding.rule == self.rule)
+        found.iter().any(|finding| finding.key == self.key)
             && self.ground.honest().found(draft).is_empty()
     }
 }

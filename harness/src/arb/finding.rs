@@ -1,6 +1,10 @@
 //! What a play of a drawn conversation found, and which findings are the same defect.
 //!
-//! Knows: verdicts. Never knows: where they come from.
+//! A finding has an identity: the rule, the place (the verb of the step and the action or method that it is about; an
+//! always-on check names it in its message) and the shape of the breach (the message without what differs from case to
+//! case). Shrinking preserves it, and buckets and baselines go by it.
+//!
+//! Knows: verdicts, drafts. Never knows: where they come from.
 //!
 //! Start at [`findings`].
 
@@ -8,6 +12,10 @@ use crate::ledger::Ledger;
 use crate::oracle::{CHECKS, alike};
 use crate::run::play::Verdict;
 use crate::verdict::{Status, Weight};
+use crate::wire::json::Value;
+
+use super::draft::ANYTHING;
+use super::hold::Expectation;
 
 /// The check that judges our own frames, which are wrong on purpose here.
 const OWN: &str = "shape.harness";
@@ -21,14 +29,24 @@ pub struct Finding {
     pub weight: Weight,
     /// What happened, for a person.
     pub message: String,
-    /// What is the same for the same defect.
+    /// The identity.
     pub key: String,
 }
 
 impl Finding {
-    fn of(rule: &str, weight: Weight, message: &str) -> Finding {
-        let key = format!("{rule} | {}", alike(message));
+    /// A finding about a rule, at a place.
+    pub fn of(rule: &str, weight: Weight, place: &str, message: &str) -> Finding {
+        let shape = alike(message);
+        let key = match place {
+            "" => format!("{rule} | {shape}"),
+            place => format!("{rule} | {place} | {shape}"),
+        };
         Finding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
+    }
+
+    /// Whether an always-on check found it.
+    pub fn is_of_check(&self) -> bool {
+        CHECKS.iter().any(|row| row.id == self.rule)
     }
 
     /// The rule as a sentence.
@@ -38,32 +56,20 @@ impl Finding {
         let stated = || Ledger::look_up(&self.rule).map(|it| it.statement.to_owned());
         check.or_else(stated).unwrap_or_else(|| self.message.clone())
     }
-
-    /// The requirement that a scenario about it proves.
-    pub fn requirement(&self) -> &str {
-        let check = CHECKS.iter().find(|row| row.id == self.rule);
-        match check {
-            Some(row) => row.requirements.first().copied().unwrap_or(super::draft::ANYTHING),
-            None => &self.rule,
-        }
-    }
 }
 
-/// Everything that a play found, the heaviest first.
-pub fn findings(verdict: &Verdict) -> Vec<Finding> {
+/// Everything that a play of these steps found, the heaviest first.
+pub fn findings(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
     let mut all = Vec::new();
     for claim in &verdict.claims {
         if let Some(failure) = &claim.outcome.failure {
-            all.push(Finding::of(&claim.rule, claim.weight, &failure.message));
+            let place = place(failure.step.and_then(|step| steps.get(step)));
+            all.push(Finding::of(&claim.rule, claim.weight, &place, &failure.message));
         }
-    }
-    if all.is_empty() && verdict.status == Status::Untested {
-        // What only prepares and fails all the same was legal on the stage: the host does not serve it.
-        all.push(Finding::of(super::draft::ANYTHING, Weight::Essential, &verdict.reason));
     }
     for check in verdict.checks.iter().filter(|check| check.check != OWN) {
         for finding in check.findings.iter().filter(|it| !by_chance(it)) {
-            let found = Finding::of(check.check, finding.weight, &finding.message);
+            let found = Finding::of(check.check, finding.weight, "", &finding.message);
             if !all.iter().any(|other| other.key == found.key) {
                 all.push(found);
             }
@@ -71,6 +77,23 @@ pub fn findings(verdict: &Verdict) -> Vec<Finding> {
     }
     all.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     all
+}
+
+/// The same of a reference host: what only prepares was legal on the stage, and has to be served by such a host.
+pub fn findings_of_reference(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
+    let mut all = findings(steps, verdict);
+    let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());
+    if !claims && verdict.status == Status::Untested {
+        all.push(Finding::of(ANYTHING, Weight::Essential, "", &verdict.reason));
+        all.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    }
+    all
+}
+
+/// Where a claim stands: the verb of its step, and the action or method.
+fn place(step: Option<&Value>) -> String {
+    let expectation = step.and_then(Expectation::of);
+    expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
 /// Whether a finding may come about by chance: what a client is refused may be just what the host says next.

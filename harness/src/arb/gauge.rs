@@ -64,8 +64,10 @@ struct Counts {
     seen: BTreeMap<String, u64>,
     /// The id of each client.
     ids: HashMap<String, String>,
-    /// What was sent and not answered yet, by who sent it and its number: what it was, and in which state.
-    open: HashMap<(String, String), String>,
+    /// What was sent and not answered yet, by who sent it and its number: what it was, in which state, and when.
+    open: HashMap<(String, String), (String, Duration)>,
+    /// The longest time that an answer took.
+    slowest: Duration,
     /// What the host said last, by channel.
     last: HashMap<String, String>,
 }
@@ -80,10 +82,20 @@ impl Gauge {
     pub fn seen(&self) -> BTreeMap<String, u64> {
         let counts = self.counts();
         let mut seen = counts.seen.clone();
-        for sent in counts.open.values() {
+        for (sent, _) in counts.open.values() {
             *seen.entry(format!("{sent} | nothing")).or_default() += 1;
         }
         seen
+    }
+
+    /// How many events there were.
+    pub fn events(&self) -> u64 {
+        self.counts().events
+    }
+
+    /// The longest time that an answer took.
+    pub fn slowest(&self) -> Duration {
+        self.counts().slowest
     }
 
     fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
@@ -92,12 +104,12 @@ impl Gauge {
 }
 
 impl Recorder for Gauge {
-    fn record(&mut self, _at: Duration, client: &str, event: &Event) -> u64 {
+    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
         let mut counts = self.counts();
         counts.events += 1;
         match event {
-            Event::Sent(seen) => seen.message().map(|it| counts.sent(client, it)),
-            Event::Received(seen) => seen.message().map(|it| counts.received(client, it)),
+            Event::Sent(seen) => seen.message().map(|it| counts.sent(at, client, it)),
+            Event::Received(seen) => seen.message().map(|it| counts.received(at, client, it)),
             _ => None,
         };
         counts.events
@@ -105,7 +117,7 @@ impl Recorder for Gauge {
 }
 
 impl Counts {
-    fn sent(&mut self, client: &str, message: &Message) {
+    fn sent(&mut self, at: Duration, client: &str, message: &Message) {
         let params = message.params();
         let action = params.get("action").and_then(|action| action["type"].as_str());
         let Some(what) = action.or(message.method()) else { return };
@@ -121,10 +133,10 @@ impl Counts {
                 None => return,
             },
         };
-        self.open.insert(key, sent);
+        self.open.insert(key, (sent, at));
     }
 
-    fn received(&mut self, client: &str, message: &Message) {
+    fn received(&mut self, at: Duration, client: &str, message: &Message) {
         let (key, served) = match message.kind() {
             Kind::Success | Kind::Failure => {
                 let id = message.id().map(Value::to_text).unwrap_or_default();
@@ -150,7 +162,8 @@ impl Counts {
             false => self.tally.refused += 1,
         }
         // Everybody hears of an action; it is counted once.
-        if let Some(sent) = self.open.remove(&key) {
+        if let Some((sent, since)) = self.open.remove(&key) {
+            self.slowest = self.slowest.max(at.saturating_sub(since));
             let verdict = match (message.kind(), message.error_code()) {
                 (Kind::Notification, _) if served => "accepted".to_owned(),
                 (Kind::Notification, _) => "rejected".to_owned(),

@@ -11,6 +11,8 @@
 
 use crate::agent::mode::Mode;
 use crate::dice::Dice;
+use crate::run::detect::Detected;
+use crate::run::sim;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
 use crate::wire::version::Version;
@@ -18,16 +20,18 @@ use crate::wire::version::Version;
 use super::act::{self, Told};
 use super::ask;
 use super::draft::Draft;
-use super::draw::{Came, Draw};
+use super::draw::{Came, Draw, is_plain};
 use super::files;
+use super::offered::Offers;
 use super::{lines, observe, talk};
 
 /// Draws conversations of one version.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Generator {
     version: Version,
     seed: u64,
     taste: Taste,
+    offers: Offers,
 }
 
 /// What a target can be asked for.
@@ -47,6 +51,9 @@ impl Taste {
     /// Everything: the target is the reference host.
     pub const ALL: Taste =
         Taste { agent: Some(Mode::Host), restarts: true, aggressive: true, reference: true };
+    /// What a host outside can be asked for whose agent plays scripts.
+    pub const FOREIGN: Taste =
+        Taste { agent: Some(Mode::Host), restarts: false, aggressive: false, reference: false };
 }
 
 /// A conversation, and what was done in it.
@@ -345,14 +352,17 @@ const LOOKED_AT: &[(ChannelKind, usize)] = &[
 const IDLE: usize = 40;
 
 impl Generator {
-    /// A generator for a version.
+    /// A generator for a version, and a host that offers what the reference host does.
     pub fn new(version: Version, seed: u64, taste: Taste) -> Generator {
-        Generator { version, seed, taste }
+        // In an older version not everything can be said.
+        let detected = if is_plain(version) { &[] } else { sim::detected(version) };
+        Generator { version, seed, taste, offers: Offers::of(detected) }
     }
 
-    /// Whether the target is the reference host, which says everything that the stage says.
-    pub fn knows_target(&self) -> bool {
-        self.taste.reference
+    /// The same for a host that offers this.
+    pub fn offering(self, detected: &[Detected]) -> Generator {
+        let all = [self.offers.detected(), detected].concat();
+        Generator { offers: Offers::of(&all), ..self }
     }
 
     /// The seed of the sequence of that number.
@@ -367,13 +377,14 @@ impl Generator {
 
     /// The sequence of a seed of its own.
     pub fn of_seed(&self, seed: u64) -> Option<Sequence> {
-        sequence(self.version, seed, self.taste)
+        sequence(self, seed)
     }
 }
 
 /// The conversation of a seed.
-fn sequence(version: Version, seed: u64, taste: Taste) -> Option<Sequence> {
-    let mut draw = Draw::new(version, seed, taste, &["A", "B", "C"])?;
+fn sequence(generator: &Generator, seed: u64) -> Option<Sequence> {
+    let Generator { version, taste, offers, .. } = generator.clone();
+    let mut draw = Draw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
     let themes: Vec<&Theme> =
         THEMES.iter().filter(|theme| taste.reference || !OWN.contains(&theme.name)).collect();
     let theme = *draw.dice.pick(&themes)?;

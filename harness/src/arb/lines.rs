@@ -80,7 +80,7 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
             deviation = "future-number";
         }
         2 => {
-            let all: Vec<String> = draw.stage().uris();
+            let all: Vec<String> = draw.uris();
             let one = draw.dice.pick(&all)?.clone();
             members["subscriptions"] = json!([draw.named(&json!(one))?, "ahp-session:/nowhere"]);
             deviation = "other-channels";

@@ -105,10 +105,10 @@ fn pointed(value: &Value, found: &mut Vec<String>) {
 
 /// Looks at a channel as somebody who comes late.
 pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
-    let all: Vec<String> = draw.stage().uris();
+    let all: Vec<String> = draw.uris();
     let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
     let channel = draw.named(&json!(uri))?;
-    let kind = draw.stage().kinds().into_iter().find(|(known, _)| *known == uri).map(|row| row.1);
+    let kind = draw.kinds().into_iter().find(|(known, _)| *known == uri).map(|row| row.1);
     let state = draw.stage().state(&uri).map(Cow::into_owned).unwrap_or_default();
     let shown = told_state(draw, kind, &channel, &state);
     draw.act(

@@ -307,7 +307,7 @@ fn hunt(
             let took = clock() - began + drawing;
             if let Some(finding) = finding {
                 if row.small.is_none() && effort.shrinks {
-                    row.small = Some(ground.small(draft.clone(), &finding.rule).steps.len());
+                    row.small = Some(ground.small(draft.clone(), &finding).steps.len());
                 }
                 hit = Some(Hit { sequences: place + 1, steps, took, rule: finding.rule });
                 break;

@@ -13,6 +13,16 @@ pub const FIXED_CODES: [i64; 10] =
 /// What stands behind an action that the reference host says and that has no requirement of its own.
 pub const LIVE: &str = "subscribe.live-after-response";
 
+/// What becomes of a turn, whoever plays the agent.
+pub const TURN_EVENTS: [&str; 6] = [
+    "chat/turnComplete",
+    "chat/turnCancelled",
+    "chat/error",
+    "chat/toolCallReady",
+    "chat/toolCallComplete",
+    "chat/inputRequested",
+];
+
 /// Actions of the host that a conversation waits for, each with a requirement that it has to come.
 pub const EVENTS: &[(&str, &str)] = &[
     ("chat/turnStarted", "chat.queue.consume-after-turn"),

@@ -9,22 +9,36 @@ use crate::scenario::verbs::VERBS;
 use crate::wire::json::Value;
 
 use super::draft::{Draft, clients_of, members_mut, verb_of};
-use super::draw::prune;
+use super::draw::{prune, rule_of};
 
-/// The most candidates that are tried.
+/// The most candidates that are tried, unless each of them costs much.
 pub const MAX_TRIES: usize = 600;
 /// Steps of which every pair is tried.
 const PAIRED: usize = 14;
 
+/// What a step says of how it ends.
+const ENDS: [&str; 10] = [
+    "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
+    "replay",
+];
+/// Steps that only let something come, so that what follows comes after it.
+const LETS_COME: [&str; 3] = ["expect", "barrier", "rest"];
+
 /// Whether a draft still shows it. The future is the target's answer.
 pub trait Shows {
+    /// Whether what comes before has to stay as certain as it is: how steps end, and that it is waited for what they set in
+    /// motion. Otherwise a claim may be made of a host that rightly did something else before.
+    fn keeps_premises(&self) -> bool {
+        false
+    }
+
     /// Tries one.
     fn shows(&mut self, draft: &Draft) -> impl Future<Output = bool> + Send;
 }
 
-/// The smallest draft that still shows it, as far as [`MAX_TRIES`] tries find it.
-pub async fn shrink<S: Shows>(draft: Draft, shows: &mut S) -> Draft {
-    let mut shrink = Shrink { best: draft, shows, left: MAX_TRIES };
+/// The smallest draft that still shows it, as far as so many tries find it.
+pub async fn shrink<S: Shows>(draft: Draft, shows: &mut S, tries: usize) -> Draft {
+    let mut shrink = Shrink { best: draft, shows, left: tries };
     loop {
         let before = shrink.best.clone();
         shrink.steps().await;
@@ -58,6 +72,15 @@ impl<S: Shows> Shrink<'_, S> {
         shows
     }
 
+    /// Whether these steps only make certain what comes before the others, and have to stay.
+    fn are_premises(&self, steps: &[usize]) -> bool {
+        let lets_come = |step: &Value| {
+            rule_of(step).is_none() && LETS_COME.iter().any(|verb| step.get(verb).is_some())
+        };
+        let mut steps = steps.iter().filter_map(|at| self.best.steps.get(*at));
+        self.shows.keeps_premises() && steps.all(lets_come)
+    }
+
     fn without(&self, gone: &[usize]) -> Draft {
         let mut candidate = self.best.clone();
         let mut index = 0;
@@ -76,8 +99,10 @@ impl<S: Shows> Shrink<'_, S> {
             while end > 0 {
                 let start = end.saturating_sub(size);
                 let gone: Vec<usize> = (start..end).collect();
-                let candidate = self.without(&gone);
-                self.attempt(candidate).await;
+                if !self.are_premises(&gone) {
+                    let candidate = self.without(&gone);
+                    self.attempt(candidate).await;
+                }
                 end = start.min(self.best.steps.len());
             }
             size /= 2;
@@ -106,6 +131,10 @@ impl<S: Shows> Shrink<'_, S> {
     async fn members(&mut self) {
         for index in 0..self.best.steps.len() {
             for path in paths(self.best.steps.get(index)) {
+                let ends = path.first().is_some_and(|name| ENDS.contains(&name.as_str()));
+                if ends && self.shows.keeps_premises() {
+                    continue;
+                }
                 let mut candidate = self.best.clone();
                 if let Some(step) = candidate.steps.get_mut(index)
                     && remove(step, &path)

@@ -2,16 +2,18 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use crate::agent::mode::Mode;
+use crate::run::agent_facts::AgentFacts;
 use crate::run::detect::{Detected, Found};
+use crate::run::permission_look;
 use crate::run::probe::{ProbeError, probe_agent};
 use crate::run::profile::Profile;
-use crate::run::side::Side;
+use crate::run::side::{AskingSetup, Side};
 use crate::scenario::capability::ABILITIES;
 use crate::transport::link::Endpoint;
 use crate::transport::process::Start;
@@ -34,6 +36,45 @@ pub(super) struct Agents {
     folder: String,
     /// Where our tool tells that it was called.
     tool: SocketAddr,
+    /// What makes the agent ask for permission, once the first look has found it out.
+    asking: Mutex<Option<AskingSetup>>,
+}
+
+/// What came of looking for a way to make the agent ask for permission.
+#[derive(Default)]
+struct PermissionTrial {
+    found: Option<AskingSetup>,
+    /// The ways in which it did not ask.
+    tried: Vec<AskingSetup>,
+}
+
+/// Whether the agent asks for permission, and in which way that was found out.
+fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> Detected {
+    let shown = |way: &AskingSetup| match &way.mode {
+        Some(mode) => format!("`{}` in the mode `{mode}`", way.offers),
+        None => format!("`{}`", way.offers),
+    };
+    match &trial.found {
+        Some(way) => {
+            let way = shown(way);
+            Detected::new(
+                "ask",
+                true,
+                format!("it asked before a command where the client offers {way}"),
+            )
+        }
+        None => {
+            let tried: Vec<String> = trial.tried.iter().map(shown).collect();
+            let options = facts.options();
+            let options = if options.is_empty() { "none".to_owned() } else { options.join("; ") };
+            let how = format!(
+                "it did not ask before a command where the client offers {} (hint: `mode` or `options` in its profile may \
+                 name others; the options of its sessions: {options})",
+                tried.join(", ")
+            );
+            Detected::new("ask", false, how)
+        }
+    }
 }
 
 /// Waits of the usual length that an agent may take to answer for the first time.
@@ -79,7 +120,8 @@ impl Agents {
             behind.stand = Some(stand);
         }
         let folder = folder.unwrap_or(Path::new(".")).display().to_string();
-        Ok(Agents { profile, behind: Arc::new(behind), model, folder, tool })
+        let asking = Mutex::default();
+        Ok(Agents { profile, behind: Arc::new(behind), model, folder, tool, asking })
     }
 
     /// What it is called in reports.
@@ -87,7 +129,7 @@ impl Agents {
         self.profile.agent.clone()
     }
 
-    /// A first look: which version it speaks, and what it is called.
+    /// A first look: which version it speaks, what it is called, what it declares, and what makes it ask for permission.
     ///
     /// # Errors
     /// Why nothing can be played at all.
@@ -98,14 +140,46 @@ impl Agents {
             ProbeError::Unreachable { url: shown.clone(), reason }
         })?;
         // It may have to be unpacked first, or compiled.
-        let found = probe_agent(&seat.endpoint, &shown, limit * STARTING).await?;
-        Ok(Found { detected: Some(self.detected()), ..found })
+        let limit = limit * STARTING;
+        let (found, facts) = probe_agent(&seat.endpoint, &shown, &seat.side, limit).await?;
+        let mut detected = self.detected();
+        if found.version.is_some() && self.profile.offers.contains(&"ask") {
+            let tried = self.look_for_permission(&facts.modes(), limit).await;
+            let row = detected.iter_mut().find(|row| row.capability == "ask");
+            row.into_iter().for_each(|row| *row = asking_row(&tried, &facts));
+            if let Ok(mut asking) = self.asking.lock() {
+                asking.clone_from(&tried.found);
+            }
+        }
+        detected.extend(facts.rows());
+        Ok(Found { detected: Some(detected), ..found })
+    }
+
+    /// Tries which of the client's offers, and which mode, makes the agent ask for permission.
+    async fn look_for_permission(&self, modes: &[String], limit: Duration) -> PermissionTrial {
+        let mut trial = PermissionTrial::default();
+        for way in permission_look::ways(modes) {
+            let Ok(seat) = self.seat(&[], "a look for permission") else { return trial };
+            let prompt = self.profile.prompt.as_deref();
+            let prompt = prompt.filter(|_| self.profile.stimulus == Mode::Fixed);
+            let (endpoint, side) = (&seat.endpoint, &seat.side);
+            let asks = permission_look::asks_for_permission(endpoint, side, &way, prompt, limit);
+            if asks.await == Ok(true) {
+                trial.found = Some(way);
+                return trial;
+            }
+            trial.tried.push(way);
+        }
+        trial
     }
 
     /// What it can be made to do.
     pub(super) fn detected(&self) -> Vec<Detected> {
         let row = |name: &&str| {
-            let offered = self.profile.offers.contains(name);
+            let offered = match *name {
+                "auth" => self.profile.auth.is_some(),
+                name => self.profile.offers.contains(&name),
+            };
             let how = if offered { "its profile says so" } else { "its profile does not list it" };
             Detected { capability: (*name).to_owned(), offered, how: how.into(), facts: Vec::new() }
         };
@@ -152,6 +226,7 @@ impl Agents {
             mode: self.profile.mode.clone(),
             options: self.profile.options.clone(),
             prompt: self.profile.prompt.clone(),
+            asking: self.asking.lock().ok().and_then(|asking| asking.clone()),
         };
         Ok(Seat { endpoint, scratch, side })
     }
@@ -162,7 +237,7 @@ impl Agents {
     /// As for [`seat`](Self::seat).
     pub(super) fn place(&self, needs: &[String], case: String) -> std::io::Result<Place> {
         let seat = self.seat(needs, &case)?;
-        Ok(Place::Agent { seat, behind: Arc::clone(&self.behind), case })
+        Ok(Place::Agent { seat: Box::new(seat), behind: Arc::clone(&self.behind), case })
     }
 
     /// The command of our MCP server, for scenarios that have it called: an agent waits for its servers before it

@@ -62,7 +62,7 @@ impl FromStr for ProviderChoice {
 }
 
 /// A target and its agent.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct Aim {
     /// Play against the host at this URL (ws:// or wss://; path and query pass through)
     #[arg(long, help_heading = "Target")]
@@ -316,6 +316,9 @@ impl Aim {
         }
         if let Some(address) = self.agent_acp {
             option("agent-acp", address.to_string());
+        }
+        if !self.agent_can.is_empty() {
+            option("agent-can", quoted(&self.agent_can.join(",")));
         }
         words
     }

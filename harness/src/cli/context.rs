@@ -18,12 +18,6 @@ pub(super) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What waits for sockets, timers and processes.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().map_err(|error| Stop::fault(format!("no runtime: {error}")))
-}
-
 /// What the world is like at the start.
 #[derive(Clone, Debug)]
 pub struct Context {

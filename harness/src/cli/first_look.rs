@@ -1,39 +1,128 @@
-//! The parts of the first look at a host outside that take conversations: what it offers without declaring it, and what
-//! clients may do with files there.
+//! The first look at a target, which `run` and `fuzz` share: what a host declares, what it offers without declaring it,
+//! and what clients may do with files there.
 //!
 //! Knows: probes, where they are played. Never knows: what they show.
+//!
+//! Start at [`Run::first_look`].
 
 use std::path::PathBuf;
 
 use crate::agent::mode::Mode;
+use crate::host::engine::{Config, RefHost};
 use crate::report::event::Header;
-use crate::run::detect::{AgentOfHost, Detected, Found};
+use crate::run::detect::{self, AgentOfHost, Detected, Found, LookOptions};
 use crate::run::folders::FolderProbe;
 use crate::run::play::{Counting, Play};
+use crate::run::probe::{ProbeError, probe};
 use crate::run::probes::PROBES;
 use crate::run::side::Side;
-use crate::run::words;
+use crate::run::{sim, words};
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::aim::Target;
+use super::context::Context;
 use super::exit::Stop;
 use super::folders::{self, FileHost, SharedDisk};
 use super::interrupt::interrupts;
+use super::oddities::Oddities;
 use super::run::Run;
 
+/// What a first look at a target found. What it put on disks for scenarios goes with it.
+pub(super) struct FirstLook {
+    /// What it comes to.
+    pub(super) header: Header,
+    /// What the handshake came to.
+    pub(super) probed: Result<Found, ProbeError>,
+    _disk: Option<SharedDisk>,
+    _oddities: Option<Oddities>,
+}
+
 impl Run {
+    /// Looks at a target that is offered these versions.
+    ///
+    /// # Errors
+    /// A scenario of the harness's own for this does not load, or what it needs on disks cannot be put there.
+    pub(super) async fn first_look(
+        &self,
+        context: &Context,
+        target: &Target,
+        offers: &[Version],
+    ) -> Result<FirstLook, Stop> {
+        let newest = offers.first().copied().unwrap_or(Version::V1_0);
+        let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
+        let probed = self.look(target, newest, &offers, context.seed).await;
+        let probed = match (probed, target) {
+            (Ok(Found { refused: Some(answer), .. }), Target::Remote(remote, _))
+                if self.only_if_spoken =>
+            {
+                let (url, offered) = (remote.shown(), offers.join(", "));
+                let answer = format!("it answered {answer}");
+                Err(ProbeError::NoCommonVersion { url, offered, answer })
+            }
+            (probed, _) => probed,
+        };
+        let found = probed.clone().unwrap_or_default();
+        let version = found.version.unwrap_or(newest);
+        let seed = self.seed.unwrap_or(match target {
+            // The embedded host is the same every time; so is the run.
+            Target::Embedded | Target::Loopback => 1,
+            Target::Remote(..) | Target::Agents(_) => context.seed,
+        });
+        let mut header = self.header_of(context, target, &found, version, seed, &offers);
+        detect::told(&mut header.detected, &self.aim.agent_can);
+        header.detected.extend(self.probed(target, &header).await?);
+        header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
+        // The folders go when the run is over.
+        let (folders, disk) = self.folders(target, &header, &found, context.seed).await?;
+        header.detected.extend(folders);
+        let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
+        if !header.detected.is_empty() {
+            header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
+            header.detected.extend(self.aim.given(oddities.as_ref()));
+        }
+        Ok(FirstLook { header, probed, _disk: disk, _oddities: oddities })
+    }
+
+    /// What the target declares.
+    async fn look(
+        &self,
+        target: &Target,
+        newest: Version,
+        offers: &[String],
+        seed: u64,
+    ) -> Result<Found, ProbeError> {
+        let provider = self.aim.named_provider();
+        let provider = provider.as_deref();
+        let tokens = &self.aim.authenticate;
+        let every = self.plays_every_agent();
+        let options = LookOptions { provider, tokens, every, ..LookOptions::offering(offers) };
+        match target {
+            _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
+            Target::Remote(remote, _) => {
+                let limit = self.limit(target);
+                let trials = detect::trials(seed);
+                let options = LookOptions { trials: &trials, ..options };
+                probe(&remote.endpoint, &remote.shown(), options, limit).await
+            }
+            Target::Agents(agents) => agents.look(self.limit(target)).await,
+            _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
+            _ => {
+                let config = sim::speaking(Config::default(), newest);
+                let mut found = sim::look(&mut RefHost::new(config), options);
+                found.detected.iter_mut().flatten().for_each(detect::play_all);
+                Ok(found)
+            }
+        }
+    }
+
     /// What a host outside offers without declaring it, where nobody has said so.
     ///
     /// # Errors
     /// A scenario of the harness's own for this does not load.
-    pub(super) async fn probed(
-        &self,
-        target: &Target,
-        header: &Header,
-    ) -> Result<Vec<Detected>, Stop> {
+    async fn probed(&self, target: &Target, header: &Header) -> Result<Vec<Detected>, Stop> {
         let Target::Remote(..) = target else { return Ok(Vec::new()) };
         if self.dry_run || header.detected.is_empty() {
             return Ok(Vec::new());
@@ -67,7 +156,7 @@ impl Run {
     ///
     /// # Errors
     /// A scenario of the harness's own for this does not load.
-    pub(super) async fn agents_of(
+    async fn agents_of(
         &self,
         target: &Target,
         header: &Header,
@@ -91,7 +180,7 @@ impl Run {
     ///
     /// # Errors
     /// A scenario of the harness's own for this does not load, or its folders cannot be made.
-    pub(super) async fn folders(
+    async fn folders(
         &self,
         target: &Target,
         header: &Header,

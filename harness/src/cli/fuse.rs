@@ -18,11 +18,6 @@ impl Fuse {
         self.without += u32::from(!shook_hands);
     }
 
-    /// Whether any scenario shook hands.
-    pub(super) fn ever(&self) -> bool {
-        self.ever
-    }
-
     /// Why no further one is played.
     pub(super) fn blown(&self) -> Option<String> {
         (!self.ever && self.without >= FUSE)

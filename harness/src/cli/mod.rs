@@ -15,24 +15,28 @@ mod agent_profile;
 mod agent_variants;
 mod agents;
 mod aim;
+mod campaign_folder;
 mod captures;
 mod certify;
 mod check;
 mod context;
 mod coverage;
 mod diff;
-pub mod exit;
+pub mod examine;
+mod exit;
 mod explain;
 mod files;
 mod first_look;
 mod folders;
 mod fuse;
 mod fuzz;
-mod fuzz_stage;
+mod fuzz_target;
+mod hunt;
 mod interrupt;
 mod judge;
 mod list;
 mod log_folder;
+mod lone_trial;
 mod manual;
 mod matrix;
 mod merge;
@@ -57,6 +61,7 @@ mod supervise;
 mod target;
 mod variants;
 mod versions;
+mod view;
 mod wire_mutants;
 
 use context::Context;
@@ -98,6 +103,8 @@ enum Command {
     Certify(Box<certify::Certify>),
     /// Show the conversation of a scenario of a run
     Show(show::Show),
+    /// Make a page of any run, capture or logs, to be looked at in a browser
+    View(view::View),
     /// Make certificate and page again from the run.jsonl of a run
     Report(certify::Report),
     /// Join the run.jsonl files of shards into one
@@ -184,6 +191,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.main(&context),
         Command::Certify(command) => command.main(&context),
         Command::Show(command) => command.main(&context),
+        Command::View(command) => command.main(&context),
         Command::Completions(command) => command.main(&context, Arguments::command()),
         Command::Man(command) => command.main(&context, Arguments::command()),
         Command::Report(command) => command.main(&context),

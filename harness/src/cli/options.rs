@@ -62,7 +62,7 @@ pub fn report(text: &str) -> Result<Report, String> {
 }
 
 /// From which weight on a broken rule makes a run a failure.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Threshold {
     /// Count rules of this weight and heavier as failures when they are broken: note, should or must; must unless given, with what the protocol cannot work without
     #[arg(long, value_name = "WEIGHT", value_parser = fail_on, help_heading = "Judging")]

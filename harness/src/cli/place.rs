@@ -26,7 +26,7 @@ pub(super) enum Place {
     /// The user's, what we play behind it, and what the scenario is called there.
     Remote(Arc<Remote>, Arc<Behind>, String),
     /// An agent that is put to the test itself, in a folder of its own.
-    Agent { seat: Seat, behind: Arc<Behind>, case: String },
+    Agent { seat: Box<Seat>, behind: Arc<Behind>, case: String },
     /// One on a loopback port, for this scenario alone.
     Own { endpoint: Endpoint, served: Served, task: JoinHandle<()> },
 }

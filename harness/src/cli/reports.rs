@@ -253,10 +253,10 @@ impl<'a> Reports<'a> {
         if !(self.silent || self.quiet && passed) && self.console.tells(report.status) {
             self.say(&self.console.progress(&report));
         }
-        if !matches!(report.status, Status::Pass | Status::Skip | Status::Known) {
-            if self.console.format() == Format::Full || self.drawings.len() < DRAWINGS {
-                self.drawings.insert(report.case, self.console.failure(&report));
-            }
+        let held = matches!(report.status, Status::Pass | Status::Skip | Status::Known);
+        let drawn = self.console.format() == Format::Full || self.drawings.len() < DRAWINGS;
+        if !held && drawn {
+            self.drawings.insert(report.case, self.console.failure(&report));
         }
         if !self.silent {
             let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();

@@ -1,10 +1,8 @@
 //! The order in which the scenarios of a run are played, and what happens when the host ends meanwhile.
 //!
 //! The result of a scenario that was being played when the host ended does not count. The host is restarted, and these
-//! scenarios are played again, one at a time. A scenario during which the host ends again is played a third time, on a
-//! fresh host, and is blamed only if the host ends once more: a host that ends by itself now and then must not be charged
-//! to the scenario that happens to be playing. If no scenario ends the host alone, they are played together again, and then
-//! in pairs.
+//! scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) says. If no scenario ends the host
+//! alone, they are played together again, and then in pairs.
 //!
 //! Knows: the target, the reports. Never knows: rules.
 //!
@@ -23,7 +21,6 @@ use crate::report::outage::{HostOutage, VoidCase};
 use crate::run::driver::INTERRUPTED;
 use crate::run::plan::{self, Planned, most_first};
 use crate::run::play::{Play, Verdict};
-use crate::run::sentinel::SentinelConnection;
 use crate::run::sim;
 use crate::run::suite::Entry;
 use crate::verdict::Status;
@@ -33,28 +30,17 @@ use crate::wire::version::Version;
 use super::aim::Target;
 use super::fuse::Fuse;
 use super::interrupt::{ended_by, interrupts};
+use super::lone_trial::{GRACE, HostWatch, LonePlayer, RECENT, Trials, trials};
 use super::reports::Reports;
 use super::run::Run;
-use super::target::{Remote, embedded, plays_alone};
+use super::target::{embedded, plays_alone};
 
-/// After this many outages the rest is not played: a host that ends again and again would be restarted for hours.
-const MAX_OUTAGES: u32 = 20;
-
-/// The control for a host that ends by itself: an unused host is watched for as long as the scenario took plus `GRACE`, but
-/// at most for `MAX_IDLE`.
-const GRACE: Duration = Duration::from_millis(300);
-const MAX_IDLE: Duration = Duration::from_secs(30);
-
-/// Connections that a host closes at once may be noticed as closed within this time.
-const TOGETHER: Duration = Duration::from_millis(50);
-/// A scenario that ended at most this long ago is still suspected when the host ends; the number of scenarios remembered for
-/// this.
-const RECENT: Duration = Duration::from_secs(2);
+/// How many scenarios that ended lately are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
 /// A scenario in the queue.
 #[derive(Clone)]
-struct QueuedCase {
+pub(super) struct QueuedCase {
     /// The id of the scenario; from the second round on, with `#` and the number of the round.
     name: String,
     planned: Planned,
@@ -63,7 +49,7 @@ struct QueuedCase {
 }
 
 /// A scenario that was played.
-struct PlayedCase {
+pub(super) struct PlayedCase {
     queued: QueuedCase,
     report: CaseReport,
     shook_hands: bool,
@@ -82,14 +68,6 @@ impl PlayedCase {
     }
 }
 
-/// The result of playing a scenario alone.
-enum LoneTrial {
-    /// The host did not end, or it ends without the scenario, too.
-    Outlived(Box<PlayedCase>),
-    /// The host ended twice, and the report blames the scenario.
-    Ended(Box<CaseReport>),
-}
-
 /// Plays the scenarios of one run.
 pub(super) struct ScenarioScheduler<'r, 'c> {
     run: &'r Run,
@@ -102,14 +80,9 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     budget: Option<Duration>,
     number: u32,
     fuse: Fuse,
-    sentinel: Option<SentinelConnection>,
-    /// When the sentinel was found closed while the scenarios' connections were not.
-    cut_at: Option<Instant>,
-    outages: u32,
+    watch: HostWatch,
     /// The scenarios that ended last, and when.
     recent: Vec<(Instant, QueuedCase)>,
-    /// Why no further scenario is played, once the host could not be brought back.
-    gone: Option<String>,
 }
 
 impl<'r, 'c> ScenarioScheduler<'r, 'c> {
@@ -122,7 +95,14 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     ) -> ScenarioScheduler<'r, 'c> {
         let interrupted = interrupts();
         let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
-        let mut rounds = ScenarioScheduler {
+        let remote = match target {
+            Target::Remote(remote, _) => Some(Arc::clone(remote)),
+            _ => None,
+        };
+        let (limit, answered) =
+            (Duration::from_millis(header.limit_ms), !header.versions.is_empty());
+        let watch = HostWatch::new(remote, &header.offers, limit, answered, stopped.clone());
+        ScenarioScheduler {
             run,
             target,
             header,
@@ -133,14 +113,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             budget: due.map(|(_, budget)| budget),
             number: 0,
             fuse: Fuse::default(),
-            sentinel: None,
-            cut_at: None,
-            outages: 0,
+            watch,
             recent: Vec::new(),
-            gone: None,
-        };
-        rounds.open_sentinel();
-        rounds
+        }
     }
 
     /// Plays all scenarios. Returns whether the user interrupted the run.
@@ -149,7 +124,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         let jobs = self.target.jobs(self.run.jobs);
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
         let mut alone = false;
-        self.sentinel_ready().await;
+        self.watch.ready().await;
         loop {
             while playing.len() < jobs {
                 // A restart, for example, would close the connections of the other scenarios.
@@ -165,7 +140,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             }
             match playing.join_next().await {
                 Some(Ok(played)) => {
-                    self.fuse.saw(played.shook_hands);
+                    self.saw(&played);
                     match self.outage(&played).await {
                         None => match self.retried(&played) {
                             Some(again) => queue.push_back(again),
@@ -188,11 +163,11 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     /// Looks whether the host still answers after the last scenarios.
     async fn last_look(&mut self) {
-        if self.remote().is_none() || self.gone.is_some() || self.recent.is_empty() {
+        if !self.watch.is_outside() || self.watch.gone().is_some() || self.recent.is_empty() {
             return;
         }
         tokio::time::sleep(GRACE).await;
-        if let Some(what) = self.host_trouble(true).await {
+        if let Some(what) = self.watch.trouble(true).await {
             self.after_outage(what, Vec::new()).await;
         }
     }
@@ -287,7 +262,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             return Some((Status::Error, over(self.budget)));
         }
         let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
-        let gone = self.gone.clone().map(|reason| (Status::Untested, reason));
+        let gone = self.watch.gone().map(|reason| (Status::Untested, reason.to_owned()));
         let blown = self.fuse.blown().map(|reason| (Status::Untested, reason));
         enough.or(gone).or(blown)
     }
@@ -295,7 +270,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     fn report(&mut self, played: PlayedCase) {
         let now = Instant::now();
         self.recent.retain(|(at, _)| now.duration_since(*at) < RECENT);
-        if self.recent.len() < MAX_RECENT && self.remote().is_some() {
+        if self.recent.len() < MAX_RECENT && self.watch.is_outside() {
             self.recent.push((now, played.queued.clone()));
         }
         let mut report = played.report;
@@ -328,74 +303,21 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.fault(&format!("a scenario's task died: {error}"));
     }
 
-    fn limit(&self) -> Duration {
-        Duration::from_millis(self.header.limit_ms)
-    }
-
-    fn remote(&self) -> Option<Arc<Remote>> {
-        match self.target {
-            Target::Remote(remote, _) => Some(Arc::clone(remote)),
-            _ => None,
-        }
-    }
-
-    /// Opens the sentinel connection, if the host answers handshakes.
-    fn open_sentinel(&mut self) {
-        let remote = self.remote().filter(|_| !self.header.versions.is_empty());
-        self.sentinel = remote
-            .map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.header.offers));
-    }
-
-    /// Waits until the sentinel has shaken hands: its end shows nothing before that.
-    async fn sentinel_ready(&self) {
-        if let Some(sentinel) = &self.sentinel {
-            sentinel.ready(self.limit()).await;
-        }
+    fn saw(&mut self, played: &PlayedCase) {
+        self.fuse.saw(played.shook_hands);
+        self.watch.saw(played.shook_hands);
     }
 
     /// Whether the host had an outage, looked at only if a scenario failed or a connection was closed; describes the outage.
     async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
-        let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
+        let cut = self.watch.is_cut();
         let restarts = plan::restarts(&played.entry().scenario);
         if cut && restarts {
-            self.open_sentinel();
-            self.sentinel_ready().await;
+            self.watch.open_sentinel();
+            self.watch.ready().await;
         }
         let well = !played.cut && (!cut || restarts) && played.report.failures().next().is_none();
-        if well { None } else { self.host_trouble(played.cut && !restarts).await }
-    }
-
-    /// Describes the outage of the host, if there is one. `dropped`: the host may have closed all connections, since it closed
-    /// the scenario's or none was open.
-    async fn host_trouble(&mut self, dropped: bool) -> Option<String> {
-        let remote = self.remote()?;
-        // A host that never completed a handshake cannot be seen to end.
-        let shook = self.fuse.ever() || !self.header.versions.is_empty();
-        if *self.stopped.borrow() || self.gone.is_some() || !shook {
-            return None;
-        }
-        let (offers, limit) = (self.header.offers.clone(), self.limit());
-        let trouble = self.unless_stopped(remote.trouble(&offers, limit)).await?;
-        if trouble.is_none() && dropped {
-            // Connections that were closed together are not noticed at the same moment.
-            tokio::time::sleep(TOGETHER).await;
-        }
-        let cut = self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut);
-        let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
-        let what = match trouble {
-            Some(what) => Some(format!("the host {what}")),
-            // A host that is restarted at once leaves no other trace.
-            None if (cut || lately) && dropped => {
-                Some("the host ended every connection and answers again".to_owned())
-            }
-            None => None,
-        };
-        if what.is_none() && cut {
-            self.cut_at = Some(Instant::now());
-            self.open_sentinel();
-            self.sentinel_ready().await;
-        }
-        what
+        if well { None } else { self.watch.trouble(played.cut && !restarts).await }
     }
 
     /// Waits for all scenarios that are being played.
@@ -408,7 +330,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         while let Some(next) = playing.join_next().await {
             match next {
                 Ok(played) => {
-                    self.fuse.saw(played.shook_hands);
+                    self.saw(&played);
                     struck.push(played);
                 }
                 Err(error) => self.died(&error),
@@ -420,59 +342,37 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     /// The host ended while these were played: brings it back and finds out which of them ends it.
     async fn after_outage(&mut self, what: String, struck: Vec<PlayedCase>) {
-        if !self.recovered(&what).await {
-            let reason = self.gone.clone().unwrap_or_default();
+        if !self.watch.recovered(&what).await {
+            let reason = self.watch.gone().unwrap_or_default().to_owned();
             struck.iter().for_each(|played| self.unjudged(played, &reason));
             return;
         }
         let mut queued = Vec::new();
         for played in struck {
-            self.void(played.report.case, &what);
+            self.void_case(played.report.case, &what);
             queued.push(played.queued);
         }
         let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, queued)| queued);
         let recent: Vec<QueuedCase> =
             recent.filter(|it| queued.iter().all(|other| other.name != it.name)).collect();
-        let mut held = Vec::new();
-        let mut blamed = false;
-        for next in &queued {
-            match self.trial(next).await {
-                Some(LoneTrial::Outlived(played)) => held.push(*played),
-                Some(LoneTrial::Ended(report)) => {
-                    blamed = true;
-                    self.reports.case(*report, self.baseline);
-                }
-                None => {}
-            }
+        let Trials { held, ended } = trials(self, &queued, &recent).await;
+        let blamed = !ended.is_empty();
+        for (played, what) in ended {
+            let outage = HostOutage { what, beside: Vec::new() };
+            self.reports.case(played.report.charged(outage), self.baseline);
         }
-        // A scenario that had ended by then may be the cause, too.
-        for next in recent.iter().rev() {
-            if blamed || self.gone.is_some() {
-                break;
-            }
-            match self.trial(next).await {
-                Some(LoneTrial::Ended(report)) => {
-                    blamed = true;
-                    self.reports.case(*report, self.baseline);
-                }
-                Some(LoneTrial::Outlived(played)) => {
-                    self.void(played.report.case, "it had a result before");
-                }
-                None => {}
-            }
-        }
-        let culprits = match blamed || self.gone.is_some() || held.len() < 2 {
+        let culprits = match blamed || self.watch.gone().is_some() || held.len() < 2 {
             true => None,
             false => self.together(&queued).await,
         };
-        if !blamed && culprits.is_none() && self.gone.is_none() {
+        if !blamed && culprits.is_none() && self.watch.gone().is_none() {
             let names = names(queued.iter().chain(&recent));
             self.reports.remark(&format!(
                 "note: {what} when these were played, and outlived each of them when it was played again: {names}"
             ));
         }
         for mut played in held {
-            if let Some(reason) = self.gone.clone().filter(|_| played.cut) {
+            if let Some(reason) = self.watch.gone().filter(|_| played.cut).map(str::to_owned) {
                 self.unjudged(&played, &reason);
                 continue;
             }
@@ -487,26 +387,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Plays a scenario alone; if the host ends, once more on a fresh host.
-    async fn trial(&mut self, next: &QueuedCase) -> Option<LoneTrial> {
-        let (played, outage) = self.alone(next.clone()).await?;
-        let Some(what) = outage else { return Some(LoneTrial::Outlived(Box::new(played))) };
-        self.void(played.report.case, &what);
-        self.recovered(&what).await;
-        let (played, outage) = self.alone(next.clone()).await?;
-        let Some(what) = outage else { return Some(LoneTrial::Outlived(Box::new(played))) };
-        let took = Duration::from_millis(played.report.took_ms);
-        if !self.recovered(&what).await || self.ends_by_itself(took).await {
-            return Some(LoneTrial::Outlived(Box::new(played)));
-        }
-        let outage = HostOutage { what, beside: Vec::new() };
-        Some(LoneTrial::Ended(Box::new(played.report.charged(outage))))
-    }
-
     /// Reports a scenario whose result does not count.
     fn unjudged(&mut self, played: &PlayedCase, reason: &str) {
         let case = played.report.case;
-        self.void(case, reason);
+        self.void_case(case, reason);
         let planned = &played.queued.planned;
         let report =
             CaseReport::unplayed(case, &planned.entry, Status::Untested, reason.to_owned());
@@ -514,108 +398,28 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.unplayed(report, self.baseline);
     }
 
-    fn void(&mut self, case: u32, reason: &str) {
+    fn void_case(&mut self, case: u32, reason: &str) {
         self.reports.void(&VoidCase { case, reason: reason.to_owned() });
-    }
-
-    /// Waits for something, unless the run ends meanwhile.
-    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut stopped = self.stopped.clone();
-        tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stopped| *stopped) => None,
-            done = work => Some(done),
-        }
-    }
-
-    /// Counts an outage and brings the host back. If that fails, no further scenario is played.
-    async fn recovered(&mut self, what: &str) -> bool {
-        (self.sentinel, self.cut_at) = (None, None);
-        self.outages += 1;
-        if self.outages > MAX_OUTAGES {
-            let reason = format!("not played: {what}, and it was the {}th time", self.outages);
-            self.gone.get_or_insert(reason);
-            return false;
-        }
-        let Some(remote) = self.remote() else { return false };
-        let (offers, limit) = (self.header.offers.clone(), self.limit());
-        let recovered = self.unless_stopped(remote.recover(&offers, limit)).await;
-        match recovered.unwrap_or_else(|| Err("the run was ended".to_owned())) {
-            Ok(()) => {
-                self.open_sentinel();
-                true
-            }
-            Err(why) => {
-                self.gone.get_or_insert(format!("not played: {what}; {why}"));
-                false
-            }
-        }
-    }
-
-    /// Whether an unused fresh host ends, too, within the time that the scenario took. Then no further scenario is played.
-    async fn ends_by_itself(&mut self, took: Duration) -> bool {
-        let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
-        self.unless_stopped(tokio::time::sleep(idle)).await;
-        let Some(remote) = self.remote() else { return false };
-        let trouble = remote.trouble(&self.header.offers, self.limit()).await;
-        if let Some(what) = &trouble {
-            let reason = format!(
-                "not played: the host {what} by itself, within {idle:.1?} of its start and with nobody using it"
-            );
-            self.gone.get_or_insert(reason);
-        }
-        // A host that only closes idle connections has not ended.
-        trouble.is_some() || self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
-    }
-
-    /// Restarts the host if possible, so that earlier scenarios have no influence.
-    async fn fresh(&mut self) {
-        let Some(remote) = self.remote().filter(|remote| remote.restarts()) else { return };
-        (self.sentinel, self.cut_at) = (None, None);
-        match remote.again().await {
-            Ok(()) => self.open_sentinel(),
-            Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
-        }
-    }
-
-    /// Plays one scenario while no other is playing. Also returns the outage of the host, if there was one.
-    async fn alone(&mut self, queued: QueuedCase) -> Option<(PlayedCase, Option<String>)> {
-        self.sentinel_ready().await;
-        let mut playing = JoinSet::new();
-        self.begin(queued, &mut playing).await;
-        match playing.join_next().await? {
-            Ok(played) => {
-                // The host may need a moment until it has ended.
-                tokio::time::sleep(GRACE).await;
-                let restarts = plan::restarts(&played.entry().scenario);
-                let outage = self.host_trouble(!restarts).await;
-                Some((played, outage))
-            }
-            Err(error) => {
-                self.died(&error);
-                None
-            }
-        }
     }
 
     /// Plays scenarios together to find out whether they end the host, then in pairs. Returns the outage and the names of the
     /// scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
         // A host that has served the trials before may end for that, such as one that ends after so many connections.
-        self.fresh().await;
+        self.watch.fresh().await;
         let all = self.at_once(queued).await?;
-        self.recovered(&all).await;
+        self.watch.recovered(&all).await;
         for (place, one) in queued.iter().enumerate() {
             for other in &queued[place + 1..] {
                 let pair = [one.clone(), other.clone()];
-                if self.gone.is_some() || queued.len() == 2 {
+                if self.watch.gone().is_some() || queued.len() == 2 {
                     break;
                 }
-                self.fresh().await;
+                self.watch.fresh().await;
                 let Some(what) = self.at_once(&pair).await else { continue };
-                self.recovered(&what).await;
+                self.watch.recovered(&what).await;
                 if let Some(what) = self.at_once(&pair).await {
-                    self.recovered(&what).await;
+                    self.watch.recovered(&what).await;
                     return Some((what, pair.map(|it| it.name).to_vec()));
                 }
             }
@@ -637,9 +441,42 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 None => self.outage(&played).await,
                 found => found,
             };
-            self.void(case, "it was played beside others to see what ends the host");
+            self.void_case(case, "it was played beside others to see what ends the host");
         }
         what
+    }
+}
+
+impl LonePlayer for ScenarioScheduler<'_, '_> {
+    type Suspect = QueuedCase;
+    type Played = PlayedCase;
+
+    fn watch(&mut self) -> &mut HostWatch {
+        &mut self.watch
+    }
+
+    async fn play_alone(&mut self, suspect: &QueuedCase) -> Option<PlayedCase> {
+        let mut playing = JoinSet::new();
+        self.begin(suspect.clone(), &mut playing).await;
+        match playing.join_next().await? {
+            Ok(played) => Some(played),
+            Err(error) => {
+                self.died(&error);
+                None
+            }
+        }
+    }
+
+    fn restarted(played: &PlayedCase) -> bool {
+        plan::restarts(&played.entry().scenario)
+    }
+
+    fn took(played: &PlayedCase) -> Duration {
+        Duration::from_millis(played.report.took_ms)
+    }
+
+    fn void(&mut self, played: &PlayedCase, reason: &str) {
+        self.void_case(played.report.case, reason);
     }
 }
 

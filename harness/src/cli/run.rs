@@ -17,11 +17,10 @@ use crate::report::console::Format;
 use crate::report::event::{FORMAT, Header};
 use crate::report::redact::Redactor;
 use crate::run::case::Setup;
-use crate::run::detect::{self, Found, LookOptions};
+use crate::run::detect::{self, Found};
 use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
 use crate::run::plan::{Abilities, Selection, Shard};
-use crate::run::probe::{ProbeError, probe};
 use crate::run::provider::plan_for;
 use crate::run::side::Side;
 use crate::run::sim;
@@ -38,17 +37,18 @@ use super::certify::read;
 use super::context::{Context, wall_clock};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
+use super::first_look::FirstLook;
 use super::interrupt::in_time;
 use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
 use super::rounds::ScenarioScheduler;
-use super::target::{BUDGET, scheme};
+use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 
 /// Plays scenarios against a host and judges the conversation.
 ///
 /// Without a target the embedded reference host is played, in memory and in virtual time.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Run {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
@@ -63,7 +63,7 @@ pub struct Run {
         conflicts_with_all = ["url", "command", "loopback", "restart_command", "agent_model", "agent_acp", "provider", "observe", "spec"],
         help_heading = "Target"
     )]
-    acp: Option<Option<PathBuf>>,
+    pub(super) acp: Option<Option<PathBuf>>,
 
     /// Speak this protocol version only; `all` plays each version that the host speaks; one that the scenarios hold for unless given
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
@@ -101,7 +101,7 @@ pub struct Run {
     /// How long each wait may take; 2s unless given, 10s for an agent and for a host that starts one (`--agent-model`, `--agent-acp`)
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
-    /// End the run after this time, whatever has been played by then; 9m30s for a host or an agent outside unless given
+    /// End the run after this time, whatever has been played by then; 9m30s for an agent and 30m for a host outside unless given
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
     pub(super) budget: Option<Duration>,
     /// Play every scenario this many times
@@ -109,7 +109,7 @@ pub struct Run {
     repeat: u16,
     /// Make every id from this seed, as an earlier run did
     #[arg(long, help_heading = "Playing")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
     /// Have further clients come at random points, subscribe to everything and leave: what they are given has to agree
     #[arg(long, help_heading = "Playing")]
     observe: bool,
@@ -173,6 +173,20 @@ fn spoken_of(entries: &[&Entry], known: &[Version]) -> Vec<Version> {
 }
 
 impl Run {
+    /// A run of everything against a target, with these options and otherwise none.
+    pub(super) fn of(aim: Aim, spec: Option<Version>, timeout: Duration, aggressive: bool) -> Run {
+        Run {
+            aim,
+            aggressive,
+            spec: spec.map(Spec::One),
+            timeout: Some(timeout),
+            profile: vec!["all".to_owned()],
+            looks_for_scripts: true,
+            repeat: 1,
+            ..Run::default()
+        }
+    }
+
     /// The same run with all profiles, unless some were asked for, and with these reports besides.
     ///
     /// # Errors
@@ -335,7 +349,8 @@ impl Run {
 
     /// How long the run may take: as long as was asked for; for what is outside there is always a bound.
     pub(super) fn budget(&self) -> Option<Duration> {
-        self.budget.or(self.is_outside().then_some(BUDGET))
+        let usual = if self.acp.is_some() { AGENT_BUDGET } else { HOST_BUDGET };
+        self.budget.or(self.is_outside().then_some(usual))
     }
 
     /// Whether the user gave the run a time of which the most has to be made.
@@ -349,7 +364,7 @@ impl Run {
     }
 
     /// How long a wait may take.
-    fn limit(&self, target: &Target) -> Duration {
+    pub(super) fn limit(&self, target: &Target) -> Duration {
         target.limit(self.timeout, self.standard(), self.agent(target))
     }
 
@@ -390,94 +405,34 @@ impl Run {
         };
         let newest = offers.first().copied();
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
-        let probed = self.look(target, newest, &offers, context.seed).await;
-        let probed = match (probed, target) {
-            (Ok(Found { refused: Some(answer), .. }), Target::Remote(remote, _))
-                if self.only_if_spoken =>
-            {
-                let (url, offered) = (remote.shown(), offers.join(", "));
-                let answer = format!("it answered {answer}");
-                Err(ProbeError::NoCommonVersion { url, offered, answer })
-            }
-            (probed, _) => probed,
-        };
-        let found = probed.clone().unwrap_or_default();
-        let version = found.version.unwrap_or(newest);
-        let seed = self.seed.unwrap_or(match target {
-            // The embedded host is the same every time; so is the run.
-            Target::Embedded | Target::Loopback => 1,
-            Target::Remote(..) | Target::Agents(_) => context.seed,
-        });
-        let mut header = self.header_of(context, target, &found, version, seed, &offers);
-        detect::told(&mut header.detected, &self.aim.agent_can);
-        header.detected.extend(self.probed(target, &header).await?);
-        header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
-        // The folders go when the run is over.
-        let (folders, _disk) = self.folders(target, &header, &found, context.seed).await?;
-        header.detected.extend(folders);
-        let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
-        if !header.detected.is_empty() {
-            header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
-            header.detected.extend(self.aim.given(oddities.as_ref()));
-        }
-        let abilities = self.abilities(target, version, &header);
+        let look = self.first_look(context, target, &offers).await?;
+        let FirstLook { header, probed, .. } = &look;
+        let version = header.version.parse().unwrap_or(newest);
+        let abilities = self.abilities(target, version, header);
         let planned = plan_for(entries, &abilities, &header.agents);
         if self.dry_run {
-            context.say(&super::list::dry_run(&header, &planned));
+            context.say(&super::list::dry_run(header, &planned));
             return Ok(Code::Ok);
         }
-        let mut reports = self.reports(context, &header)?;
+        let mut reports = self.reports(context, header)?;
         if let Err(error) = probed {
             reports.unreachable(&planned, &error.to_string())?;
             return Err(Stop::unreachable(error));
         }
-        reports.header(&header, planned.len() * usize::from(self.repeat), self.format);
+        reports.header(header, planned.len() * usize::from(self.repeat), self.format);
         if let Some(budget) = self.budget() {
             context.error(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
         }
         let began = Instant::now();
         *orphans = self.starts_processes().then(Orphans::adopt);
         let rounds =
-            ScenarioScheduler::new(self, target, &header, (&mut baseline, &mut reports), due);
+            ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), due);
         let interrupted = rounds.play(&planned, self.repeat).await;
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = to_mend(reports.causes());
         if self.in_order {
             reports.remark(&next_step(reports.causes()));
         }
         reports.close(began.elapsed(), baseline, interrupted)
-    }
-
-    /// The first look at the target.
-    async fn look(
-        &self,
-        target: &Target,
-        newest: Version,
-        offers: &[String],
-        seed: u64,
-    ) -> Result<Found, ProbeError> {
-        let provider = self.aim.named_provider();
-        let provider = provider.as_deref();
-        let tokens = &self.aim.authenticate;
-        let every = self.plays_every_agent();
-        let options = LookOptions { provider, tokens, every, ..LookOptions::offering(offers) };
-        match target {
-            _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
-            Target::Remote(remote, _) => {
-                let limit = self.limit(target);
-                let trials = detect::trials(seed);
-                let options = LookOptions { trials: &trials, ..options };
-                probe(&remote.endpoint, &remote.shown(), options, limit).await
-            }
-            Target::Agents(agents) => agents.look(self.limit(target)).await,
-            _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
-            _ => {
-                let config = sim::speaking(Config::default(), newest);
-                let mut found = sim::look(&mut RefHost::new(config), options);
-                found.detected.iter_mut().flatten().for_each(detect::play_all);
-                Ok(found)
-            }
-        }
     }
 
     fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
@@ -502,7 +457,12 @@ impl Run {
         self.aim.secrets().chain(self.secret.clone())
     }
 
-    fn abilities(&self, target: &Target, version: Version, header: &Header) -> Abilities {
+    pub(super) fn abilities(
+        &self,
+        target: &Target,
+        version: Version,
+        header: &Header,
+    ) -> Abilities {
         let embedded = target.is_embedded();
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
@@ -525,7 +485,7 @@ impl Run {
         }
     }
 
-    fn header_of(
+    pub(super) fn header_of(
         &self,
         context: &Context,
         target: &Target,
@@ -631,7 +591,7 @@ impl Run {
     }
 
     /// The token for the protected agent.
-    fn token_of(&self, header: &Header) -> Option<String> {
+    pub(super) fn token_of(&self, header: &Header) -> Option<String> {
         let mut given = self.aim.authenticate.clone();
         if !self.aim.is_outside() {
             given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));

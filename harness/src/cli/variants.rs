@@ -1,6 +1,6 @@
 //! `ahp-harness variants`: proves that no rule is reported broken on a legal host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,10 @@ use clap::Args;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-use crate::arb::generate::{Generator, Taste};
+use crate::agent::mode::Mode;
+use crate::arb::embedded::Ground;
+use crate::arb::generate::{Generator, Sequence, Taste};
+use crate::arb::hold;
 use crate::dice::Dice;
 use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
 use crate::run::play::Play;
@@ -61,7 +64,7 @@ pub struct Variants {
     /// Play every N-th scenario with each combination, another part with each
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = parts)]
     random_part: usize,
-    /// Also play this many drawn conversations with each variant and combination, judged by the always-on checks
+    /// Also play this many drawn conversations with each variant and combination, as `fuzz` plays a host outside
     #[arg(long, value_name = "N", default_value_t = 0)]
     fuzz: u64,
     /// Play over sockets, each scenario on a loopback port of its own
@@ -187,11 +190,19 @@ impl Variants {
         let mut trial = VariantTrial::begin(set.version, &set.rows, player)?;
         trial.play_suite(suite, |scenario| scenario % set.part == place % set.part)?;
         let seed = place as u64;
-        let generator = Generator::new(set.version, seed, Taste::ALL);
+        let generator = Generator::new(set.version, seed, Taste::FOREIGN);
+        let generator = generator.offering(trial.detected());
+        let honest = Ground::of(set.version, Mode::Host, &[]);
+        let mut unmet = BTreeSet::new();
         for number in 0..self.fuzz {
-            let draft = generator.sequence(number).map(|sequence| sequence.draft);
-            if let Some(Ok(scenario)) = draft.map(|draft| draft.scenario()) {
-                trial.play_drawn(scenario)?;
+            let Some(Sequence { mut draft, .. }) = generator.sequence(number) else { continue };
+            if !honest.found(&draft).is_empty() {
+                continue;
+            }
+            hold::fit(&mut draft, &unmet);
+            if let Ok(scenario) = draft.scenario() {
+                let verdict = trial.play_drawn(scenario)?;
+                unmet.extend(hold::missed(&draft, &verdict));
             }
         }
         Ok(trial.end())

@@ -32,6 +32,8 @@ pub struct Subject {
     files: HashMap<String, String>,
     marks: Vec<MarkingCommand>,
     outputs: VecDeque<Output>,
+    /// The sessions that processes of the agent have kept.
+    kept: Value,
 }
 
 /// How often [`MarkingCommand`] grow.
@@ -125,7 +127,10 @@ impl Subject {
                 match arguments["text"].as_str() {
                     Some(mcp::WAITS) => return None,
                     Some(mcp::FAILS) => Ran::badly("the tool failed"),
-                    _ => Ran::well("called"),
+                    text => Ran {
+                        blocks: text.and_then(mcp::given).into_iter().collect(),
+                        ..Ran::well("called")
+                    },
                 }
             }
         })
@@ -182,7 +187,9 @@ impl Subject {
 
 impl Host for Subject {
     fn handle_open(&mut self, _now: Duration, conn: ConnId) {
-        let agent = VariantAgent::new(&self.variants, self.config.clone());
+        let config = Config { keeps: true, ..self.config.clone() };
+        let mut agent = VariantAgent::new(&self.variants, config);
+        agent.keep_all(&self.kept);
         self.agents.insert(conn, agent);
     }
 
@@ -194,7 +201,9 @@ impl Host for Subject {
     }
 
     fn handle_close(&mut self, _now: Duration, conn: ConnId) {
-        self.agents.remove(&conn);
+        if let Some(agent) = self.agents.remove(&conn) {
+            self.kept = agent.kept();
+        }
     }
 
     fn handle_timeout(&mut self, now: Duration) {

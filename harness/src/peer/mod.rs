@@ -4,7 +4,8 @@
 //! saw last. [`mirror`] keeps what it makes of a channel: the confirmed state, its own pending
 //! actions, and the two together.
 //!
-//! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run.
+//! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run; [`reports`] what it makes of
+//! the reports of tool calls.
 //!
 //! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
 //!
@@ -14,4 +15,5 @@ pub mod client;
 pub mod errand;
 pub mod guise;
 pub mod mirror;
+pub mod reports;
 pub mod serving;

@@ -66,6 +66,11 @@ impl Offers {
         Offers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
     }
 
+    /// The word of a scenario for it.
+    pub fn word(self) -> &'static str {
+        Offers::ALL.iter().find(|(offers, _)| *offers == self).map_or("nothing", |(_, word)| *word)
+    }
+
     /// The `clientCapabilities`.
     pub fn capabilities(self) -> Value {
         let (files, terminal) = (self.files(), self.terminal());

@@ -292,7 +292,7 @@ impl Causes {
             let blamed = matches!(breach.id.seen_by, SeenBy::Step | SeenBy::Check);
             let name = match &breach.check {
                 Some(check) => of_check(check, &breach.id.rule, &of_steps),
-                None if blamed => family(&breach.id.rule),
+                None if blamed => wider(family(&breach.id.rule), &of_steps),
                 // What prepares the same thing fails everywhere for one reason.
                 None => &breach.id.shape,
             };
@@ -329,6 +329,14 @@ fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
+/// The shortest of the families that this one's id begins with: `session.create.duplicate-race` is about what
+/// `session.create.duplicate` is about.
+fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
+    let begins =
+        |it: &&&str| own.strip_prefix(**it).is_some_and(|rest| rest.starts_with(['-', '.']));
+    families.iter().filter(begins).min_by_key(|it| it.len()).copied().unwrap_or(own)
+}
+
 /// Requirements up to which what a check finds is the matter of the first of them.
 const NARROW: usize = 4;
 
@@ -336,14 +344,14 @@ const NARROW: usize = 4;
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
-        return own;
+        return wider(own, of_steps);
     }
     let known = row(check).map_or(&[][..], |row| row.requirements);
     if known.len() > NARROW {
         return check;
     }
     let mut shared = known.iter().copied().map(family).filter(|id| of_steps.contains(id));
-    shared.next().unwrap_or(check)
+    shared.next().map_or(check, |it| wider(it, of_steps))
 }
 
 /// What a scenario shows broken, each once.

@@ -238,7 +238,8 @@ impl Console {
         let mut out = String::new();
         for cause in to_mend {
             let Some((breach, place)) = cause.worst().zip(cause.shown()) else { continue };
-            match drawings.get(&place.case).filter(|_| breach.check.is_none()) {
+            let drawing = drawings.get(&place.case).filter(|it| !it.is_empty());
+            match drawing.filter(|_| breach.check.is_none()) {
                 Some(drawing) => out.push_str(drawing),
                 None => {
                     let tag = self.tag(cause.status());

@@ -108,11 +108,16 @@ type Open = HashMap<Asked, (u64, String)>;
 impl Conversation {
     /// Reads lines, each with its number; those that cannot be read are left out.
     pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> Conversation {
+        let read = |(number, text)| Some((number, line::read(text).ok()?));
+        Conversation::of_lines(lines.into_iter().filter_map(read))
+    }
+
+    /// The same of lines that were read.
+    pub fn of_lines(lines: impl IntoIterator<Item = (u64, line::Line)>) -> Conversation {
         let mut conversation = Conversation::default();
         let mut open = Open::new();
         let mut clients: HashMap<String, String> = HashMap::new();
-        for (number, text) in lines {
-            let Ok(line) = line::read(text) else { continue };
+        for (number, line) in lines {
             let (row, message) = read(number, line, &mut open, &mut clients);
             conversation.rows.push(row);
             conversation.messages.push(message);

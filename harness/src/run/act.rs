@@ -117,6 +117,10 @@ impl Case {
                 self.look(FileLook { path, text, until })
             }
             Act::Called(times) => Progress::Wait(Wait::Called(times)),
+            Act::CallState { peer, id, state } => {
+                let id = self.fill(&id);
+                self.call_state(task.step, peer, &id, &state)
+            }
             Act::Notify { peer, method, params } => {
                 let params = self.fill(&params);
                 if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {

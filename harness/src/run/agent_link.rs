@@ -25,6 +25,8 @@ pub(super) struct AgentLink {
     requests: u64,
     /// The text in the agent's updates so far.
     pub(super) text: String,
+    /// It has asked for permission.
+    pub(super) asked: bool,
 }
 
 /// Why a request has no answer.
@@ -45,7 +47,7 @@ impl AgentLink {
         let mut link = Link::connect(endpoint, &Guise::default());
         match timeout(limit, link.next()).await {
             Ok(LinkEvent::Opened) => {
-                Ok(AgentLink { link, limit, requests: 0, text: String::new() })
+                Ok(AgentLink { link, limit, requests: 0, text: String::new(), asked: false })
             }
             Ok(LinkEvent::Ended { reason, .. }) => Err(reason),
             Ok(LinkEvent::Refused(head)) => Err(refusal_text(&head)),
@@ -78,7 +80,10 @@ impl AgentLink {
             };
             let Decoded::Message(message) = decode(&frame) else { continue };
             match message.kind() {
-                Kind::Request => self.link.send(&refusal(&message).frame()),
+                Kind::Request => {
+                    self.asked |= message.method() == Some("session/request_permission");
+                    self.link.send(&refusal(&message).frame());
+                }
                 Kind::Notification if self.text.len() < MAX_TEXT => {
                     let content = &message.params()["update"]["content"];
                     self.text.push_str(content["text"].as_str().unwrap_or_default());

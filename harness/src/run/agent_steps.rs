@@ -13,6 +13,7 @@ use crate::wire::json::{Value, json};
 
 use super::case::Case;
 use super::expand::{merged, peer, peers, script, want};
+use super::side::AskingSetup;
 use super::task::{Act, Keep, PeerId, Permit, Want};
 
 /// The version that clients ask for.
@@ -26,7 +27,8 @@ const FOLDER: &str = "{work}";
 /// The handshake, and for `open` a session after it.
 pub(super) fn opening(case: &mut Case, step: &Step) -> Vec<Act> {
     let opens = step.verb == Verb::Open;
-    let offers = step.text("offers").and_then(Offers::named).unwrap_or_default();
+    let usual = asking(case).and_then(|asking| Offers::named(&asking.offers));
+    let offers = step.text("offers").and_then(Offers::named).or(usual).unwrap_or_default();
     let mut acts = Vec::new();
     for peer in peers(case, step, "by") {
         if opens && !case.is_connected(peer) {
@@ -43,7 +45,7 @@ pub(super) fn opening(case: &mut Case, step: &Step) -> Vec<Act> {
             peer,
             method: "initialize".to_owned(),
             params: merged(step.span, usual, more),
-            want: if opens { Want::Result(Some(speaks(step.span))) } else { want(step) },
+            want: if opens { Want::Result(Some(speaks(step))) } else { want(step) },
             exact: false,
             keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
         });
@@ -54,11 +56,21 @@ pub(super) fn opening(case: &mut Case, step: &Step) -> Vec<Act> {
     acts
 }
 
+/// What makes the agent ask for permission, in a case that needs it to.
+fn asking(case: &Case) -> Option<&AskingSetup> {
+    let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
+    case.setup.side.asking.as_ref().filter(|_| needed)
+}
+
 /// What a session needs of the answer to `initialize`: an agent that speaks other versions only is not judged by
-/// the rules of this one.
-fn speaks(span: Span) -> Pattern {
-    let version = Pattern::equal(Template::fixed(span, json!(VERSION)));
-    Pattern::map(span, vec![("protocolVersion".to_owned(), version)])
+/// the rules of this one. What the agent has to declare besides, the step says.
+fn speaks(step: &Step) -> Pattern {
+    let version = Pattern::equal(Template::fixed(step.span, json!(VERSION)));
+    let mut members = vec![("protocolVersion".to_owned(), version)];
+    if let Some(declares) = step.pattern("declares") {
+        members.push(("agentCapabilities".to_owned(), declares.clone()));
+    }
+    Pattern::map(step.span, members)
 }
 
 fn client_info() -> Value {
@@ -92,6 +104,10 @@ fn session(case: &Case, step: &Step, peer: PeerId) -> Vec<Act> {
     let usual =
         vec![("cwd", Template::hole(span, WORK)), ("mcpServers", Template::fixed(span, servers))];
     let made = Pattern::map(span, vec![("sessionId".to_owned(), Pattern::bind(span, name))]);
+    let made = match step.pattern("made") {
+        Some(wanted) => Pattern::both(made, wanted.clone()),
+        None => made,
+    };
     let params = merged(span, usual, step.template("config"));
     acts.push(request("session/new", params, Want::Result(Some(made))));
     let in_session = |key: &str, value: &str, more: Option<(&str, &str)>| {
@@ -104,7 +120,8 @@ fn session(case: &Case, step: &Step, peer: PeerId) -> Vec<Act> {
         }
         Template::map(span, members)
     };
-    if let Some(mode) = &side.mode {
+    let mode = asking(case).and_then(|asking| asking.mode.as_ref()).or(side.mode.as_ref());
+    if let Some(mode) = mode {
         let params = in_session("modeId", mode, None);
         acts.push(request("session/set_mode", params, Want::Result(None)));
     }
@@ -160,6 +177,15 @@ pub(super) fn disk(case: &Case, step: &Step) -> Vec<Act> {
     let path = format!("{}/{name}", case.setup.side.work);
     let text = step.pattern("text").cloned().unwrap_or_else(|| Pattern::anything(step.span));
     vec![Act::Look { path, text, waits: step.flag("waits") }]
+}
+
+/// A look at what the reports of a call add up to.
+pub(super) fn call(case: &Case, step: &Step) -> Vec<Act> {
+    let looks = |peer| {
+        let (id, state) = (step.template("id")?.clone(), step.pattern("state")?.clone());
+        Some(Act::CallState { peer, id, state })
+    };
+    peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
 /// Waits for the end of a prompt that was cancelled because the case ends.

@@ -10,7 +10,7 @@ use crate::agent;
 use crate::peer::client::ClientEngine;
 use crate::peer::guise::Guise;
 use crate::scenario::bind::Bindings;
-use crate::scenario::parse::{Scenario, WORK};
+use crate::scenario::parse::Scenario;
 use crate::scenario::pattern::{Mismatch, Pattern};
 use crate::scenario::source::Span;
 use crate::transcript::{ConnId, Seen};
@@ -251,7 +251,7 @@ impl Case {
         for (name, value) in case.setup.facts.clone() {
             case.bindings.set(&name, json!(value));
         }
-        case.bindings.set(WORK, json!((case.setup.side.work.as_str())));
+        case.bind_side();
         for name in names {
             let client_id = format!("ahp-harness-{tag:08x}-{name}");
             case.bindings.set(&format!("{name}.id"), json!(client_id));
@@ -503,6 +503,7 @@ impl Case {
                 }
                 if !self.is_mark(id, message) {
                     if let Some(peer) = self.peers.get_mut(id) {
+                        peer.served.reports.take(message);
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.hold_against_watches(id, line, message);

@@ -96,6 +96,7 @@ const LOOKS: &[Verb] = &[
     Verb::Asked,
     Verb::Disk,
     Verb::Called,
+    Verb::Call,
 ];
 
 /// Steps that wait for a response, which is no message of a mailbox.

@@ -26,6 +26,7 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
         Verb::Permit => agent_steps::permit(case, step),
         Verb::Disk => agent_steps::disk(case, step),
         Verb::Called => vec![Act::Called(step.count("times").unwrap_or_default())],
+        Verb::Call => agent_steps::call(case, step),
         Verb::Connect => {
             let by = peers(case, step, "by").into_iter();
             by.map(|peer| come(step, peer)).collect()
@@ -479,7 +480,7 @@ fn reconnect(step: &Step, peer: PeerId) -> Vec<Act> {
 fn release(case: &mut Case, step: &Step) -> Vec<Act> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
-    if case.setup.agent != AgentMode::Host {
+    if case.setup.agent != AgentMode::Host || case.is_acp() {
         return vec![Act::Release(hold.to_owned())];
     }
     let text = format!("{} {hold}", RELEASE);

@@ -43,8 +43,16 @@ pub enum FailureKind {
 }
 
 /// Steps that wait and send nothing themselves.
-const ONLY_WAITS: &[Verb] =
-    &[Verb::Expect, Verb::Next, Verb::Never, Verb::Mirror, Verb::Asked, Verb::Disk, Verb::Called];
+const ONLY_WAITS: &[Verb] = &[
+    Verb::Expect,
+    Verb::Next,
+    Verb::Never,
+    Verb::Mirror,
+    Verb::Asked,
+    Verb::Disk,
+    Verb::Called,
+    Verb::Call,
+];
 
 impl Case {
     /// What it means that the time of a wait is over.

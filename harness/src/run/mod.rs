@@ -13,6 +13,7 @@
 //! Start at [`play`].
 
 pub mod act;
+pub mod agent_facts;
 #[cfg(feature = "cli")]
 mod agent_link;
 mod agent_steps;
@@ -43,6 +44,8 @@ pub mod mutants;
 mod observer;
 mod open;
 pub mod output;
+#[cfg(feature = "cli")]
+pub mod permission_look;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]

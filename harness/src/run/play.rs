@@ -148,6 +148,11 @@ impl Play {
             foreign: shared,
             deadline: patience(&setup),
             standard: setup.version.standard,
+            odd_client: setup
+                .scenario
+                .steps
+                .iter()
+                .any(|step| !step.clients("deviates").is_empty()),
             ..Options::default()
         };
         let mut oracle = Oracle::new(options);

@@ -12,9 +12,11 @@ use crate::peer::guise::Guise;
 use crate::transport::link::{Endpoint, Link, LinkEvent, refusal_text};
 use crate::wire::version::Version;
 
+use super::agent_facts::AgentFacts;
 use super::agent_link::{AgentLink, Unanswered};
 use super::detect::{Detection, Found, Handshake, LookOptions};
 use super::settings::{HostSetting, SettingsDialogue};
+use super::side::Side;
 
 /// The code of `UnsupportedProtocolVersion`.
 const UNSUPPORTED_VERSION: i64 = -32005;
@@ -203,17 +205,22 @@ pub async fn make_settings(
 pub async fn probe_agent(
     endpoint: &Endpoint,
     shown: &str,
+    side: &Side,
     limit: Duration,
-) -> Result<Found, ProbeError> {
+) -> Result<(Found, AgentFacts), ProbeError> {
     let url = || shown.to_owned();
     let unreachable = |reason| ProbeError::Unreachable { url: url(), reason };
     let mut link = AgentLink::open(endpoint, limit).await.map_err(unreachable)?;
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
     let answer = link.ask("initialize", params).await;
+    let session = match &answer {
+        Ok(Ok(_)) => session(&mut link, side).await,
+        _ => Value::Null,
+    };
     link.close().await;
     let answer = match answer {
         // An agent that stays silent is not turned away: the scenarios will say what is wrong.
-        Err(Unanswered::Late) => return Ok(Found::default()),
+        Err(Unanswered::Late) => return Ok((Found::default(), AgentFacts::default())),
         Err(Unanswered::Ended(reason)) => {
             return Err(ProbeError::Closed { url: url(), reason: format!(": {reason}") });
         }
@@ -225,5 +232,16 @@ pub async fn probe_agent(
         format!("{name}{version}")
     });
     let version = (answer["protocolVersion"] == 1).then_some(Version::ACP_1);
-    Ok(Found { version, name, ..Found::default() })
+    let facts = AgentFacts { capabilities: answer["agentCapabilities"].clone(), session };
+    Ok((Found { version, name, ..Found::default() }, facts))
+}
+
+/// The answer to `session/new`; null where there is none.
+async fn session(link: &mut AgentLink, side: &Side) -> Value {
+    if let Some(method) = &side.auth {
+        let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await;
+    }
+    let params = json!({"cwd": (side.work.as_str()), "mcpServers": []});
+    let answer = link.ask("session/new", params).await;
+    answer.ok().and_then(Result::ok).unwrap_or_default()
 }

@@ -45,7 +45,7 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ),
     (
         "offers",
-        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, mcp (calls tools of MCP \
+        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, plan, mcp (calls tools of MCP \
          servers), ask (asks for permission), script; everything that the stimulus allows unless given, and what it lacks is untested",
     ),
     ("timeout", "how long each wait may take, unless `--timeout` says so"),

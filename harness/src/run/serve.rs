@@ -11,9 +11,11 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::peer::errand::{Errand, KILLED};
+use crate::peer::reports::ToolCallReports;
 use crate::peer::serving::{Deed, Offers, Serving};
 use crate::scenario::bind::Template;
-use crate::scenario::pattern::Pattern;
+use crate::scenario::parse::{AUTH, WORK};
+use crate::scenario::pattern::{Pattern, brief};
 use crate::transcript::{Below, Seen};
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
@@ -54,6 +56,8 @@ pub(super) struct Served {
     asking: VecDeque<Asking>,
     /// Prompts that have not been answered: the id of the request, and the session.
     prompts: LiteMap<u64, Value>,
+    /// What it was told of tool calls.
+    pub(super) reports: ToolCallReports,
 }
 
 /// A request for permission that waits.
@@ -106,6 +110,14 @@ impl Served {
 }
 
 impl Case {
+    /// Binds what scenarios can use of the agent that is put to the test.
+    pub(super) fn bind_side(&mut self) {
+        let side = &self.setup.side;
+        let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
+        self.bindings.set(WORK, work);
+        self.bindings.set(AUTH, auth);
+    }
+
     /// Whether the case is about an agent.
     pub(super) fn is_acp(&self) -> bool {
         self.setup.version.standard == Standard::Acp
@@ -118,6 +130,7 @@ impl Case {
             (message.id().cloned().unwrap_or_default(), message.method().unwrap_or_default());
         let Some(peer) = self.peers.get_mut(id) else { return };
         peer.mailbox.push(line, Arc::clone(seen));
+        peer.served.reports.take(message);
         if method == "session/request_permission" {
             let options = message.params()["options"].clone();
             if peer.served.asking.len() < MAX_ASKING {
@@ -345,6 +358,35 @@ impl Case {
             Err(miss) => {
                 let line = self.last_line;
                 Progress::Failed(self.mismatch(step, "harness", "the file", line, &miss))
+            }
+        }
+    }
+
+    pub(super) fn call_state(
+        &mut self,
+        step: Option<usize>,
+        id: PeerId,
+        call: &Value,
+        state: &Pattern,
+    ) -> Progress {
+        let name = self.name(id);
+        let found = self.peers.get(id).and_then(|peer| peer.served.reports.call(call));
+        let Some(found) = found.cloned() else {
+            let message = format!(
+                "client `{name}`: expected a report of the call {}, found none",
+                brief(call)
+            );
+            return Progress::Failed(self.failure_at(step, message));
+        };
+        match state.matches(Some(&found), &self.bindings, false) {
+            Ok(bound) => {
+                self.bind(state, bound);
+                self.observed(step);
+                Progress::Done
+            }
+            Err(miss) => {
+                let line = self.last_line;
+                Progress::Failed(self.mismatch(step, &name, "call", line, &miss))
             }
         }
     }

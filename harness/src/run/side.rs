@@ -8,6 +8,16 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What makes an agent ask for permission.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AskingSetup {
+    /// What the client offers, in the word of a scenario.
+    pub offers: String,
+    /// The mode of the session, where it is another one than usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
 /// The agent that is put to the test.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Side {
@@ -28,4 +38,7 @@ pub struct Side {
     /// What an agent is prompted with that cannot be told what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// What makes it ask for permission, where that was found out: scenarios in which it has to ask use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asking: Option<AskingSetup>,
 }

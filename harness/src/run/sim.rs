@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::agent::acp::{self, Agent, Output as Said};
+use crate::agent::acp::{self, AUTH_METHOD, Agent, Output as Said};
 use crate::agent::mcp::TOOL;
 use crate::agent::mode::Mode;
 use crate::host::auth;
@@ -124,7 +124,12 @@ pub fn side(version: Option<Version>) -> Side {
     if version != Some(Version::ACP_1) {
         return Side::default();
     }
-    Side { work: WORK.to_owned(), server: vec![TOOL.to_owned()], ..Side::default() }
+    Side {
+        work: WORK.to_owned(),
+        server: vec![TOOL.to_owned()],
+        auth: Some(AUTH_METHOD.to_owned()),
+        ..Side::default()
+    }
 }
 
 fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {

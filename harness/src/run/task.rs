@@ -316,6 +316,15 @@ pub enum Act {
     },
     /// Looks at how often our tool was called.
     Called(u64),
+    /// Looks at what the reports of a call add up to.
+    CallState {
+        /// Whose.
+        peer: PeerId,
+        /// The id of the call.
+        id: Template,
+        /// What it has to look like.
+        state: Pattern,
+    },
     /// Sends a notification.
     Notify {
         /// Who sends it.

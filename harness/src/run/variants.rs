@@ -122,17 +122,22 @@ impl<'a> VariantTrial<'a> {
         Ok(())
     }
 
-    /// Plays a drawn conversation. Only the always-on checks judge it: what the generator expects of single steps
-    /// holds for the reference host without variants.
+    /// What the host offers.
+    pub fn detected(&self) -> &[Detected] {
+        &self.look.detected
+    }
+
+    /// Plays a drawn conversation. Its claims are those that hold for every host.
     ///
     /// # Errors
     /// The host could not be reached.
-    pub fn play_drawn(&mut self, scenario: Scenario) -> io::Result<()> {
+    pub fn play_drawn(&mut self, scenario: Scenario) -> io::Result<Verdict> {
         let scenario = Arc::new(scenario);
         let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
         self.result.drawn += 1;
+        self.result.add_claims(&scenario.id, &verdict);
         self.result.add_checks(&scenario.id, &verdict);
-        Ok(())
+        Ok(verdict)
     }
 
     /// What came of it.
@@ -223,12 +228,16 @@ impl VariantResult {
             }
             Status::Fail | Status::Warn => {}
         }
+        self.add_claims(&scenario.id, verdict);
+        self.add_checks(&scenario.id, verdict);
+    }
+
+    fn add_claims(&mut self, scenario: &str, verdict: &Verdict) {
         for claim in &verdict.claims {
             if let Some(failure) = &claim.outcome.failure {
-                self.accuse(&claim.rule, claim.weight, &scenario.id, &failure.message, 1);
+                self.accuse(&claim.rule, claim.weight, scenario, &failure.message, 1);
             }
         }
-        self.add_checks(&scenario.id, verdict);
     }
 
     fn add_checks(&mut self, scenario: &str, verdict: &Verdict) {

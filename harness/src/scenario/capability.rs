@@ -139,7 +139,9 @@ pub const ABILITIES: &[&str] = &[
     "think",
     "fetch",
     "switch-mode",
+    "plan",
     "mcp",
+    "auth",
     "ask",
     "script",
 ];

@@ -78,5 +78,5 @@ pub(super) const EXACT: Field = field("exact", Form::Flag, "objects may have no 
 pub(super) const OFFERS: Field = field(
     "offers",
     Form::Text,
-    "what the client offers an agent: `nothing` (unless given), `fs`, `fs-terminal` or `all`",
+    "what the client offers an agent: `nothing`, `fs`, `fs-terminal` or `all`; unless given, `nothing`, or in a scenario that needs `ask` what made the agent ask in the first look",
 );

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::bind::{CHAT, FOLDER, Piece, SESSION};
 use super::capability;
-use super::parse::{Given, Scenario, Step, WORK};
+use super::parse::{AUTH, Given, Scenario, Step, WORK};
 use super::pattern::Name;
 use super::source::{ScenarioError, ScenarioErrorKind, Span, list};
 use super::verbs::Verb;
@@ -96,6 +96,7 @@ pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
     }
     if scenario.spec.standard() == Standard::Acp {
         bound.insert(WORK.to_owned());
+        bound.insert(AUTH.to_owned());
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
     for step in &scenario.steps {

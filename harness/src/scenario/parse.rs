@@ -19,6 +19,8 @@ use super::{given, names};
 
 /// What the folder is bound to that an agent works in.
 pub const WORK: &str = "work";
+/// The name of the method by which an agent wants to be authenticated.
+pub const AUTH: &str = "auth";
 
 /// A scenario, ready to be planned.
 #[derive(Clone, Debug)]

@@ -74,6 +74,8 @@ pub enum Verb {
     Disk,
     /// Looks at which tools of ours were called.
     Called,
+    /// Looks at what the reports of a tool call add up to.
+    Call,
 }
 
 /// One verb of the language.
@@ -105,7 +107,9 @@ impl Verb {
     /// The one protocol that it is for; `None` where it is for all.
     pub fn standard(self) -> Option<Standard> {
         match self {
-            Verb::Prompt | Verb::Permit | Verb::Disk | Verb::Called => Some(Standard::Acp),
+            Verb::Prompt | Verb::Permit | Verb::Disk | Verb::Called | Verb::Call => {
+                Some(Standard::Acp)
+            }
             Verb::Dispatch
             | Verb::Turn
             | Verb::Subscribe

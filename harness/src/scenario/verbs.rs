@@ -106,6 +106,17 @@ pub const VERBS: &[VerbRow] = &[
             field("root", Form::Flag, "subscribe to the root channel too, in the handshake"),
             TOKENS,
             OFFERS,
+            field(
+                "declares",
+                Form::Pattern,
+                "what the `agentCapabilities` of an agent have to look like",
+            ),
+            field(
+                "made",
+                Form::Pattern,
+                "what the answer of an agent to `session/new` has to look like",
+            ),
+            CHOICE,
             WITHIN,
             SPEC,
         ],
@@ -631,6 +642,22 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
         ],
         doc: "looks at how often the tool of the harness's own MCP server was called",
+    },
+    VerbRow {
+        verb: Verb::Call,
+        name: "call",
+        short: None,
+        asserts: true,
+        answered: false,
+        fields: &[
+            AT,
+            needed("id", Form::Template, "the `toolCallId`"),
+            needed("state", Form::Pattern, "what the call has to look like"),
+            CHOICE,
+            PROVES,
+            INDEPENDENT,
+        ],
+        doc: "looks at what the reports of a tool call add up to: what a report leaves out stays, and a list replaces the one before",
     },
 ];
 

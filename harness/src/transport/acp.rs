@@ -316,7 +316,7 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<Ran> {
     let (status, _) = tokio::join!(child.wait(), read);
     out.append(&mut err);
     let text = String::from_utf8_lossy(&out).into_owned();
-    Ok(Ran { ok: status?.success(), text })
+    Ok(Ran { ok: status?.success(), text, blocks: Vec::new() })
 }
 
 /// Starts an MCP server, calls our tool there, and ends it.
@@ -351,7 +351,9 @@ async fn call(server: &[String], arguments: Value) -> std::io::Result<Ran> {
             let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
             let text = text.unwrap_or("it has nothing to say").to_owned();
             let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
-            return Ok(Ran { ok, text });
+            let content = answer["result"]["content"].as_array().into_iter().flatten();
+            let blocks = content.skip(1).cloned().collect();
+            return Ok(Ran { ok, text, blocks });
         }
     }
     Ok(Ran::badly("the server ended"))

@@ -46,6 +46,8 @@ pub struct Options {
     pub spread: Duration,
     /// Frames that are no JSON objects are not in the transcript.
     pub objects_only: bool,
+    /// Some messages of the clients are odd on purpose: the client's own messages are not judged.
+    pub odd_client: bool,
 }
 
 impl Options {
@@ -64,6 +66,7 @@ impl Default for Options {
             standard: Standard::Ahp,
             spread: Duration::ZERO,
             objects_only: false,
+            odd_client: false,
         }
     }
 }
@@ -105,7 +108,9 @@ impl Oracle {
     pub fn new(options: Options) -> Oracle {
         let fold = match options.standard {
             Standard::Ahp => Fold::Ahp(Box::new(Families::new(options))),
-            Standard::Acp => Fold::Acp(Box::new(acp::Fold::new(options.deadline))),
+            Standard::Acp => {
+                Fold::Acp(Box::new(acp::Fold::new(options.deadline, options.odd_client)))
+            }
         };
         Oracle { fold, sink: Sink::new(checks(options.standard)) }
     }

@@ -6,7 +6,7 @@
 //!
 //! Start at [`Agent::tell`].
 
-use crate::agent::script::{ToolClass, ToolStep};
+use crate::agent::script::{self, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
 use super::client::{At, Purpose};
@@ -63,6 +63,12 @@ pub(super) fn class(class: &ToolClass) -> &'static str {
         ToolClass::Worker => "worker",
         ToolClass::Further(row) => row.name,
     }
+}
+
+/// The entries of a plan.
+fn planned(input: &str) -> impl Iterator<Item = Value> + '_ {
+    script::plan(input)
+        .map(|(status, text)| json!({"content": text, "priority": "medium", "status": status}))
 }
 
 /// The line at which the input of a file's tool is cut: its path, then the texts.
@@ -122,7 +128,23 @@ fn diff(effect: &Effect) -> Option<Value> {
     }
 }
 
+/// The file that an effect is about; a whole file from its first line.
+fn place(effect: &Effect) -> Option<Value> {
+    match effect {
+        Effect::Read { path } => Some(json!({"path": path, "line": 1})),
+        Effect::Write { path, .. } | Effect::Edit { path, .. } => Some(json!({"path": path})),
+        Effect::Shell { .. } | Effect::Call { .. } => None,
+    }
+}
+
 impl Agent {
+    /// Tells what a call is about whose input has come.
+    pub(super) fn tell_input(&mut self, session: &str, turn: &mut Turn) {
+        for update in std::mem::take(&mut turn.told_later) {
+            self.update(session, update);
+        }
+    }
+
     pub(super) fn cwd(&self, session: &str) -> String {
         self.sessions.get(session).map(|session| session.cwd.clone()).unwrap_or_default()
     }
@@ -139,12 +161,25 @@ impl Agent {
             "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "name": name, "kind": kind,
             "status": "pending", "rawInput": (raw_input(&step)),
         });
-        if let Ok(Effect::Read { path } | Effect::Write { path, .. } | Effect::Edit { path, .. }) =
-            effect(&step, &self.cwd(session))
-        {
-            update["locations"] = json!([{"path": path}]);
+        let effect = effect(&step, &self.cwd(session)).ok();
+        if let Some(place) = effect.as_ref().and_then(place) {
+            update["locations"] = json!([place]);
         }
-        self.update(session, update);
+        if let Some(diff) = effect.as_ref().and_then(diff) {
+            update["content"] = json!([diff]);
+        }
+        if step.input_held {
+            // No more is known before its input has come.
+            let begins = json!({
+                "sessionUpdate": "tool_call", "toolCallId": (update["toolCallId"].clone()), "title": name,
+                "status": "pending",
+            });
+            self.update(session, begins);
+            update["sessionUpdate"] = json!("tool_call_update");
+            turn.told_later.push(update);
+        } else {
+            self.update(session, update);
+        }
         turn.calls.push(Call { id, step, allowed: None, ran: None, terminal: None, ended: false });
         turn.calls.len() - 1
     }
@@ -152,6 +187,7 @@ impl Agent {
     /// Asks whether a call may run, unless that was decided for all calls of its class.
     pub(super) fn permit(&mut self, turn: &mut Turn, at: At<'_>) {
         let session = at.session;
+        let cwd = self.cwd(session);
         let Some(call) = turn.calls.get_mut(at.call) else {
             return;
         };
@@ -162,16 +198,20 @@ impl Agent {
             return;
         }
         let (name, kind) = names(&call.step.class);
+        let about = effect(&call.step, &cwd).ok();
         let option = |(id, name, kind): &(&str, &str, &str)| json!({"optionId": (*id), "name": (*name), "kind": (*kind)});
         let options: Vec<Value> = OPTIONS.iter().map(option).collect();
-        let params = json!({
-            "sessionId": session,
-            "toolCall": {
-                "toolCallId": (call.id.as_str()), "title": name, "kind": kind, "status": "pending",
-                "rawInput": (raw_input(&call.step)),
-            },
-            "options": options,
+        let mut told = json!({
+            "toolCallId": (call.id.as_str()), "title": name, "name": name, "kind": kind, "status": "pending",
+            "rawInput": (raw_input(&call.step)),
         });
+        if let Some(place) = about.as_ref().and_then(place) {
+            told["locations"] = json!([place]);
+        }
+        if let Some(diff) = about.as_ref().and_then(diff) {
+            told["content"] = json!([diff]);
+        }
+        let params = json!({"sessionId": session, "toolCall": told, "options": options});
         self.ask(turn, at, Purpose::Permission, "session/request_permission", params);
         if self.has(Fault::RunsWhileAsking) {
             self.run_ahead(turn, at);
@@ -202,6 +242,8 @@ impl Agent {
     pub(super) fn run(&mut self, turn: &mut Turn, at: At<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
+        let (elsewhere, first) = (self.has(Fault::WorksElsewhere), self.first_folder.clone());
+        let unused = self.has(Fault::ServersUnused);
         let Some(call) = turn.calls.get_mut(at.call) else {
             return;
         };
@@ -217,17 +259,20 @@ impl Agent {
             "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": "in_progress",
         });
         let server = self.sessions.get(session).map(|session| session.server.clone());
-        let server = server.filter(|server| !server.is_empty());
+        let server = server.filter(|server| !server.is_empty() && !unused);
         let pretends = match call.step.class {
             ToolClass::Mcp(_) => server.is_none(),
             ToolClass::Client(_) | ToolClass::Worker | ToolClass::Further(_) => true,
             _ => false,
         };
+        let cwd = if elsewhere { first } else { cwd };
         let effect = match effect(&call.step, &cwd) {
             _ if call.step.fails => Err("the tool failed".to_owned()),
             Ok(_) if pretends => {
                 call.ran = Some(Ran::well(format!("ran: {}", call.step.input)));
-                return self.update(session, progress);
+                let step = call.step.clone();
+                self.update(session, progress);
+                return self.pretend(session, &step);
             }
             Ok(_) if matches!(call.step.class, ToolClass::Mcp(_)) => {
                 let (server, arguments) = (server.unwrap_or_default(), raw_input(&call.step));
@@ -248,6 +293,20 @@ impl Agent {
         }
     }
 
+    /// What a call brings about that runs nothing: a plan, another mode.
+    fn pretend(&mut self, session: &str, step: &ToolStep) {
+        match &step.class {
+            ToolClass::Further(row) if row.name == "plan" => {
+                let entries: Value = planned(&step.input).collect();
+                self.update(session, json!({"sessionUpdate": "plan", "entries": entries}));
+            }
+            ToolClass::Further(row) if row.name == "switch-mode" => {
+                self.switch_mode(session, &step.input);
+            }
+            _ => {}
+        }
+    }
+
     /// Tells how a call ended, once.
     pub(super) fn end(&mut self, session: &str, turn: &mut Turn, at: usize) {
         let cwd = self.cwd(session);
@@ -262,7 +321,10 @@ impl Agent {
             call.terminal.as_ref().map(|id| json!({"type": "terminal", "terminalId": id}));
         let diff =
             effect(&call.step, &cwd).ok().filter(|_| ran.ok).and_then(|effect| diff(&effect));
-        let content: Vec<Value> = [Some(text), terminal, diff].into_iter().flatten().collect();
+        let wrapped = |block: &Value| json!({"type": "content", "content": (block.clone())});
+        let blocks = ran.blocks.iter().map(wrapped);
+        let content: Vec<Value> =
+            std::iter::once(text).chain(blocks).chain(terminal).chain(diff).collect();
         let status = if ran.ok { "completed" } else { "failed" };
         let update = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": status,

@@ -25,6 +25,8 @@ pub(super) struct Capabilities {
     read: bool,
     write: bool,
     terminal: bool,
+    /// It shows boolean options.
+    pub(super) booleans: bool,
 }
 
 impl Capabilities {
@@ -34,6 +36,9 @@ impl Capabilities {
             read: flag("/fs/readTextFile"),
             write: flag("/fs/writeTextFile"),
             terminal: flag("/terminal"),
+            booleans: params
+                .pointer("/session/configOptions/boolean")
+                .is_some_and(|it| !it.is_null()),
         }
     }
 }
@@ -199,7 +204,7 @@ impl Agent {
                 self.ask(turn, at, purpose, "terminal/output", params);
             }
             Purpose::Printed(ok) => {
-                turn.result_of(index, Ran { ok: *ok, text: text("output") });
+                turn.result_of(index, Ran { ok: *ok, text: text("output"), blocks: Vec::new() });
                 let params = terminal_of(turn, at);
                 if self.has(Fault::NeverReleases) {
                     // Something else is asked, so that the track goes on as it does otherwise.

@@ -49,23 +49,25 @@ pub enum Effect {
 }
 
 /// How an effect, or a call as a whole, ended.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
     /// Whether it succeeded.
     pub ok: bool,
     /// What came of it, or why not.
     pub text: String,
+    /// What it gave besides: content blocks.
+    pub blocks: Vec<Value>,
 }
 
 impl Ran {
     /// It succeeded.
     pub fn well(text: impl Into<String>) -> Ran {
-        Ran { ok: true, text: text.into() }
+        Ran { ok: true, text: text.into(), blocks: Vec::new() }
     }
 
     /// It failed.
     pub fn badly(text: impl Into<String>) -> Ran {
-        Ran { ok: false, text: text.into() }
+        Ran { ok: false, text: text.into(), blocks: Vec::new() }
     }
 }
 

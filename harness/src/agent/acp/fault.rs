@@ -89,6 +89,40 @@ faults! {
     WritesNothing = "writes-nothing", "What the client is asked to write is empty.";
     RunsNothing = "runs-nothing", "The command that the client is asked to run does nothing.";
     ServesAnything = "serves-anything", "Unknown methods are answered with `{}`.";
+    BlocksChanged = "blocks-changed", "Images, sounds, links and resources of a tool are told with other data.";
+    LinesBeyond = "lines-beyond", "Locations are at a line that the file does not have.";
+    EndsTakeBack = "ends-take-back", "The last update of a call takes back its title, kind, places and raw input.";
+    ContentInPieces = "content-in-pieces", "At the end of a call its content comes in pieces, as if a client appended lists.";
+    RunsBeforeInput = "runs-before-input", "A call is in progress while its input is still coming.";
+    TakesAnything = "takes-anything", "The params of requests are not looked at.";
+    EndsOnBadParams = "ends-on-bad-params", "The agent ends when the params of a request are not valid.";
+    SilentOnBadParams = "silent-on-bad-params", "A request whose params are not valid is not answered.";
+    OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
+    TakesAnySession = "takes-any-session", "A prompt for a session that is not there is answered with `end_turn`.";
+    LoadsWithoutHistory = "loads-without-history", "A session that is loaded is not told again.";
+    AnswersBeforeHistory = "answers-before-history", "`session/load` is answered before the conversation is told again.";
+    ReplaysWhenResumed = "replays-when-resumed", "The conversation of a session that is resumed is told again.";
+    ForgetsConversations = "forgets-conversations", "A session that is brought back does not know what was said in it.";
+    ListsEverywhere = "lists-everywhere", "The list of the sessions of one folder has those of others.";
+    ListsNothing = "lists-nothing", "The list of sessions is always empty.";
+    ClosesWithoutCancel = "closes-without-cancel", "The turn of a session that is closed goes on.";
+    DeletesNothing = "deletes-nothing", "A session that is deleted is still listed.";
+    RefusesModes = "refuses-modes", "No mode can be set.";
+    TakesAnyMode = "takes-any-mode", "Modes, options and values that are not there can be set.";
+    ModesOutOfSync = "modes-out-of-sync", "The option for the mode does not follow the mode.";
+    OwnModes = "own-modes", "The agent goes into a mode that it does not list.";
+    OptionsShort = "options-short", "The answer to a request that sets an option lists none.";
+    OptionsUnlisted = "options-unlisted", "The value of an option is not one of its values.";
+    StaysLoggedIn = "stays-logged-in", "A client that has logged out may have sessions.";
+    RefusesMedia = "refuses-media", "Prompts with images, sounds and resources are refused, although they are offered.";
+    PlansUnreported = "plans-unreported", "Plans are not reported.";
+    PlansInPieces = "plans-in-pieces", "A plan is told without the entries that are completed.";
+    CommandsRepeat = "commands-repeat", "Commands are listed twice, and with a slash.";
+    CommandsUnserved = "commands-unserved", "A command in a prompt is taken for a text.";
+    ListsNoList = "lists-no-list", "The answer to `session/list` has no list.";
+    ForgetsLogins = "forgets-logins", "Who has logged out cannot authenticate again.";
+    WorksElsewhere = "works-elsewhere", "Commands run in the folder of the first session.";
+    ServersUnused = "servers-unused", "The agent connects to no MCP server.";
 }
 
 /// What goes out in place of a message: lines, without their ends.
@@ -122,6 +156,11 @@ pub(super) fn spoil(faults: Faults, message: Value) -> Vec<String> {
         if faults.has(Fault::OwnStopReasons) {
             message["result"]["stopReason"] = json!("done");
         }
+    }
+    if faults.has(Fault::OptionsUnlisted)
+        && let Some(first) = message.pointer_mut("/result/configOptions/0")
+    {
+        first["currentValue"] = json!("nobodys");
     }
     if update {
         let session = message["params"]["sessionId"].clone();
@@ -179,6 +218,22 @@ fn spoil_update(
     if kind == "agent_message_chunk" && faults.has(Fault::ChunksWithoutContent) {
         *update = json!({"sessionUpdate": kind});
     }
+    if kind == "plan" && faults.has(Fault::PlansUnreported) {
+        return false;
+    }
+    if kind == "plan" && faults.has(Fault::PlansInPieces) {
+        let entries = update["entries"].as_array().cloned().unwrap_or_default();
+        let open = |entry: &Value| entry["status"] != "completed";
+        update["entries"] = entries.into_iter().filter(open).collect();
+    }
+    if kind == "available_commands_update" && faults.has(Fault::CommandsRepeat) {
+        let commands = update["availableCommands"].as_array().cloned().unwrap_or_default();
+        let twice = commands.iter().chain(&commands).cloned().map(|mut command| {
+            command["name"] = json!(format!("/{}", command["name"].as_str().unwrap_or_default()));
+            command
+        });
+        update["availableCommands"] = twice.collect();
+    }
     if kind != "tool_call" && kind != "tool_call_update" {
         return true;
     }
@@ -223,8 +278,16 @@ fn spoil_update(
             update["name"] = json!("another");
         }
     }
+    if faults.has(Fault::RunsBeforeInput) && first && update.get("rawInput").is_none() {
+        update["status"] = json!("in_progress");
+    }
     if ended {
         spoil_end(faults, update);
+        if faults.has(Fault::ContentInPieces) {
+            let mut piece = update.clone();
+            piece["content"] = json!([]);
+            after.push(updating(session, &piece));
+        }
         if faults.has(Fault::Revives) {
             let again = json!({
                 "sessionUpdate": "tool_call_update", "toolCallId": (update["toolCallId"].clone()),
@@ -234,9 +297,14 @@ fn spoil_update(
             after.push(updating(session, update));
         }
     }
+    spoil_blocks(faults, update);
+    spoil_diffs(faults, update);
     for place in update.get_mut("locations").and_then(Value::as_array_mut).into_iter().flatten() {
         if faults.has(Fault::LinesFromZero) {
             place["line"] = json!(0);
+        }
+        if faults.has(Fault::LinesBeyond) {
+            place["line"] = json!(999);
         }
         if faults.has(Fault::RelativePaths) {
             place["path"] = json!("a.txt");
@@ -254,29 +322,25 @@ fn spoil_update(
     true
 }
 
-/// Spoils the end of a call.
-fn spoil_end(faults: Faults, update: &mut Value) {
-    if faults.has(Fault::OwnStatuses) && update["status"] == "failed" {
-        update["status"] = json!("cancelled");
-    }
-    if faults.has(Fault::FailuresComplete) {
-        update["status"] = json!("completed");
-    }
-    if faults.has(Fault::OutputsEarly) {
-        update["rawOutput"] = Value::Null;
-    }
-    let texts = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
-    for item in texts.filter(|item| item["type"] == "content") {
-        if faults.has(Fault::TextsLost) {
-            item["content"]["text"] = json!("");
+/// Spoils what a tool gave besides texts.
+fn spoil_blocks(faults: Faults, update: &mut Value) {
+    let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for item in items.filter(|item| item["type"] == "content" && faults.has(Fault::BlocksChanged)) {
+        for (pointer, other) in [
+            ("/content/data", "YWhw"),
+            ("/content/uri", "https://ahp.example/another"),
+            ("/content/resource/text", "another"),
+            ("/content/resource/blob", "YQ=="),
+        ] {
+            if let Some(member) = item.pointer_mut(pointer) {
+                *member = json!(other);
+            }
         }
     }
-    if faults.has(Fault::BareContent) {
-        update["content"] = json!([{"type": "text", "text": "bare"}]);
-    }
-    if faults.has(Fault::OwnTerminals) {
-        update["content"] = json!([{"type": "terminal", "terminalId": "nobodys"}]);
-    }
+}
+
+/// Spoils the diffs in what is told of a call.
+fn spoil_diffs(faults: Faults, update: &mut Value) {
     let diffs = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for diff in diffs.filter(|item| item["type"] == "diff") {
         if faults.has(Fault::DiffsWithoutText) {
@@ -291,9 +355,41 @@ fn spoil_end(faults: Faults, update: &mut Value) {
     }
 }
 
+/// Spoils the end of a call.
+fn spoil_end(faults: Faults, update: &mut Value) {
+    if faults.has(Fault::EndsTakeBack) {
+        update["title"] = json!("");
+        update["kind"] = json!("other");
+        update["locations"] = json!([]);
+        update["rawInput"] = json!({});
+    }
+    if faults.has(Fault::OwnStatuses) && update["status"] == "failed" {
+        update["status"] = json!("cancelled");
+    }
+    if faults.has(Fault::FailuresComplete) {
+        update["status"] = json!("completed");
+    }
+    if faults.has(Fault::OutputsEarly) {
+        update["rawOutput"] = Value::Null;
+    }
+    let texts = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    for item in texts.filter(|item| item["content"]["type"] == "text") {
+        if faults.has(Fault::TextsLost) {
+            item["content"]["text"] = json!("");
+        }
+    }
+    if faults.has(Fault::BareContent) {
+        update["content"] = json!([{"type": "text", "text": "bare"}]);
+    }
+    if faults.has(Fault::OwnTerminals) {
+        update["content"] = json!([{"type": "terminal", "terminalId": "nobodys"}]);
+    }
+}
+
 /// Spoils a request for permission.
 fn spoil_permission(faults: Faults, message: &mut Value) {
     let params = &mut message["params"];
+    spoil_diffs(faults, &mut params["toolCall"]);
     if faults.has(Fault::StrangeSession) {
         params["sessionId"] = json!("ahp-none");
     }

@@ -6,20 +6,25 @@
 
 use crate::agent::script;
 use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::Sender;
 
 use super::client::Capabilities;
 use super::fault::Fault;
 use super::turn::Turn;
-use super::{Agent, MAX_GIVEN, MAX_SESSIONS, Session, VERSION};
+use super::{Agent, MAX_GIVEN, Output, VERSION};
 
+/// Params that cannot be served.
+const INVALID_PARAMS: i64 = -32602;
 /// The name of the one way to authenticate.
-const AUTH_METHOD: &str = "scripted";
+pub const AUTH_METHOD: &str = "scripted";
 
 /// A refusal: the code of the error, and why.
-pub(super) struct Refusal(i64, String);
+pub(super) struct Refusal(pub(super) i64, pub(super) String);
 
 /// An answer; `None` where it comes later.
-type Answer = Result<Option<Value>, Refusal>;
+pub(super) type Answer = Result<Option<Value>, Refusal>;
 
 /// A method of the protocol.
 struct Row<F> {
@@ -36,18 +41,46 @@ type Take = fn(&mut Agent, &Value);
 const REQUESTS: &[Row<Serve>] = &[
     Row { name: "initialize", serve: |agent, _, params| agent.initialize(params) },
     Row { name: "authenticate", serve: |agent, _, params| agent.authenticate(params) },
-    Row { name: "session/new", serve: |agent, _, params| agent.new_session(params) },
+    Row { name: "logout", serve: |agent, _, _| agent.logout() },
+    Row { name: "session/new", serve: |agent, id, params| agent.new_session(id, params) },
+    Row { name: "session/load", serve: |agent, id, params| agent.load(id, params) },
+    Row { name: "session/resume", serve: |agent, id, params| agent.resume(id, params) },
+    Row { name: "session/list", serve: |agent, _, params| agent.list(params) },
+    Row { name: "session/close", serve: |agent, _, params| agent.close(params) },
+    Row { name: "session/delete", serve: |agent, _, params| agent.delete(params) },
+    Row { name: "session/set_mode", serve: |agent, _, params| agent.set_mode(params) },
+    Row { name: "session/set_config_option", serve: |agent, _, params| agent.set_option(params) },
     Row { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
 ];
+
+/// The methods of an agent that keeps its sessions.
+const KEEPING: [&str; 5] =
+    ["session/load", "session/resume", "session/list", "session/close", "session/delete"];
 
 const NOTIFICATIONS: &[Row<Take>] =
     &[Row { name: "session/cancel", serve: |agent, params| agent.cancel(params) }];
 
 impl Agent {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &Value) {
-        let unknown = method == "session/prompt" && self.has(Fault::NoPrompts);
+        let unknown = method == "session/prompt" && self.has(Fault::NoPrompts)
+            || KEEPING.contains(&method) && !self.config.keeps;
         let row = REQUESTS.iter().find(|row| row.name == method && !unknown);
         let answer = match row {
+            Some(_) if self.odd_params(method, params).is_some() => {
+                let why = self.odd_params(method, params).unwrap_or_default();
+                if self.has(Fault::EndsOnBadParams) {
+                    self.outputs.push_back(Output::Exit);
+                }
+                if self.has(Fault::SilentOnBadParams) || self.has(Fault::EndsOnBadParams) {
+                    return;
+                }
+                let own = self.has(Fault::OwnErrorCodes);
+                Err(Refusal(if own { -32603 } else { INVALID_PARAMS }, why))
+            }
+            Some(_) if self.takes_strange_session(method, params) => Ok(Some(match method {
+                "session/set_config_option" => json!({"configOptions": []}),
+                _ => json!({}),
+            })),
             Some(row) => (row.serve)(self, &id, params),
             None if self.has(Fault::ServesAnything) => Ok(Some(json!({}))),
             None => Err(Refusal(-32601, format!("no method is called `{method}`"))),
@@ -57,6 +90,22 @@ impl Agent {
             Ok(None) => {}
             Err(Refusal(code, why)) => self.refuse(id, code, &why),
         }
+    }
+
+    /// Whether a request about a session that is not there is taken all the same.
+    fn takes_strange_session(&self, method: &str, params: &Value) -> bool {
+        let named = params["sessionId"].as_str().is_some_and(|id| !self.sessions.contains_key(id));
+        named && method != "session/prompt" && self.has(Fault::TakesAnySession)
+    }
+
+    /// What is wrong with the params of a request, by the tables of the protocol.
+    fn odd_params(&self, method: &str, params: &Value) -> Option<String> {
+        if self.has(Fault::TakesAnything) {
+            return None;
+        }
+        let request = Message::request(0, method, params.clone());
+        let errors = Protocol::acp()?.check_message(&request, Sender::Client, None);
+        errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 
     /// What it does not know is passed over, as every notification may be.
@@ -70,7 +119,7 @@ impl Agent {
     fn initialize(&mut self, params: &Value) -> Answer {
         self.client = Capabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
-        let methods = if self.config.auth { json!([method]) } else { json!([]) };
+        let methods = json!([method]);
         let asked = params["protocolVersion"].as_u64();
         let version = match asked {
             _ if self.has(Fault::SpeaksAnother) => 2,
@@ -78,13 +127,19 @@ impl Agent {
             Some(asked) if self.has(Fault::OneVersionUp) => asked.saturating_add(1),
             _ => VERSION,
         };
+        let mut capabilities = json!({
+            "loadSession": (self.config.keeps),
+            "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
+            "mcpCapabilities": {"http": false, "sse": false},
+            "auth": {"logout": {}},
+        });
+        if self.config.keeps {
+            capabilities["sessionCapabilities"] =
+                json!({"list": {}, "delete": {}, "resume": {}, "close": {}});
+        }
         Ok(Some(json!({
             "protocolVersion": version,
-            "agentCapabilities": {
-                "loadSession": false,
-                "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
-                "mcpCapabilities": {"http": false, "sse": false},
-            },
+            "agentCapabilities": capabilities,
             "agentInfo": {
                 "name": "ahp-harness", "title": "Scripted agent", "version": (env!("CARGO_PKG_VERSION")),
             },
@@ -93,33 +148,31 @@ impl Agent {
     }
 
     fn authenticate(&mut self, params: &Value) -> Answer {
-        if !self.config.auth || params["methodId"] != AUTH_METHOD {
+        if params["methodId"] != AUTH_METHOD {
             return Err(invalid("expected one of the offered methods at `methodId`"));
         }
-        self.authenticated = true;
+        self.authenticated = !self.has(Fault::ForgetsLogins);
         Ok(Some(json!({})))
     }
 
-    fn new_session(&mut self, params: &Value) -> Answer {
-        if self.config.auth && !self.authenticated {
-            return Err(Refusal(-32000, "authentication is required".to_owned()));
+    fn logout(&mut self) -> Answer {
+        if !self.has(Fault::StaysLoggedIn) {
+            (self.authenticated, self.logged_out) = (false, true);
         }
-        let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
-        let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
-        if self.sessions.len() >= MAX_SESSIONS {
-            return Err(Refusal(-32603, "too many sessions".to_owned()));
-        }
-        let serial = self.fresh();
-        let serial = if self.has(Fault::SessionsRepeat) { 1 } else { serial };
-        let id = format!("session-{}{serial}", self.config.name);
-        let server = server(&params["mcpServers"][0]);
-        self.sessions.insert(id.clone(), Session { cwd, server, ..Session::default() });
-        Ok(Some(json!({"sessionId": id})))
+        Ok(Some(json!({})))
     }
 
     fn prompt(&mut self, id: &Value, params: &Value) -> Answer {
         let texts = texts_of(&params["prompt"])
+            .or_else(|| self.has(Fault::TakesAnything).then(Vec::new))
             .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
+        let more = ["image", "audio", "resource"];
+        let mut blocks = params["prompt"].as_array().into_iter().flatten();
+        if self.has(Fault::RefusesMedia)
+            && blocks.any(|block| more.iter().any(|kind| block["type"] == *kind))
+        {
+            return Err(invalid("only texts are taken"));
+        }
         let links = params["prompt"].as_array().into_iter().flatten();
         if self.has(Fault::RefusesLinks)
             && links.into_iter().any(|block| block["type"] == "resource_link")
@@ -132,17 +185,26 @@ impl Agent {
         // A script ends with its text.
         let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
-        let session = self.sessions.get_mut(name).ok_or_else(|| invalid("no such session"))?;
+        if self.has(Fault::TakesAnySession) && !self.sessions.contains_key(name) {
+            return Ok(Some(json!({"stopReason": "end_turn"})));
+        }
         if self.turns.contains_key(name) {
             return Err(Refusal(-32600, "a turn is active in this session".to_owned()));
         }
+        self.open_session(params)?;
+        for block in params["prompt"].as_array().into_iter().flatten() {
+            let content = block.clone();
+            self.keep(name, &json!({"sessionUpdate": "user_message_chunk", "content": content}));
+        }
+        let session = self.open_session(params)?;
         if let Some(case) = script::case_of(&text) {
             case.clone_into(&mut session.case);
         }
         if session.given.len() < MAX_GIVEN {
             session.given.push(text.clone());
         }
-        self.turns.insert(name.to_owned(), Turn::new(name, id.clone(), &texts, now));
+        let serves = !self.has(Fault::CommandsUnserved);
+        self.turns.insert(name.to_owned(), Turn::new(name, id.clone(), &texts, now, serves));
         Ok(None)
     }
 
@@ -161,22 +223,8 @@ impl Agent {
     }
 }
 
-/// The command of an MCP server, where it is one of standard input and output.
-fn server(server: &Value) -> Vec<String> {
-    let args = server["args"].as_array().into_iter().flatten();
-    let words = std::iter::once(&server["command"]).chain(args);
-    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-    if server["command"].is_string() { words } else { Vec::new() }
-}
-
-fn invalid(why: &str) -> Refusal {
-    Refusal(-32602, why.to_owned())
-}
-
-/// By the rules of Unix and of Windows, whichever machine this is.
-fn is_absolute(path: &str) -> bool {
-    let drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
-    path.starts_with(['/', '\\']) || drive(path)
+pub(super) fn invalid(why: &str) -> Refusal {
+    Refusal(INVALID_PARAMS, why.to_owned())
 }
 
 /// The texts of a prompt: its own and those of embedded resources. `None`

@@ -27,15 +27,18 @@ mod effect;
 pub mod fault;
 mod methods;
 pub mod route;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod turn;
 pub mod variant;
 
 pub use effect::{Effect, Ran};
+pub use methods::AUTH_METHOD;
 
 use client::{Asked, Capabilities};
 use fault::{Fault, Faults};
+use sessions::SessionSettings;
 use turn::Turn;
 
 /// The version of the protocol that it speaks.
@@ -58,6 +61,8 @@ pub struct Config {
     pub auth: bool,
     /// Whether it asks before every call, also where the script does not say so.
     pub always_asks: bool,
+    /// Whether it keeps its sessions, so that they can be listed, loaded, resumed, closed and deleted.
+    pub keeps: bool,
     /// What it does wrong.
     pub faults: Faults,
 }
@@ -92,6 +97,11 @@ struct Session {
     remembered: LiteMap<&'static str, bool>,
     /// What its prompts held.
     given: Vec<String>,
+    /// It can be worked with: it was made, loaded or resumed here, and was not closed.
+    open: bool,
+    settings: SessionSettings,
+    /// What was said in it, as updates.
+    kept: Vec<Value>,
 }
 
 /// The agent.
@@ -102,6 +112,8 @@ pub struct Agent {
     outputs: VecDeque<Output>,
     client: Capabilities,
     authenticated: bool,
+    /// The client has logged out.
+    logged_out: bool,
     sessions: HashMap<String, Session>,
     /// The turns of the sessions that have one.
     turns: LiteMap<String, Turn>,
@@ -111,6 +123,8 @@ pub struct Agent {
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
     serial: u64,
+    /// The folder of its first session.
+    first_folder: String,
     /// A cancel that came without a turn, of an agent that keeps those.
     kept: bool,
 }
@@ -219,6 +233,7 @@ impl Agent {
 
     /// Tells the client something about a session.
     fn update(&mut self, session: &str, update: Value) {
+        self.keep(session, &update);
         let params = json!({"sessionId": session, "update": update});
         self.send(Message::notification("session/update", params));
     }

@@ -21,7 +21,8 @@ use crate::wire::message::Message;
 use super::call::Call;
 use super::client::At;
 use super::fault::Fault;
-use super::{Agent, Output};
+use super::sessions::{CAREFUL, ECHO};
+use super::{Agent, Output, Session};
 
 /// How long the agent takes for one operation.
 const STEP: Duration = Duration::from_millis(2);
@@ -58,6 +59,8 @@ pub(super) enum Op {
     Run(usize),
     /// Tells the end of a call.
     End(usize),
+    /// Tells what a call is about whose input has come.
+    Input,
 }
 
 /// What a track waits for.
@@ -105,6 +108,8 @@ pub(super) struct Turn {
     /// The main track first.
     pub(super) tracks: Vec<Track>,
     pub(super) calls: Vec<Call>,
+    /// What is told of calls when their input has come.
+    pub(super) told_later: Vec<Value>,
     /// Requests to the client that it has not answered.
     pub(super) open: usize,
     /// It was cancelled, and waits for the client's answers until then.
@@ -112,11 +117,18 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Begins to work on a prompt of these texts.
-    pub(super) fn new(session: &str, request: Value, texts: &[String], now: Duration) -> Turn {
-        let tracks = vec![Track::new(plan(texts), now)];
+    /// Begins to work on a prompt of these texts; `serves` says whether it knows commands.
+    pub(super) fn new(
+        session: &str,
+        request: Value,
+        texts: &[String],
+        now: Duration,
+        serves: bool,
+    ) -> Turn {
+        let tracks = vec![Track::new(plan(texts, serves), now)];
         let session = session.to_owned();
-        Turn { session, request, tracks, calls: Vec::new(), open: 0, cancelled: None }
+        let (calls, told_later) = (Vec::new(), Vec::new());
+        Turn { session, request, tracks, calls, told_later, open: 0, cancelled: None }
     }
 
     /// When something is due next.
@@ -157,7 +169,7 @@ impl Turn {
 /// What a prompt makes the agent do: its script, else its first text said back, since the others come with
 /// it. A script with a mistake ends
 /// the turn with an error that explains it.
-fn plan(texts: &[String]) -> VecDeque<Op> {
+fn plan(texts: &[String], serves: bool) -> VecDeque<Op> {
     let say = |text: String| Op::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {
         Some(Ok(script)) => script.steps.into_iter().map(Op::Step).collect(),
@@ -167,6 +179,9 @@ fn plan(texts: &[String]) -> VecDeque<Op> {
         }
         None => {
             let first = texts.first().map(String::as_str).unwrap_or_default();
+            let command = first.strip_prefix('/').filter(|_| serves);
+            let command = command.and_then(|rest| rest.strip_prefix(ECHO));
+            let first = command.map_or(first, str::trim_start);
             VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(first)))])
         }
     }
@@ -245,13 +260,22 @@ impl Agent {
             }
             Op::Call(step) => {
                 let call = self.tell(session, turn, step);
-                let always = self.config.always_asks;
-                let ask = turn.calls.get(call).is_some_and(|call| always || call.step.confirm);
+                let careful = |session: &Session| session.settings.mode == CAREFUL;
+                let always =
+                    self.config.always_asks || self.sessions.get(session).is_some_and(careful);
+                let step = turn.calls.get(call).map(|call| &call.step);
+                let ask = step.is_some_and(|step| always || step.confirm);
+                let held = step.is_some_and(|step| step.input_held);
+                let hold = Op::Step(ScriptStep::Hold(script::INPUT.to_owned()));
+                let held = held.then_some([hold, Op::Input]).into_iter().flatten();
                 let ops = [Op::Permit(call), Op::Run(call), Op::End(call)];
                 if let Some(track) = turn.tracks.get_mut(index) {
-                    track.queue(ops.into_iter().skip(usize::from(!ask)));
+                    track.queue(
+                        held.chain(ops.into_iter().skip(usize::from(!ask))).collect::<Vec<_>>(),
+                    );
                 }
             }
+            Op::Input => self.tell_input(session, turn),
             Op::Permit(call) => self.permit(turn, At { session, track: index, call }),
             Op::Run(call) => self.run(turn, At { session, track: index, call }),
             Op::End(call) => self.end(session, turn, call),

@@ -49,6 +49,8 @@ pub(super) enum Move {
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) wanted: PlannedCall,
+    /// Its input comes when a name is released, after its beginning.
+    pub(super) input_held: bool,
 }
 
 /// A tool, and what it is called with.
@@ -76,6 +78,10 @@ impl Move {
         match self {
             Move::Text(text) => json!({"text": (text)}),
             Move::Thought(text) => json!({"thought": (text)}),
+            // Whether the agent has heard of it, nobody knows: its input may never come.
+            Move::Call(call) if call.input_held => json!({
+                "begins": (call.wanted.name.as_str()), "arguments": (call.wanted.arguments.clone()),
+            }),
             Move::Call(call) => json!({
                 "call": (call.wanted.name.as_str()), "id": (call.id.as_str()),
                 "arguments": (call.wanted.arguments.clone()),
@@ -136,9 +142,14 @@ impl Plan {
                 continue;
             };
             match calls.iter().map(|call| made(call, asked)).collect::<Result<Vec<_>, _>>() {
-                Ok(made) => plan.moves.extend(made.into_iter().enumerate().map(|(at, made)| {
-                    Move::Call(Call { id: format!("call_{serial}_{at}"), wanted: made })
-                })),
+                Ok(made) => {
+                    plan.moves.extend(made.into_iter().zip(&calls).enumerate().map(
+                        |(at, (wanted, wish))| {
+                            let id = format!("call_{serial}_{at}");
+                            Move::Call(Call { id, wanted, input_held: wish.is_held() })
+                        },
+                    ));
+                }
                 Err(lack) => {
                     let said = plan.moves;
                     plan = Plan::broken(lack.problem, lack.own);
@@ -194,6 +205,12 @@ impl Plan {
 enum Wish<'a> {
     Tool(&'a ToolStep),
     Ask { question: &'a str, options: &'a [String] },
+}
+
+impl Wish<'_> {
+    fn is_held(&self) -> bool {
+        matches!(self, Wish::Tool(step) if step.input_held)
+    }
 }
 
 /// The calls that a step makes at the same time; `None` where it makes none.

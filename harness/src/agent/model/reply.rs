@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
+use crate::agent::script::INPUT;
 use crate::wire::json::Value;
 
 use super::failure::Failure;
@@ -91,6 +92,12 @@ impl Reply {
             match &one {
                 Move::Text(text) => reply.write(voice.say(&Say::Text(text))),
                 Move::Thought(text) => reply.write(voice.say(&Say::Thought(text))),
+                Move::Call(call) if call.input_held => {
+                    let [beginning, rest] = voice.say_in_parts(call);
+                    reply.write(beginning);
+                    reply.beats.push_back(Beat::Hold(INPUT.to_owned()));
+                    reply.write(rest);
+                }
                 Move::Call(call) => reply.write(voice.say(&Say::Call(call))),
                 Move::Usage { input, output } => voice.usage = [*input, *output],
                 Move::Fail(kind) => {

@@ -602,3 +602,61 @@ fn bodies_that_are_none_are_refused() {
         assert!(status == 400 || status == 200, "{status}");
     }
 }
+
+/// A chat request with this script, and one tool.
+fn scripted(script: &str, name: &str, schema: &Value) -> Value {
+    let text = format!("ahp-script: 1\n{script}");
+    let function = json!({"name": name, "parameters": (schema.clone())});
+    json!({
+        "model": "m", "stream": true, "messages": [{"role": "user", "content": text}],
+        "tools": [{"type": "function", "function": function}],
+    })
+}
+
+#[test]
+fn a_plan_goes_to_the_tool_that_takes_a_list_of_entries_with_a_status() {
+    let entry = json!({
+        "type": "object",
+        "properties": {
+            "content": {"type": "string"},
+            "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+            "priority": {"type": "string", "enum": ["high", "low"]},
+        },
+    });
+    let schema =
+        json!({"type": "object", "properties": {"todos": {"type": "array", "items": entry}}});
+    let body = scripted("tool plan \"x one\\ntwo\"", "any_name", &schema);
+    let (_, said, record) = ask("/v1/chat/completions", "", &body);
+    let call =
+        record["says"].as_array().into_iter().flatten().find(|one| one.get("call").is_some());
+    let arguments =
+        call.map(|call| call["arguments"].clone()).unwrap_or_else(|| panic!("{said} {record:?}"));
+    let expected = json!({"todos": [
+        {"content": "one", "status": "completed", "priority": "high"},
+        {"content": "two", "status": "pending", "priority": "high"},
+    ]});
+    assert_eq!(arguments, expected);
+    let (_, said, _) = ask("/v1/chat/completions", "", &scripted("tool plan x", "bash", &shell()));
+    assert!(said.contains("a tool that takes a plan"), "{said}");
+}
+
+#[test]
+fn a_call_whose_input_is_held_is_begun_before() {
+    let flavor = Flavor::named("plain").unwrap();
+    for (path, family) in [
+        ("/v1/chat/completions", "chat"),
+        ("/v1/responses", "responses"),
+        ("/v1/messages", "messages"),
+    ] {
+        let body = conversation(family, 0, true).to_text().replace("confirm", "input-held");
+        let request =
+            Request { method: "POST", path, query: "", token: None, body: body.as_bytes() };
+        let beats: Vec<Beat> = answer(&request, &setting(&flavor)).reply.collect();
+        let held = beats.iter().position(|beat| *beat == Beat::Hold("input".to_owned()));
+        let held = held.unwrap_or_else(|| panic!("{family}: {beats:?}"));
+        let text = |beats: &[Beat]| format!("{beats:?}");
+        let (before, after) = beats.split_at(held);
+        assert!(text(before).contains("bash") && !text(before).contains("echo hi"), "{family}");
+        assert!(text(after).contains("echo hi"), "{family}");
+    }
+}

@@ -8,6 +8,8 @@
 //!
 //! Start at [`ToolKind::pick`].
 
+use crate::wire::json::Value;
+
 use super::offered::{CallForm, OfferedTool, types};
 
 /// A class of tools, such as those that run a command.
@@ -231,10 +233,28 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
+/// The word in scripts for tools that take a plan, which is no text but a list.
+pub(super) const PLAN: &str = "plan";
+/// Statuses of an entry of a plan; what a list of entries is known by.
+const STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
+
 /// The classes, by their words in scripts, for which one of these tools is fit.
 pub(super) fn classes(offered: &[OfferedTool]) -> Vec<&'static str> {
     let all = [&SHELL, &READ, &WRITE, &EDIT].into_iter().chain(FURTHER);
-    all.filter(|class| class.pick(offered).is_some()).map(|class| class.word).collect()
+    let fit = all.filter(|class| class.pick(offered).is_some()).map(|class| class.word);
+    let plans = offered.iter().any(|tool| entries(tool).is_some()).then_some(PLAN);
+    fit.chain(plans).collect()
+}
+
+/// The member of a tool that takes a plan, and the schema of an entry.
+pub(super) fn entries(tool: &OfferedTool) -> Option<(&str, &Value)> {
+    let members = tool.schema["properties"].as_object()?;
+    members.iter().find_map(|(name, schema)| {
+        let entry = schema.get("items")?;
+        let statuses = entry.pointer("/properties/status/enum")?.as_array()?;
+        let known = STATUSES.iter().all(|status| statuses.iter().any(|one| one == *status));
+        known.then_some((name.as_str(), entry))
+    })
 }
 
 /// The class of `tool KIND` in scripts.
@@ -318,7 +338,7 @@ pub(super) fn choices<'a>(tool: &'a OfferedTool, member: &str) -> impl Iterator<
 }
 
 /// Whether a member takes any text, or a list.
-fn takes_text(schema: &crate::wire::json::Value) -> bool {
+fn takes_text(schema: &Value) -> bool {
     let types = types(schema);
     let any = types.is_empty() || types.iter().any(|kind| kind == "string" || kind == "array");
     any && schema.get("enum").is_none()

@@ -7,7 +7,7 @@
 //!
 //! Start at [`call`].
 
-use crate::agent::script::{ToolClass, ToolStep};
+use crate::agent::script::{self, ToolClass, ToolStep};
 use crate::wire::json::{Map, Value, json};
 
 use super::offered::{CallForm, OfferedTool, types};
@@ -45,6 +45,9 @@ pub(super) fn call(
     offered: &[OfferedTool],
     texts: &[String],
 ) -> Result<PlannedCall, Lack> {
+    if matches!(&step.class, ToolClass::Further(row) if row.name == tool_class::PLAN) {
+        return planned(&step.input, offered);
+    }
     let class = match &step.class {
         ToolClass::Shell => &SHELL,
         ToolClass::Read => &READ,
@@ -80,6 +83,38 @@ pub(super) fn call(
     if step.confirm {
         asks_first(tool, &mut arguments);
     }
+    Ok(PlannedCall::of(tool, filled(arguments, tool)))
+}
+
+/// A call of the tool that takes a plan: a list of entries, each with a text and a status.
+///
+/// # Errors
+/// No such tool is offered.
+fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, Lack> {
+    let found = offered.iter().find_map(|tool| Some((tool, tool_class::entries(tool)?)));
+    let Some((tool, (member, entry))) = found else {
+        return Err(missing("tool that takes a plan", true, offered));
+    };
+    let entries: Value = script::plan(input)
+        .enumerate()
+        .map(|(place, (status, text))| {
+            let properties = entry["properties"].as_object().into_iter().flatten();
+            let members = properties.filter_map(|(name, schema)| {
+                let value = match name.as_str() {
+                    "status" => json!(status),
+                    "id" => json!(format!("{}", place + 1)),
+                    _ => match schema["enum"].as_array().and_then(|values| values.first()) {
+                        Some(first) => first.clone(),
+                        None if types(schema).iter().any(|kind| kind == "string") => json!(text),
+                        None => return None,
+                    },
+                };
+                Some((name.as_str().to_owned(), value))
+            });
+            Value::Object(members.collect())
+        })
+        .collect();
+    let arguments: Map = std::iter::once((member.to_owned(), entries)).collect();
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 

@@ -30,7 +30,7 @@
 //! | `act TYPE {..}` | says an action of that type with these members, as JSON up to the end of the line |
 //!
 //! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`, `worker`. Options: `confirm`,
-//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `deny-means-continue` (the
+//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `input-held`, `deny-means-continue` (the
 //! default) and `deny-ends-turn`. A `worker` works in a chat of its own, on its input; on the message
 //! that it is called in where the input is empty.
 //!
@@ -215,7 +215,12 @@ pub struct ToolStep {
     pub fails: bool,
     /// A denial ends the turn; otherwise the agent goes on with the next step.
     pub deny_ends_turn: bool,
+    /// Its input comes in two parts, the second one when [`INPUT`] is released.
+    pub input_held: bool,
 }
+
+/// The name at which a call holds whose input is held.
+pub const INPUT: &str = "input";
 
 /// Which kind of tool is called. The host offers its own names for the first four.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -255,7 +260,19 @@ pub const FURTHER: &[Further] = &[
     Further { name: "think", kind: "think" },
     Further { name: "fetch", kind: "fetch" },
     Further { name: "switch-mode", kind: "switch_mode" },
+    Further { name: "plan", kind: "think" },
 ];
+
+/// The entries of the input of `tool plan`: a line each, which begins with `>` where the entry is in progress and with `x`
+/// where it is completed. Gives the status, in the protocol's words, and the text.
+pub fn plan(input: &str) -> impl Iterator<Item = (&'static str, &str)> {
+    input.lines().map(|line| {
+        let marks = [("> ", "in_progress"), ("x ", "completed")];
+        let marked =
+            marks.iter().find_map(|(mark, status)| Some((*status, line.strip_prefix(mark)?)));
+        marked.unwrap_or(("pending", line))
+    })
+}
 
 /// A mistake in a script: the author's to fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -292,7 +309,7 @@ pub enum ScriptErrorKind {
     /// A tool class of no known name.
     #[error(
         "expected a tool class, found `{found}`\n(hint: shell read write edit client mcp worker \
-         delete move search think fetch switch-mode)"
+         delete move search think fetch switch-mode plan)"
     )]
     UnknownClass {
         /// The word.
@@ -301,7 +318,7 @@ pub enum ScriptErrorKind {
     /// A tool option of no known name.
     #[error(
         "expected an option of `tool`, found `{found}`\n\
-         (hint: confirm editable by-reference confirm-result reconfirm auth fails deny-means-continue deny-ends-turn; \
+         (hint: confirm editable by-reference confirm-result reconfirm auth fails input-held deny-means-continue deny-ends-turn; \
          an input of several words needs quotes)"
     )]
     UnknownOption {

@@ -151,6 +151,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
         auth: false,
         fails: false,
         deny_ends_turn: false,
+        input_held: false,
     };
     while let Some(option) = words.pop() {
         match option.as_str() {
@@ -161,6 +162,7 @@ fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
             "reconfirm" => step.reconfirm = true,
             "auth" => step.auth = true,
             "fails" => step.fails = true,
+            "input-held" => step.input_held = true,
             "deny-means-continue" => step.deny_ends_turn = false,
             "deny-ends-turn" => step.deny_ends_turn = true,
             _ => return Err(ScriptErrorKind::UnknownOption { found: option }),

@@ -52,6 +52,7 @@ impl fmt::Display for ToolStep {
             (self.auth, "auth"),
             (self.fails, "fails"),
             (self.deny_ends_turn, "deny-ends-turn"),
+            (self.input_held, "input-held"),
         ];
         let mut set = options.iter().filter(|(set, _)| *set);
         set.try_for_each(|(_, name)| write!(f, " {name}"))

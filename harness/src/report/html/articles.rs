@@ -45,7 +45,7 @@ impl<'a> Articles<'a> {
                 || breach.others.iter().any(|other| other == id)
         };
         let mut places = (0..).zip(&self.causes);
-        places.find(|(_, cause)| cause.breaches.iter().any(|it| broken(it))).map(|(n, _)| anchor(n))
+        places.find(|(_, cause)| cause.breaches.iter().any(broken)).map(|(n, _)| anchor(n))
     }
 
     fn of_status(&self, wanted: &'a [Status]) -> impl Iterator<Item = (usize, &Cause<'a>)> {

@@ -19,6 +19,7 @@ use page::Page;
 mod articles;
 mod page;
 mod picture;
+pub mod viewer;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

@@ -15,13 +15,19 @@ pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64, of: &st
         more => format!(" ({more} lines are only in run.jsonl)"),
     };
     page.element("summary", &[], &format!("The conversation, {} lines{left}", rows.len()));
-    lanes(page, rows, of);
+    let lanes = Lanes::of(rows);
+    drawn(page, rows, &lanes, of);
     page.close("details");
 }
 
+/// Draws every row, each with an anchor and with what filters look at.
+pub(super) fn all_lanes(page: &mut Page, rows: &[Row]) {
+    let lanes = Lanes { tagged: true, ..Lanes::of(rows) };
+    drawn(page, rows, &lanes, "all lines");
+}
+
 /// The picture itself.
-fn lanes(page: &mut Page, rows: &[Row], of: &str) {
-    let lanes = Lanes::of(rows);
+fn drawn(page: &mut Page, rows: &[Row], lanes: &Lanes<'_>, of: &str) {
     let count = format!("--lanes:{}", lanes.count());
     page.open(
         "div",
@@ -41,7 +47,7 @@ fn lanes(page: &mut Page, rows: &[Row], of: &str) {
     page.open("ol", &[("style", &count)]);
     let folded = |row: &Row| row.role == Role::Beside;
     for group in rows.chunk_by(|a, b| folded(a) == folded(b)) {
-        let fold = group.len() > 2 && group.first().is_some_and(folded);
+        let fold = !lanes.tagged && group.len() > 2 && group.first().is_some_and(folded);
         if fold {
             page.open("li", &[("class", "fold")]);
             page.open("details", &[]);
@@ -49,7 +55,7 @@ fn lanes(page: &mut Page, rows: &[Row], of: &str) {
             page.open("ol", &[]);
         }
         for row in group {
-            message(page, row, &lanes);
+            message(page, row, lanes);
         }
         if fold {
             page.close("ol");
@@ -65,6 +71,8 @@ fn lanes(page: &mut Page, rows: &[Row], of: &str) {
 struct Lanes<'a> {
     clients: Vec<&'a str>,
     agent: bool,
+    /// Whether rows have anchors, and say what filters look at.
+    tagged: bool,
 }
 
 impl<'a> Lanes<'a> {
@@ -74,7 +82,7 @@ impl<'a> Lanes<'a> {
             names.filter(|name| *name != AGENT && !name.is_empty()).collect();
         clients.sort_unstable();
         clients.dedup();
-        Lanes { clients, agent: rows.iter().any(|row| row.client == AGENT) }
+        Lanes { clients, agent: rows.iter().any(|row| row.client == AGENT), tagged: false }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -110,7 +118,15 @@ fn message(page: &mut Page, row: &Row, lanes: &Lanes<'_>) {
         Way::Across => (own, own),
         _ => (own.min(host), own.max(host)),
     };
-    page.open("li", &[("class", &format!("{class}{role}"))]);
+    let (class, channel) = (format!("{class}{role}"), row.channel.line());
+    let id = format!("l-{}", row.line);
+    let attributes: [(&'static str, &str); 4] = [
+        ("class", class.as_str()),
+        ("id", &id),
+        ("data-client", &row.client),
+        ("data-channel", &channel),
+    ];
+    page.open("li", if lanes.tagged { &attributes[..] } else { &attributes[..1] });
     let time = format!("{:.3} s", row.at_us as f64 / 1e6);
     page.open("span", &[("class", "when"), ("title", &time)]);
     page.text(&row.line.to_string());

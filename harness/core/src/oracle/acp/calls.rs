@@ -31,6 +31,10 @@ impl Fold {
         let session = params["sessionId"].as_str().unwrap_or_default();
         self.session_known(params, out);
         self.update_gated(update, out);
+        self.offer_told(session, update, out);
+        if self.told_again(session, update, out) {
+            return self.held(update, out);
+        }
         let named = match text(update, "sessionUpdate") {
             Some("tool_call") => Named::First,
             Some("tool_call_update") => Named::Update,

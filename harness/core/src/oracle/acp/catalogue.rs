@@ -96,6 +96,18 @@ catalogue! {
          Source: SessionNotification, implied."
         open "While a session is being made its id may be named before the client knows it. Requests for permission: \
               `acp.permission.shape`.";
+    ResumedSilently "acp.sessions.resumed-silently" Must "RS-01" ["acp.rs-01"]
+        "While a session is being resumed its conversation is not told again. Source: session setup, resuming sessions."
+        open "What comes after the answer is not judged: the text speaks of what comes before it.";
+    LoadedFirst "acp.sessions.loaded-first" Must "LD-02" ["acp.ld-02"]
+        "`session/load` is answered once the conversation was told again. Source: session setup, loading sessions."
+        open "Seen where a message of the user's is told after the answer and before the next prompt.";
+    ModesKnown "acp.modes.known" Note "MD-01" ["acp.md-01"]
+        "The current mode of a session is one of its modes. Source: SessionModeState, implied.";
+    OptionsSound "acp.options.sound" Note "CO-02" ["acp.co-02"]
+        "Options of a session have different ids, and values that they list. Source: SessionConfigOption, implied.";
+    CommandNames "acp.commands.names" Note "CM-01" ["acp.cm-01"]
+        "Commands have different names, without the slash that calls them. Source: AvailableCommand, implied.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A request for permission names its session and its call, and the session is there. Source: \
          RequestPermissionRequest.";

@@ -3,7 +3,7 @@
 //! [`Fold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
 //! A family of rules is a file: [`wire`] about messages, [`calls`] about what is reported of tools, [`asking`] about
 //! permissions, [`turns`] about prompts and cancels, [`sessions`] about their ids,
-//! [`gates`] about capabilities.
+//! [`gates`] about capabilities, [`offered`] about what sessions offer.
 //!
 //! Everything is read from raw JSON: typed readers of the protocol pass over malformed members in silence.
 //!
@@ -15,6 +15,7 @@ mod asking;
 mod calls;
 mod catalogue;
 mod gates;
+mod offered;
 mod sessions;
 mod state;
 mod turns;
@@ -47,12 +48,15 @@ pub(super) struct Fold {
     now: Now,
     /// Somebody of ours was seen who knows what really ran: the model stand-in, or a tool.
     witnessed: bool,
+    /// Some messages of the client's are odd on purpose.
+    odd_client: bool,
 }
 
 impl Fold {
     /// Nothing was seen.
-    pub(super) fn new(deadline: Duration) -> Fold {
+    pub(super) fn new(deadline: Duration, odd_client: bool) -> Fold {
         Fold {
+            odd_client,
             table: Protocol::acp(),
             deadline,
             conns: LiteMap::new(),
@@ -107,7 +111,7 @@ impl Fold {
 
     fn sent(&mut self, seen: &Seen, out: &mut Sink) {
         let Some(message) = seen.message().filter(|_| !self.is_other()) else { return };
-        if let Some(table) = self.table {
+        if let Some(table) = self.table.filter(|_| !self.odd_client) {
             self.harness(table, message, out);
         }
         let (now, params) = (self.now, message.params());
@@ -127,6 +131,8 @@ impl Fold {
                         conn.make_session(params["sessionId"].as_str().unwrap_or_default());
                     }
                     "session/prompt" => self.prompted(message),
+                    // It does to the session's turn what a cancel does.
+                    "session/close" | "session/delete" => self.cancel(params),
                     _ => {}
                 }
             }
@@ -245,7 +251,18 @@ impl Fold {
                     self.session_made(asked, id, out);
                 }
                 self.options_gated(result, out);
+                self.session_begins(asked, result, out);
             }
+            "session/load" | "session/resume" if message.error().is_none() => {
+                self.options_gated(result, out);
+                let rule = match asked.method.as_str() {
+                    "session/load" => Rule::LoadedFirst,
+                    _ => Rule::ResumedSilently,
+                };
+                out.seen(rule);
+                self.session_begins(asked, result, out);
+            }
+            "session/set_config_option" => self.options_sound(result, out),
             "session/close" | "session/delete" if message.error().is_none() => {
                 self.session_gone(&asked.session);
             }

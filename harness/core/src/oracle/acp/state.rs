@@ -145,6 +145,10 @@ pub(super) struct Session {
     pub(super) calls: LiteMap<String, Call>,
     /// What was decided for good: the input, and the line of the decision.
     pub(super) always: LiteMap<String, u64>,
+    /// The ids of its modes.
+    pub(super) modes: Vec<String>,
+    /// The line on which `session/load` was answered, until the next prompt.
+    pub(super) loaded: Option<u64>,
 }
 
 /// A prompt being worked on.

@@ -33,6 +33,7 @@ impl Fold {
         let Some(session) = conn.session(name) else { return };
         session.turns += 1;
         session.cancelled = None;
+        session.loaded = None;
         session.turn = Some(Turn { id, number: session.turns, ..Turn::default() });
     }
 

@@ -35,6 +35,10 @@ impl RenamedSessions {
 }
 
 impl AgentVariant for RenamedSessions {
+    fn on_kept(&mut self, session: &str) {
+        self.back.insert((self.there)(session), session.to_owned());
+    }
+
     fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
         if let Some(id) = message.pointer_mut("/params/sessionId")
             && let Some(own) = id.as_str().and_then(|id| self.back.get(id))
@@ -45,8 +49,12 @@ impl AgentVariant for RenamedSessions {
     }
 
     fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
-        for pointer in ["/params/sessionId", "/result/sessionId"] {
-            let Some(id) = message.pointer_mut(pointer) else { continue };
+        let named = ["/params/sessionId", "/result/sessionId"].map(str::to_owned);
+        let listed =
+            message.pointer("/result/sessions").and_then(Value::as_array).map_or(0, Vec::len);
+        let listed = (0..listed).map(|place| format!("/result/sessions/{place}/sessionId"));
+        for pointer in named.into_iter().chain(listed) {
+            let Some(id) = message.pointer_mut(&pointer) else { continue };
             let Some(own) = id.as_str().map(str::to_owned) else { continue };
             let new = (self.there)(&own);
             *id = json!(new.as_str());

@@ -4,7 +4,7 @@
 
 use crate::wire::json::{Map, Value, json};
 
-use super::catalogue::{AgentVariantRow, INITIALIZE, row};
+use super::catalogue::{AgentVariantRow, INITIALIZE, offering_less, row};
 use super::{AgentLink, AgentVariant, MessageFlow, session_of, success, updating};
 
 /// Changes the result of a method.
@@ -84,76 +84,24 @@ impl AgentVariant for SpeaksTwo {
     }
 }
 
-fn modes() -> Value {
-    json!({
-        "currentModeId": "ask",
-        "availableModes": [
-            {"id": "ask", "name": "Ask", "description": "Asks before tools run"},
-            {"id": "code", "name": "Code"},
-        ],
-    })
-}
+/// Where a session that was made, loaded or resumed says what can be set in it.
+const BEGINNINGS: [&str; 3] = ["session/new", "session/load", "session/resume"];
 
-fn options(booleans: bool) -> Value {
-    let model = json!({
-        "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "small",
-        "options": [{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}],
-    });
-    let effort = json!({
-        "id": "effort", "name": "Effort", "category": "_vendor", "type": "select", "currentValue": "low",
-        "options": [
-            {"group": "usual", "name": "Usual", "options": [{"value": "low", "name": "Low"}]},
-            {"group": "more", "name": "More", "options": [{"value": "high", "name": "High"}]},
-        ],
-    });
-    let loud = json!({"id": "loud", "name": "Loud", "type": "boolean", "currentValue": false});
-    let mut all = vec![model, effort];
-    all.extend(booleans.then_some(loud));
-    Value::Array(all)
-}
+/// Offers neither modes nor options of sessions.
+struct NothingToSet;
 
-/// Offers a setting of sessions and reports a change of it in the middle of a turn. The functions get whether the
-/// client offers boolean options.
-struct OfferedSetting {
-    /// The request that changes the setting, and its result.
-    method: &'static str,
-    result: fn(bool) -> Value,
-    /// The name and the value of the member that is added to the result of `session/new`.
-    member: &'static str,
-    value: fn(bool) -> Value,
-    /// The update in a turn.
-    update: fn(bool) -> Value,
-}
-
-const CONFIG_OPTIONS: OfferedSetting = OfferedSetting {
-    method: "session/set_config_option",
-    result: |booleans| json!({"configOptions": (options(booleans))}),
-    member: "configOptions",
-    value: options,
-    update: |booleans| json!({"sessionUpdate": "config_option_update", "configOptions": (options(booleans))}),
-};
-
-const SESSION_MODES: OfferedSetting = OfferedSetting {
-    method: "session/set_mode",
-    result: |_| json!({}),
-    member: "modes",
-    value: |_| modes(),
-    update: |_| json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"}),
-};
-
-impl AgentVariant for OfferedSetting {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
-        let booleans = link.offered(BOOLEANS);
-        match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(id)) if method == self.method => {
-                flow.to_client.push(success(id, (self.result)(booleans)));
-            }
-            (Some("session/prompt"), _) => {
-                let update = (self.update)(booleans);
-                flow.to_client.push(updating(session_of(&message), update));
-                flow.to_agent.push(message);
-            }
-            _ => flow.to_agent.push(message),
+impl AgentVariant for NothingToSet {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+        let sets = matches!(
+            message["method"].as_str(),
+            Some("session/set_mode" | "session/set_config_option")
+        );
+        match message.get("id").filter(|_| sets) {
+            Some(id) => flow.to_client.push(json!({
+                "jsonrpc": "2.0", "id": (id.clone()),
+                "error": {"code": (-32601), "message": "there is nothing to set"},
+            })),
+            None => flow.to_agent.push(message),
         }
     }
 
@@ -163,21 +111,65 @@ impl AgentVariant for OfferedSetting {
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
-        if link.answers == Some("session/new") && message.get("result").is_some() {
-            message["result"][self.member] = (self.value)(link.offered(BOOLEANS));
+        let told = message["params"]["update"]["sessionUpdate"].as_str();
+        if matches!(told, Some("current_mode_update" | "config_option_update")) {
+            return;
+        }
+        let begins = link.answers.is_some_and(|method| BEGINNINGS.contains(&method));
+        if let Some(result) = message.get_mut("result").filter(|_| begins)
+            && let Some(result) = result.as_object_mut()
+        {
+            result.remove("modes");
+            result.remove("configOptions");
         }
         flow.to_client.push(message);
     }
 }
 
-/// Where a client says that it shows boolean options, in its capabilities.
-const BOOLEANS: &str = "/session/configOptions/boolean";
+/// Puts the values of options into groups.
+struct GroupedOptions;
+
+impl AgentVariant for GroupedOptions {
+    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+        for pointer in ["/result/configOptions", "/params/update/configOptions"] {
+            let options = message.pointer_mut(pointer).and_then(Value::as_array_mut);
+            for option in options.into_iter().flatten().filter(|option| option["type"] == "select")
+            {
+                let values = option["options"].clone();
+                option["options"] = json!([{"group": "all", "name": "All", "options": values}]);
+            }
+        }
+        flow.to_client.push(message);
+    }
+}
+
+/// Tells the mode again at the start of each turn.
+#[derive(Default)]
+struct ModesAgain {
+    modes: std::collections::HashMap<String, String>,
+}
+
+impl AgentVariant for ModesAgain {
+    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+        let session = session_of(&message).to_owned();
+        if let Some(mode) = message["params"]["modeId"].as_str() {
+            self.modes.insert(session.clone(), mode.to_owned());
+        }
+        let mode = self.modes.get(&session).filter(|_| message["method"] == "session/prompt");
+        if let Some(mode) = mode {
+            let update =
+                json!({"sessionUpdate": "current_mode_update", "currentModeId": (mode.as_str())});
+            flow.to_client.push(updating(&session, update));
+        }
+        flow.to_agent.push(message);
+    }
+}
 
 fn all_capabilities() -> Value {
     json!({
         "loadSession": true,
         "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
-        "mcpCapabilities": {"http": true, "sse": true},
+        "mcpCapabilities": {"http": false, "sse": false},
         "sessionCapabilities": {
             "list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {},
         },
@@ -241,14 +233,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
                         result.insert("agentCapabilities", all_capabilities());
                     },
                 },
-                methods: &[
-                    ("session/list", || json!({"sessions": []})),
-                    ("session/load", || json!({})),
-                    ("session/resume", || json!({})),
-                    ("session/close", || json!({})),
-                    ("session/delete", || json!({})),
-                    ("logout", || json!({})),
-                ],
+                methods: &[("logout", || json!({}))],
             })
         },
     ),
@@ -313,14 +298,25 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "agentclientprotocol.com, protocol v1 › initialization",
         || Box::new(SpeaksTwo::default()),
     ),
-    row("modes", "Sessions have modes, and each turn tells the mode.", MODES, NEW_SESSION, || {
-        Box::new(SESSION_MODES)
-    }),
-    row(
-        "config-options",
-        "Sessions have options, also grouped ones and, where the client offers that, boolean ones; each turn tells them.",
+    offering_less(row(
+        "nothing-to-set",
+        "Sessions have neither modes nor options.",
         MODES,
         NEW_SESSION,
-        || Box::new(CONFIG_OPTIONS),
+        || Box::new(NothingToSet),
+    )),
+    row(
+        "options-in-groups",
+        "The values of options stand in groups.",
+        "`options` of an option is a list of values, or of groups of them.",
+        "schema v1 › SessionConfigSelectOptions",
+        || Box::new(GroupedOptions),
+    ),
+    row(
+        "modes-told-again",
+        "Each turn begins with the mode that was set.",
+        "`current_mode_update` may come at any time.",
+        "agentclientprotocol.com, protocol v1 › session modes",
+        || Box::<ModesAgain>::default(),
     ),
 ];

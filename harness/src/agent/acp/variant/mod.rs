@@ -23,6 +23,7 @@ mod endings;
 mod ids;
 mod initialize;
 mod reports;
+mod sessions;
 mod spelling;
 mod traffic;
 
@@ -32,6 +33,8 @@ pub use catalogue::{AGENT_VARIANTS, AgentVariantRow};
 pub trait AgentVariant: Send {
     /// Changes the configuration of the reference agent.
     fn set_up(&self, _config: &mut Config) {}
+    /// Learns which sessions another process of the agent has kept, by their ids.
+    fn on_kept(&mut self, _session: &str) {}
     /// Takes a message of the client: pushes what the agent hears instead, and what the client is sent at once.
     fn on_client_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
         flow.to_agent.push(message);
@@ -132,6 +135,20 @@ impl VariantAgent {
             last: Duration::ZERO,
             now: Duration::ZERO,
         }
+    }
+
+    /// The sessions that are kept, for another process of the agent.
+    pub fn kept(&self) -> Value {
+        self.inner.kept()
+    }
+
+    /// Takes over what another process has kept.
+    pub fn keep_all(&mut self, kept: &Value) {
+        let ids = kept.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
+        for id in ids {
+            self.variants.iter_mut().for_each(|variant| variant.on_kept(id));
+        }
+        self.inner.keep_all(kept);
     }
 
     /// A line came from the client.

@@ -5,7 +5,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Say, Voice, plain};
+use super::{Event, Kind, Say, Voice, is_input, plain};
 use crate::agent::model::offered::CallForm;
 use crate::agent::model::plan::Call;
 
@@ -33,6 +33,7 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             delta(voice, json!({"tool_calls": [(whole)]}));
             let rest = json!({"index": (index), (kind): {(member): (arguments)}});
             delta(voice, json!({"tool_calls": [(rest)]}));
+            is_input(out);
             voice.called(call);
         }
         Say::Fail(failure) => {

@@ -4,7 +4,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Part, Say, Voice};
+use super::{Event, Kind, Part, Say, Voice, is_input};
 use crate::agent::model::plan::Call;
 
 pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
@@ -35,6 +35,7 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             event("content_block_start", json!({"index": (index), "content_block": (block)}), out);
             let delta = json!({"type": "input_json_delta", "partial_json": (call.wanted.arguments.to_text())});
             event("content_block_delta", json!({"index": (index), "delta": (delta)}), out);
+            is_input(out);
             event("content_block_stop", json!({"index": (index)}), out);
             voice.called(call);
         }
@@ -119,5 +120,5 @@ fn finish(voice: &Voice) -> &'static str {
 
 fn event(name: &'static str, mut data: Value, out: &mut Vec<Event>) {
     data["type"] = json!(name);
-    out.push(Event { name: Some(name), data });
+    out.push(Event { name: Some(name), data, is_input: false });
 }

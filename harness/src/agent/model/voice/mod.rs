@@ -51,6 +51,15 @@ pub(super) enum Part {
 pub(super) struct Event {
     name: Option<&'static str>,
     data: Value,
+    /// It has the input of a call, of which an event before it has told the beginning.
+    is_input: bool,
+}
+
+/// Marks the last event as one with the input of a call.
+fn is_input(events: &mut [Event]) {
+    if let Some(last) = events.last_mut() {
+        last.is_input = true;
+    }
 }
 
 /// Somebody who speaks as a family does, and has said something already.
@@ -98,6 +107,28 @@ impl Voice {
 
     /// Says one thing; returns the bytes of the stream.
     pub(super) fn say(&mut self, say: &Say<'_>) -> String {
+        let events = self.events(say);
+        let mut bytes = self.written(&events);
+        match (say, self.array, self.family) {
+            (Say::End | Say::Fail(_), Some(written), _) => {
+                bytes.push_str(if written == 0 { "[]" } else { "]" });
+            }
+            (Say::End | Say::Fail(_), None, Family::Chat) => bytes.push_str("data: [DONE]\n\n"),
+            _ => {}
+        }
+        bytes
+    }
+
+    /// Says a call; returns the bytes of its beginning, and those of its input and what follows. Where a family has no
+    /// beginning of a call without its input, the first part is empty.
+    pub(super) fn say_in_parts(&mut self, call: &Call) -> [String; 2] {
+        let events = self.events(&Say::Call(call));
+        let at = events.iter().position(|event| event.is_input).unwrap_or_default();
+        let (beginning, rest) = events.split_at(at);
+        [self.written(beginning), self.written(rest)]
+    }
+
+    fn events(&mut self, say: &Say<'_>) -> Vec<Event> {
         let mut events = Vec::new();
         let tell = match self.family {
             Family::Chat => chat::tell,
@@ -106,16 +137,13 @@ impl Voice {
             Family::Gemini => gemini::tell,
         };
         tell(self, say, &mut events);
+        events
+    }
+
+    fn written(&mut self, events: &[Event]) -> String {
         let mut bytes = String::new();
         for event in events {
-            self.write(&event, &mut bytes);
-        }
-        match (say, self.array, self.family) {
-            (Say::End | Say::Fail(_), Some(written), _) => {
-                bytes.push_str(if written == 0 { "[]" } else { "]" });
-            }
-            (Say::End | Say::Fail(_), None, Family::Chat) => bytes.push_str("data: [DONE]\n\n"),
-            _ => {}
+            self.write(event, &mut bytes);
         }
         bytes
     }
@@ -199,5 +227,5 @@ impl Voice {
 }
 
 fn plain(data: Value) -> Event {
-    Event { name: None, data }
+    Event { name: None, data, is_input: false }
 }

@@ -4,7 +4,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Part, Say, Voice};
+use super::{Event, Kind, Part, Say, Voice, is_input};
 use crate::agent::model::offered::CallForm;
 use crate::agent::model::plan::Call;
 
@@ -41,6 +41,7 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
                     json!({"item_id": (id), "output_index": (place as u64), (name): (whole.clone())})
                 };
                 event(voice, delta, inner("delta"), out);
+                is_input(out);
                 event(voice, done, inner(member), out);
             }
             let at = json!({"output_index": (place as u64), "item": (item)});
@@ -189,7 +190,7 @@ fn item(voice: &Voice, place: usize, part: &Part) -> Value {
 }
 
 /// A call as an item, in the form that its tool was offered in.
-fn called(id: &str, Call { id: call, wanted }: &Call) -> Value {
+fn called(id: &str, Call { id: call, wanted, .. }: &Call) -> Value {
     let (name, arguments) = (wanted.name.as_str(), &wanted.arguments);
     let mut item = match wanted.form {
         CallForm::Function => {
@@ -234,5 +235,5 @@ fn event(voice: &mut Voice, name: &'static str, mut data: Value, out: &mut Vec<E
     data["type"] = json!(name);
     data["sequence_number"] = json!(voice.count);
     voice.count += 1;
-    out.push(Event { name: Some(name), data });
+    out.push(Event { name: Some(name), data, is_input: false });
 }

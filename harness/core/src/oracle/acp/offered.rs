@@ -1,0 +1,146 @@
+//! What sessions offer: modes, options, commands; and sessions that are brought back.
+//!
+//! Knows: what can be set in a session. Never knows: calls.
+
+use std::collections::HashSet;
+
+use crate::oracle::members::{list, text};
+use crate::wire::json::Value;
+
+use super::catalogue::Rule;
+use super::state::Asked;
+use super::{Fold, Sink};
+
+/// Modes of a session that are kept.
+const MAX_MODES: usize = 1_000;
+/// Kinds of updates that are what was said.
+const SAID: [&str; 6] = [
+    "user_message_chunk",
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "tool_call",
+    "tool_call_update",
+    "plan",
+];
+
+impl Fold {
+    /// A session was made or brought back: what can be set in it.
+    pub(super) fn session_begins(&mut self, asked: &Asked, result: &Value, out: &mut Sink) {
+        let line = self.now.line;
+        let id = text(result, "sessionId").unwrap_or(&asked.session).to_owned();
+        let modes = &result["modes"];
+        let known = list(modes, "availableModes").iter().filter_map(|mode| text(mode, "id"));
+        let known: Vec<String> = known.take(MAX_MODES).map(str::to_owned).collect();
+        if let Some(session) = self.conn().and_then(|conn| conn.session(&id)) {
+            session.modes.clone_from(&known);
+            session.loaded = (asked.method == "session/load").then_some(line);
+        }
+        if let Some(current) = text(modes, "currentModeId") {
+            self.mode_known(&known, current, out);
+        }
+        self.options_sound(result, out);
+    }
+
+    fn mode_known(&self, known: &[String], mode: &str, out: &mut Sink) {
+        out.seen(Rule::ModesKnown);
+        if !known.iter().any(|one| one == mode) {
+            let known = known.join("`, `");
+            let message = format!("expected one of the session's modes, `{known}`, found `{mode}`");
+            out.broken(Rule::ModesKnown, message, &[self.now.line]);
+        }
+    }
+
+    /// Options: different ids, values that they list.
+    pub(super) fn options_sound(&self, holder: &Value, out: &mut Sink) {
+        let mut ids = HashSet::new();
+        for option in list(holder, "configOptions") {
+            out.seen(Rule::OptionsSound);
+            let id = text(option, "id").unwrap_or_default();
+            if !ids.insert(id) {
+                let message = format!("expected options with different ids, found `{id}` again");
+                out.broken(Rule::OptionsSound, message, &[self.now.line]);
+            }
+            let values =
+                list(option, "options").iter().flat_map(|value| match list(value, "options") {
+                    [] => std::slice::from_ref(value),
+                    inner => inner,
+                });
+            let mut values = values.filter_map(|value| text(value, "value")).peekable();
+            let current = text(option, "currentValue");
+            if values.peek().is_some() && !values.any(|value| Some(value) == current) {
+                let current = current.unwrap_or_default();
+                let message = format!("expected one of the values of `{id}`, found `{current}`");
+                out.broken(Rule::OptionsSound, message, &[self.now.line]);
+            }
+        }
+    }
+
+    /// An update about what a session offers.
+    pub(super) fn offer_told(&mut self, session: &str, update: &Value, out: &mut Sink) {
+        match text(update, "sessionUpdate") {
+            Some("current_mode_update") => {
+                let conn = self.here().filter(|conn| conn.whole);
+                let known = conn.and_then(|conn| conn.sessions.get(session));
+                let known = known.map(|session| session.modes.clone()).unwrap_or_default();
+                if let (false, Some(mode)) = (known.is_empty(), text(update, "currentModeId")) {
+                    self.mode_known(&known, mode, out);
+                }
+            }
+            Some("config_option_update") => self.options_sound(update, out),
+            Some("available_commands_update") => self.commands_sound(update, out),
+            _ => {}
+        }
+    }
+
+    /// Commands: different names, without a slash.
+    fn commands_sound(&self, update: &Value, out: &mut Sink) {
+        let line = [self.now.line];
+        let mut names = HashSet::new();
+        for name in list(update, "availableCommands").iter().filter_map(|it| text(it, "name")) {
+            out.seen(Rule::CommandNames);
+            let found = match name.starts_with('/') {
+                true => format!("`{name}`"),
+                false if names.insert(name) => continue,
+                false => format!("`{name}` again"),
+            };
+            let message = format!(
+                "expected commands with names of their own, without a slash, found {found}"
+            );
+            out.broken(Rule::CommandNames, message, &line);
+        }
+    }
+
+    /// An update of a session that is being brought back, or was. True where it tells again what was said before, so that it is
+    /// no work of a turn.
+    pub(super) fn told_again(&mut self, session: &str, update: &Value, out: &mut Sink) -> bool {
+        let line = self.now.line;
+        let kind = text(update, "sessionUpdate").unwrap_or_default();
+        if !SAID.contains(&kind) {
+            return false;
+        }
+        let Some(conn) = self.conn() else { return false };
+        let method = |method: &str| {
+            let mut open = conn.ours.values();
+            open.find(|asked| asked.method == method && asked.session == session).map(|it| it.line)
+        };
+        let (loads, resumes) = (method("session/load"), method("session/resume"));
+        let Some(known) = conn.sessions.get_mut(session) else { return false };
+        if known.turn.is_some() {
+            return false;
+        }
+        if let Some(asked) = resumes {
+            let message = format!("expected no `{kind}` before the answer to `session/resume`");
+            out.broken(Rule::ResumedSilently, message, &[asked, line]);
+            return true;
+        }
+        if loads.is_some() {
+            return true;
+        }
+        if let Some(loaded) = known.loaded.filter(|_| kind == "user_message_chunk") {
+            let message =
+                "expected what was said before the answer to `session/load`, found it after that";
+            out.broken(Rule::LoadedFirst, message.to_owned(), &[loaded, line]);
+        }
+        known.loaded.is_some()
+    }
+}

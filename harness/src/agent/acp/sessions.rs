@@ -1,0 +1,366 @@
+//! Sessions: how they begin, are kept, come back and end, and what is set in them.
+//!
+//! An agent that keeps sessions tells again what was said in one that is loaded, and does not where it is resumed. A session
+//! that is closed is kept; one that is deleted is not.
+//!
+//! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are kept.
+//!
+//! Start at [`Agent::new_session`].
+
+use crate::wire::json::{Value, json};
+
+use super::fault::Fault;
+use super::methods::{Answer, Refusal, invalid};
+use super::{Agent, MAX_GIVEN, MAX_SESSIONS, Session};
+
+/// Updates of a session that are kept.
+const MAX_KEPT: usize = 10_000;
+/// There is no such session.
+const NOT_FOUND: i64 = -32002;
+/// Kinds of updates that are part of the conversation.
+const CONVERSATION: [&str; 6] = [
+    "user_message_chunk",
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "tool_call",
+    "tool_call_update",
+    "plan",
+];
+/// The modes: the id, the name, what the agent does in it.
+const MODES: [(&str, &str, &str); 2] = [
+    ("as-told", "As told", "Asks for permission where the script says so"),
+    (CAREFUL, "Careful", "Asks for permission before every call"),
+];
+/// The mode in which it asks before every call.
+pub(super) const CAREFUL: &str = "careful";
+/// The models.
+const MODELS: [(&str, &str); 2] = [("small", "Small"), ("large", "Large")];
+/// What it is told to do by a command: to say the rest of the prompt.
+pub(super) const ECHO: &str = "echo";
+
+/// What is set in a session.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SessionSettings {
+    pub(super) mode: String,
+    model: String,
+    loud: bool,
+}
+
+impl Default for SessionSettings {
+    fn default() -> SessionSettings {
+        let ((mode, ..), (model, _)) = (MODES[0], MODELS[0]);
+        SessionSettings { mode: mode.to_owned(), model: model.to_owned(), loud: false }
+    }
+}
+
+impl SessionSettings {
+    fn modes(&self) -> Value {
+        let mode = |(id, name, description): &(&str, &str, &str)| json!({"id": (*id), "name": (*name), "description": (*description)});
+        let modes: Value = MODES.iter().map(mode).collect();
+        json!({"currentModeId": (self.mode.as_str()), "availableModes": modes})
+    }
+
+    /// The options; a boolean one where the client shows such.
+    fn options(&self, booleans: bool) -> Value {
+        let mode = |(id, name, description): &(&str, &str, &str)| json!({"value": (*id), "name": (*name), "description": (*description)});
+        let model = |(id, name): &(&str, &str)| json!({"value": (*id), "name": (*name)});
+        let modes: Value = MODES.iter().map(mode).collect();
+        let models: Value = MODELS.iter().map(model).collect();
+        let mut options = vec![
+            json!({
+                "id": "mode", "name": "Mode", "description": "When it asks for permission", "category": "mode",
+                "type": "select", "currentValue": (self.mode.as_str()), "options": modes,
+            }),
+            json!({
+                "id": "model", "name": "Model", "category": "model", "type": "select",
+                "currentValue": (self.model.as_str()), "options": models,
+            }),
+        ];
+        options.extend(booleans.then(|| {
+            json!({"id": "loud", "name": "Loud", "type": "boolean", "currentValue": (self.loud)})
+        }));
+        options.into_iter().collect()
+    }
+
+    /// Sets an option; false where there is no such option or value.
+    fn set(&mut self, option: &str, value: &Value, booleans: bool) -> bool {
+        let known = |all: &[&str]| {
+            let text = value.as_str().filter(|text| all.contains(text))?;
+            Some(text.to_owned())
+        };
+        match option {
+            "mode" => known(&MODES.map(|row| row.0)).map(|mode| self.mode = mode),
+            "model" => known(&MODELS.map(|row| row.0)).map(|model| self.model = model),
+            "loud" if booleans => value.as_bool().map(|loud| self.loud = loud),
+            _ => None,
+        }
+        .is_some()
+    }
+}
+
+impl Agent {
+    pub(super) fn new_session(&mut self, request: &Value, params: &Value) -> Answer {
+        self.allowed()?;
+        let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
+        let cwd = cwd.or(self.has(Fault::TakesAnything).then_some("/"));
+        let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
+        if self.sessions.len() >= MAX_SESSIONS {
+            return Err(Refusal(-32603, "too many sessions".to_owned()));
+        }
+        let mut id = self.session_id();
+        // Those that another process has kept have their ids.
+        while self.sessions.contains_key(&id) && !self.has(Fault::SessionsRepeat) {
+            id = self.session_id();
+        }
+        let server = server(&params["mcpServers"][0]);
+        if self.first_folder.is_empty() {
+            self.first_folder.clone_from(&cwd);
+        }
+        self.sessions.insert(id.clone(), Session { cwd, server, open: true, ..Session::default() });
+        self.begun(request, &id, true)
+    }
+
+    fn session_id(&mut self) -> String {
+        let serial = self.fresh();
+        let serial = if self.has(Fault::SessionsRepeat) { 1 } else { serial };
+        format!("session-{}{serial}", self.config.name)
+    }
+
+    /// Whoever has to authenticate has done so.
+    ///
+    /// # Errors
+    /// Nobody has.
+    fn allowed(&self) -> Result<(), Refusal> {
+        match (self.config.auth || self.logged_out) && !self.authenticated {
+            true => Err(Refusal(-32000, "authentication is required".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Answers a request that made a session, or brought it back, and tells what can be done in it.
+    fn begun(&mut self, request: &Value, id: &str, named: bool) -> Answer {
+        let Some(session) = self.sessions.get(id) else { return Err(no_session()) };
+        let mut result = json!({
+            "modes": (session.settings.modes()),
+            "configOptions": (session.settings.options(self.client.booleans)),
+        });
+        if named {
+            result["sessionId"] = json!(id);
+        }
+        self.respond(request.clone(), result);
+        let commands = json!([{
+            "name": ECHO, "description": "Says the rest of the prompt", "input": {"hint": "what to say"},
+        }]);
+        self.update(
+            id,
+            json!({"sessionUpdate": "available_commands_update", "availableCommands": commands}),
+        );
+        Ok(None)
+    }
+
+    /// A session that can be worked with.
+    ///
+    /// # Errors
+    /// There is none of this name, or it was closed.
+    pub(super) fn open_session(&mut self, params: &Value) -> Result<&mut Session, Refusal> {
+        let name = params["sessionId"].as_str().unwrap_or_default();
+        self.sessions.get_mut(name).filter(|session| session.open).ok_or_else(no_session)
+    }
+
+    /// Brings a session back, and tells what was said in it.
+    pub(super) fn load(&mut self, request: &Value, params: &Value) -> Answer {
+        let id = self.brought_back(params)?;
+        let kept = self.sessions.get(&id).map(|session| session.kept.clone()).unwrap_or_default();
+        let forgets = self.has(Fault::LoadsWithoutHistory);
+        let kept = if forgets { Vec::new() } else { kept };
+        if self.has(Fault::AnswersBeforeHistory) {
+            let answer = self.begun(request, &id, false);
+            kept.into_iter().for_each(|update| self.tell_again(&id, &update));
+            return answer;
+        }
+        kept.into_iter().for_each(|update| self.tell_again(&id, &update));
+        self.begun(request, &id, false)
+    }
+
+    pub(super) fn resume(&mut self, request: &Value, params: &Value) -> Answer {
+        let id = self.brought_back(params)?;
+        if self.has(Fault::ReplaysWhenResumed) {
+            let kept = self.sessions.get(&id).map(|session| session.kept.clone());
+            kept.unwrap_or_default().iter().for_each(|update| self.tell_again(&id, update));
+        }
+        self.begun(request, &id, false)
+    }
+
+    /// Opens a session that is kept, in the folder and with the servers that the client says.
+    fn brought_back(&mut self, params: &Value) -> Result<String, Refusal> {
+        self.allowed()?;
+        let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
+        let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
+        let forgets = self.has(Fault::ForgetsConversations);
+        let session = self.sessions.get_mut(&id).ok_or_else(no_session)?;
+        (session.cwd, session.open) = (cwd, true);
+        session.server = server(&params["mcpServers"][0]);
+        if forgets {
+            session.given.clear();
+        }
+        Ok(id)
+    }
+
+    fn tell_again(&mut self, session: &str, update: &Value) {
+        let params = json!({"sessionId": session, "update": (update.clone())});
+        self.send(crate::wire::message::Message::notification("session/update", params));
+    }
+
+    pub(super) fn list(&mut self, params: &Value) -> Answer {
+        if params["cursor"].is_string() && !self.has(Fault::TakesAnything) {
+            return Err(invalid("expected no cursor: there is one page"));
+        }
+        let within = params["cwd"].as_str();
+        let everywhere = self.has(Fault::ListsEverywhere);
+        let mut sessions: Vec<Value> = Vec::new();
+        for (id, session) in &self.sessions {
+            if everywhere || within.is_none_or(|cwd| cwd == session.cwd) {
+                let mut info = json!({"sessionId": (id.as_str()), "cwd": (session.cwd.as_str())});
+                if let Some(title) = session.given.first() {
+                    info["title"] = json!(title.chars().take(60).collect::<String>());
+                }
+                sessions.push(info);
+            }
+        }
+        sessions.sort_by_key(|info| info["sessionId"].to_text());
+        if self.has(Fault::ListsNothing) {
+            sessions.clear();
+        }
+        if self.has(Fault::ListsNoList) {
+            return Ok(Some(json!({})));
+        }
+        Ok(Some(json!({"sessions": (sessions.into_iter().collect::<Value>())})))
+    }
+
+    pub(super) fn close(&mut self, params: &Value) -> Answer {
+        let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        self.open_session(params)?;
+        if !self.has(Fault::ClosesWithoutCancel) {
+            self.cancel_turn(&id);
+        }
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.open = false;
+        }
+        Ok(Some(json!({})))
+    }
+
+    pub(super) fn delete(&mut self, params: &Value) -> Answer {
+        let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        self.cancel_turn(&id);
+        if !self.has(Fault::DeletesNothing) {
+            self.sessions.remove(&id).ok_or_else(no_session)?;
+        }
+        Ok(Some(json!({})))
+    }
+
+    pub(super) fn set_mode(&mut self, params: &Value) -> Answer {
+        let (booleans, lags) = (self.client.booleans, self.has(Fault::ModesOutOfSync));
+        let refuses = self.has(Fault::RefusesModes);
+        let takes = self.has(Fault::TakesAnyMode);
+        let session = self.open_session(params)?;
+        if refuses || !(session.settings.clone().set("mode", &params["modeId"], booleans) || takes)
+        {
+            return Err(invalid("expected one of the available modes at `modeId`"));
+        }
+        if !lags {
+            session.settings.set("mode", &params["modeId"], booleans);
+        }
+        Ok(Some(json!({})))
+    }
+
+    pub(super) fn set_option(&mut self, params: &Value) -> Answer {
+        let booleans = self.client.booleans;
+        let short = self.has(Fault::OptionsShort);
+        let takes = self.has(Fault::TakesAnyMode);
+        let option = params["configId"].as_str().unwrap_or_default().to_owned();
+        let session = self.open_session(params)?;
+        if !session.settings.set(&option, &params["value"], booleans) && !takes {
+            return Err(invalid("expected an option of the session, and one of its values"));
+        }
+        let options = if short { json!([]) } else { session.settings.options(booleans) };
+        Ok(Some(json!({"configOptions": options})))
+    }
+
+    /// The agent itself goes into a mode, where it has it.
+    pub(super) fn switch_mode(&mut self, session: &str, mode: &str) {
+        let booleans = self.client.booleans;
+        let Some(settings) = self.sessions.get_mut(session).map(|it| &mut it.settings) else {
+            return;
+        };
+        if !settings.set("mode", &json!(mode), booleans) {
+            return;
+        }
+        let options = settings.options(booleans);
+        let mode = if self.has(Fault::OwnModes) { "nobodys" } else { mode };
+        self.update(
+            session,
+            json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}),
+        );
+        self.update(
+            session,
+            json!({"sessionUpdate": "config_option_update", "configOptions": options}),
+        );
+    }
+
+    /// Keeps what was said in a session, where it is part of the conversation.
+    pub(super) fn keep(&mut self, session: &str, update: &Value) {
+        let part = update["sessionUpdate"].as_str().is_some_and(|it| CONVERSATION.contains(&it));
+        let session = self.sessions.get_mut(session).filter(|_| self.config.keeps && part);
+        if let Some(session) = session.filter(|session| session.kept.len() < MAX_KEPT) {
+            session.kept.push(update.clone());
+        }
+    }
+
+    /// The sessions that are kept, for another process of the agent.
+    pub fn kept(&self) -> Value {
+        let one = |(id, session): (&String, &Session)| {
+            json!({
+                "id": (id.as_str()), "cwd": (session.cwd.as_str()), "mode": (session.settings.mode.as_str()),
+                "given": (session.given.iter().cloned().collect::<Value>()),
+                "updates": (session.kept.iter().cloned().collect::<Value>()),
+            })
+        };
+        self.sessions.iter().map(one).collect()
+    }
+
+    /// Takes over what another process has kept. What is malformed is passed over.
+    pub fn keep_all(&mut self, kept: &Value) {
+        for one in kept.as_array().into_iter().flatten().take(MAX_SESSIONS) {
+            let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+            let given = one["given"].as_array().into_iter().flatten().take(MAX_GIVEN);
+            let mut session = Session {
+                cwd: text("cwd"),
+                given: given.filter_map(Value::as_str).map(str::to_owned).collect(),
+                kept: one["updates"].as_array().cloned().unwrap_or_default(),
+                ..Session::default()
+            };
+            session.settings.set("mode", &one["mode"], false);
+            self.sessions.insert(text("id"), session);
+        }
+    }
+}
+
+/// That there is no such session.
+fn no_session() -> Refusal {
+    Refusal(NOT_FOUND, "there is no such session".to_owned())
+}
+
+/// The command of an MCP server, where it is one of standard input and output.
+fn server(server: &Value) -> Vec<String> {
+    let args = server["args"].as_array().into_iter().flatten();
+    let words = std::iter::once(&server["command"]).chain(args);
+    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+    if server["command"].is_string() { words } else { Vec::new() }
+}
+
+/// By the rules of Unix and of Windows, whichever machine this is.
+fn is_absolute(path: &str) -> bool {
+    let drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
+    path.starts_with(['/', '\\']) || drive(path)
+}

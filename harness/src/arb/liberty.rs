@@ -1,0 +1,24 @@
+//! Whether the text leaves a host free to do what a finding blames it for: the reference host plays the conversation with
+//! each legal variant, and does the same under one of them.
+//!
+//! Knows: legal variants. Never knows: sockets.
+//!
+//! Start at [`permitting`].
+
+use crate::host::variant::{VARIANTS, VariantHost};
+
+use super::draft::Draft;
+use super::embedded::Ground;
+use super::finding::{Finding, findings};
+
+/// The name of a legal variant of the reference host under which the same is found.
+pub fn permitting(ground: &Ground, draft: &Draft, finding: &Finding) -> Option<&'static str> {
+    let scenario = draft.scenario().ok()?;
+    let mut rows = VARIANTS.iter().filter(|row| row.since <= ground.version);
+    let shows = |row: &&'static _| {
+        let mut host = VariantHost::new(&[*row], ground.config(&scenario));
+        let verdict = ground.play_on(scenario.clone(), &mut host);
+        findings(&draft.steps, &verdict).iter().any(|found| found.key == finding.key)
+    };
+    rows.find(shows).map(|row| row.name)
+}

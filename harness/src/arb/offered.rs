@@ -1,0 +1,151 @@
+//! What a drawn step needs of a host: a table from steps to capabilities, which a scenario lists as its `needs`. What
+//! the first look did not find is neither drawn nor played, as `run` would skip it.
+//!
+//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is found.
+//!
+//! Start at [`needs`].
+
+use std::sync::Arc;
+
+use crate::run::detect::Detected;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+
+use super::draft::verb_of;
+
+/// The member of a step that a row looks at.
+enum Looks {
+    /// The text at this place begins with this.
+    Begins(&'static str, &'static str),
+    /// There is something at this place.
+    There(&'static str),
+    /// The list at this place has more than one entry.
+    Several(&'static str),
+    /// The step has this text anywhere.
+    Anywhere(&'static str),
+}
+
+use Looks::{Anywhere, Begins, Several, There};
+
+const ACTION: &str = "/action/type";
+const METHOD: &str = "/method";
+const FOLDERS: &str = "multipleWorkingDirectories";
+
+/// What a step looks like, and what it needs then.
+const NEEDS: &[(Looks, &str)] = &[
+    (Begins(ACTION, "annotations/"), "annotations"),
+    (Anywhere("/annotations"), "annotations"),
+    (Begins(ACTION, "automation/"), "automations"),
+    (Begins(ACTION, "automationRun/"), "automations"),
+    (Begins(METHOD, "runAutomation"), "automations"),
+    (Begins(METHOD, "fetchAutomationRuns"), "automations"),
+    (Begins(METHOD, "listAutomationTriggerDefinitions"), "automations"),
+    (Anywhere("ahp-automations:"), "automations"),
+    (Begins(ACTION, "terminal/"), "terminals"),
+    (Begins(ACTION, "changeset/"), "changesetOperations"),
+    (Begins(ACTION, "session/customization"), "customizations"),
+    (Begins(ACTION, "session/mcpServer"), "customizations"),
+    (There("/action/activeClient/customizations"), "customizations"),
+    (Anywhere("\"mcp:/"), "customizations"),
+    (Begins(ACTION, "session/workingDirectory"), FOLDERS),
+    (Begins(ACTION, "chat/workingDirectory"), FOLDERS),
+    (
+        Begins(ACTION, "session/workingDirectoryReplaced"),
+        "multipleWorkingDirectories.primaryReplacement",
+    ),
+    (Several("/params/workingDirectories"), FOLDERS),
+    (Several("/config/workingDirectories"), FOLDERS),
+    (Begins(METHOD, "createChat"), "multipleChats"),
+    (Begins("/params/source/kind", "fork"), "multipleChats.fork"),
+    (Begins("/params/source/kind", "sideChat"), "multipleChats.sideChat"),
+    (Anywhere("ahp-otlp:"), "telemetry"),
+];
+
+/// Channels that only a host with a capability has.
+const KINDS: &[(ChannelKind, &str)] = &[
+    (ChannelKind::Annotations, "annotations"),
+    (ChannelKind::Automations, "automations"),
+    (ChannelKind::AutomationRun, "automations"),
+    (ChannelKind::Terminal, "terminals"),
+    (ChannelKind::Changeset, "changesetOperations"),
+    (ChannelKind::ResourceWatch, "resourceWatches"),
+];
+
+/// The capabilities that these steps need, each once.
+pub fn needs(steps: &[Value]) -> Vec<&'static str> {
+    let mut found: Vec<&str> = steps.iter().flat_map(of_step).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
+    let members = verb_of(step).map(|(_, members)| members);
+    let text = step.to_string();
+    let looks = move |looks: &Looks| {
+        let at = |place: &str| members.and_then(|members| members.pointer(place));
+        match looks {
+            Begins(place, start) => {
+                at(place).and_then(Value::as_str).is_some_and(|text| text.starts_with(start))
+            }
+            There(place) => at(place).is_some(),
+            Several(place) => at(place).and_then(Value::as_array).is_some_and(|it| it.len() > 1),
+            Anywhere(part) => text.contains(part),
+        }
+    };
+    NEEDS.iter().filter(move |row| looks(&row.0)).map(|row| row.1)
+}
+
+/// What the first look found of a host; what nobody asked about is taken as offered.
+#[derive(Clone, Debug)]
+pub struct Offers(Arc<[Detected]>);
+
+impl Offers {
+    /// What was detected.
+    pub fn of(detected: &[Detected]) -> Offers {
+        Offers(detected.into())
+    }
+
+    /// Everything that was detected.
+    pub fn detected(&self) -> &[Detected] {
+        &self.0
+    }
+
+    /// Whether a host has channels of a kind.
+    pub fn have(&self, kind: ChannelKind) -> bool {
+        let needed = |name: &str| self.0.iter().all(|it| it.offered || it.capability != name);
+        KINDS.iter().filter(|(of, _)| *of == kind).all(|(_, name)| needed(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::capability;
+    use crate::wire::json::json;
+
+    #[test]
+    fn a_step_needs_what_it_is_about() {
+        let fork = json!({"request": {"by": "A", "method": "createChat", "params": {
+            "channel": "${session}", "chat": "${new chat c}", "source": {"kind": "fork"},
+        }}});
+        let note = json!({"dispatch": {"by": "A", "action": {"type": "annotations/set"}}});
+        assert_eq!(needs(&[note, fork]), ["annotations", "multipleChats", "multipleChats.fork"]);
+        let title = json!({"dispatch": {"by": "A", "action": {"type": "session/titleChanged"}}});
+        assert!(needs(&[title]).is_empty());
+    }
+
+    #[test]
+    fn every_row_names_a_capability() {
+        for name in NEEDS.iter().map(|row| row.1).chain(KINDS.iter().map(|row| row.1)) {
+            assert!(capability::named(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_channel_is_there_unless_the_host_does_not_offer_it() {
+        let offers = Offers::of(&[Detected::new("terminals", false, "")]);
+        assert!(!offers.have(ChannelKind::Terminal));
+        assert!(offers.have(ChannelKind::Annotations) && offers.have(ChannelKind::Chat));
+    }
+}

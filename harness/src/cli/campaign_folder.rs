@@ -1,0 +1,103 @@
+//! The folder of a campaign: its state, what was put to the test, and the scenarios of its findings.
+//!
+//! Knows: files. Never knows: how conversations are played.
+//!
+//! Start at [`CampaignFolder`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::arb::campaign::Campaign;
+use crate::arb::draft::Draft;
+use crate::arb::finding::Finding;
+use crate::arb::gauge;
+
+use super::exit::Stop;
+
+/// The state of a campaign.
+const STATE: &str = "campaign.jsonl";
+/// What was put to the test.
+const COVERAGE: &str = "coverage.md";
+/// Where the scenarios of findings go.
+const FINDINGS: &str = "fuzz";
+
+/// The folder of a campaign.
+pub(super) struct CampaignFolder(pub(super) PathBuf);
+
+impl CampaignFolder {
+    /// The campaign in the folder; `None` where there is none yet, and its folders are made.
+    ///
+    /// # Errors
+    /// What is there is no campaign, or the folders cannot be made.
+    pub(super) fn open(&self) -> Result<Option<Campaign>, Stop> {
+        let path = self.0.join(STATE);
+        if let Ok(text) = fs::read_to_string(&path) {
+            let name = path.display();
+            let campaign = Campaign::of_text(&text).ok_or_else(|| {
+                Stop::usage(format!(
+                    "expected the state of a campaign in `{name}` (hint: another `--out`)"
+                ))
+            })?;
+            return Ok(Some(campaign));
+        }
+        fs::create_dir_all(self.0.join(FINDINGS)).map_err(|error| {
+            Stop::usage(format!("`{}` could not be made: {error}", self.0.display()))
+        })?;
+        Ok(None)
+    }
+
+    /// Writes the state of a campaign. One that is cut off here has the old state or the new one, and never half of it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn save(&self, campaign: &Campaign) -> Result<(), Stop> {
+        let path = self.0.join(STATE);
+        let fresh = self.0.join(format!("{STATE}.new"));
+        write(&fresh, &campaign.to_text())?;
+        write(&self.0.join(COVERAGE), &gauge::table(&campaign.seen))?;
+        fs::rename(&fresh, &path).map_err(|error| {
+            Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+        })
+    }
+
+    /// The id of the scenario of a finding, by its number.
+    pub(super) fn id(number: usize, rule: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let rule: String = rule.chars().map(plain).collect();
+        format!("{FINDINGS}/{number:03}-{rule}")
+    }
+
+    /// Writes the scenario of a finding, with a comment before it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn keep(&self, draft: &Draft, comment: &str) -> Result<(), Stop> {
+        let path = self.0.join(format!("{}.yaml", draft.id));
+        write(&path, &format!("{comment}{}", draft.text()))
+    }
+
+    /// The place of a finding of the same rule whose scenario has the same steps.
+    pub(super) fn same(
+        &self,
+        campaign: &Campaign,
+        draft: &Draft,
+        finding: &Finding,
+    ) -> Option<usize> {
+        let steps = |text: &str| text.split_once("\nsteps:").map(|(_, steps)| steps.to_owned());
+        let own = steps(&draft.text())?;
+        campaign.buckets.iter().position(|bucket| {
+            let path = self.0.join(format!("{}.yaml", bucket.scenario));
+            let text = fs::read_to_string(path).unwrap_or_default();
+            bucket.finding.rule == finding.rule && steps(&text).as_ref() == Some(&own)
+        })
+    }
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    fs::write(path, text)
+        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+}

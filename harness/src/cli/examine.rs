@@ -1,0 +1,132 @@
+//! What is done with something that a drawn conversation found before it is told: whether the text permits it, whether it
+//! shows again, how small it becomes, and whether `run` says the same of its file.
+//!
+//! Knows: the target. Never knows: what else was found.
+//!
+//! Start at [`examine`].
+
+use std::sync::Arc;
+
+use crate::arb::draft::Draft;
+use crate::arb::embedded::Ground;
+use crate::arb::finding::Finding;
+use crate::arb::gauge::Gauge;
+use crate::arb::liberty::permitting;
+use crate::arb::shrink::{MAX_TRIES, Shows, shrink};
+
+use super::fuzz_target::FuzzTarget;
+
+/// How often what was found is played again as it is, at most, and how often it has to show.
+const AGAIN: u32 = 3;
+const NEEDED: u32 = 2;
+
+/// What came of it.
+pub(super) enum Examined {
+    /// It shows again, and `run` says the same of the small case.
+    Steady {
+        /// The small case.
+        draft: Draft,
+        /// How often it showed, of how many times.
+        again: (u32, u32),
+    },
+    /// It did not show often enough, or not in its file.
+    Flaky {
+        /// How often it showed, of how many times.
+        again: (u32, u32),
+    },
+    /// The text permits it: the reference host shows the same under this legal variant.
+    Permitted(&'static str),
+    /// It never shows where a wait takes as long as it does in `run`: the host was only slow.
+    TooEarly,
+}
+
+/// A finding to be examined.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    /// The conversation.
+    pub(super) draft: Draft,
+    /// The seed of the conversation.
+    pub(super) seed: u64,
+    /// What was found.
+    pub(super) finding: Finding,
+    /// Whether the waits were shorter than those of `run`.
+    pub(super) hurried: bool,
+}
+
+/// Examines a finding in fresh sessions on the target.
+pub(super) async fn examine(
+    target: Arc<FuzzTarget>,
+    candidate: &Candidate,
+    small: bool,
+) -> Examined {
+    let Candidate { draft, finding, hurried, .. } = candidate;
+    if let Some(variant) = permitted(&target, draft, finding).await {
+        return Examined::Permitted(variant);
+    }
+    let mut shows = OnTarget { target: &target, finding, played: 0 };
+    let (mut again, mut played) = (0, 0);
+    while again < NEEDED && played - again <= AGAIN - NEEDED {
+        played += 1;
+        again += u32::from(shows.plays(draft).await);
+    }
+    let again = (again, played);
+    if again.0 < NEEDED {
+        return match *hurried && again.0 == 0 {
+            true => Examined::TooEarly,
+            false => Examined::Flaky { again },
+        };
+    }
+    if small {
+        let mut case = shrink(draft.clone(), &mut shows, MAX_TRIES).await;
+        case.title = finding.statement();
+        let free = permitted(&target, &case, finding).await.is_some();
+        if !free && target.replays(&case, finding).await.is_ok() {
+            return Examined::Steady { draft: case, again };
+        }
+    }
+    let case = Draft { title: finding.statement(), ..draft.clone() };
+    match target.replays(&case, finding).await {
+        Ok(()) => Examined::Steady { draft: case, again },
+        Err(_) => Examined::Flaky { again },
+    }
+}
+
+/// The legal variant under which the reference host does what a claim blames a foreign host for. What the always-on
+/// checks find holds for every host.
+async fn permitted(target: &FuzzTarget, draft: &Draft, finding: &Finding) -> Option<&'static str> {
+    if !target.is_foreign || finding.is_of_check() {
+        return None;
+    }
+    let (honest, draft, finding) = (target.honest.clone(), draft.clone(), finding.clone());
+    let variant = tokio::task::spawn_blocking(move || permitting(&honest, &draft, &finding));
+    variant.await.ok().flatten()
+}
+
+/// Whether a candidate still shows it, in fresh sessions on the target.
+struct OnTarget<'a> {
+    target: &'a FuzzTarget,
+    finding: &'a Finding,
+    played: u64,
+}
+
+impl OnTarget<'_> {
+    async fn plays(&mut self, draft: &Draft) -> bool {
+        self.played += 1;
+        let name = format!("{}#again-{}", draft.id, self.played);
+        let played = self.target.play(draft, name, None, &Gauge::default()).await;
+        played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
+    }
+}
+
+impl Shows for OnTarget<'_> {
+    fn keeps_premises(&self) -> bool {
+        self.target.is_foreign && !self.finding.is_of_check()
+    }
+
+    async fn shows(&mut self, draft: &Draft) -> bool {
+        // What the reference host does too is no finding.
+        let honest: &Ground = &self.target.honest;
+        let clean = self.target.is_honest || honest.found(draft).is_empty();
+        clean && self.plays(draft).await
+    }
+}

@@ -1,0 +1,146 @@
+//! Where drawn conversations are played: on the embedded host, or on a host outside just as `run` plays it.
+//!
+//! Knows: the target, the first look at it. Never knows: what is drawn, and what is kept.
+//!
+//! Start at [`FuzzTarget`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::arb::draft::Draft;
+use crate::arb::embedded::Ground;
+use crate::arb::finding::{Finding, findings, findings_of_reference};
+use crate::arb::gauge::Gauge;
+use crate::host::engine::{Config, RefHost};
+use crate::report::event::CaseReport;
+use crate::run::case::Setup;
+use crate::run::plan::plan;
+use crate::run::play::{Play, Verdict};
+use crate::run::side::Side;
+use crate::run::suite::Entry;
+use crate::scenario::parse::Scenario;
+use crate::verdict::Status;
+use crate::wire::version::Version;
+
+use super::aim::Target;
+use super::context::wall_clock;
+use super::first_look::FirstLook;
+use super::place::Place;
+use super::run::Run;
+
+/// What conversations are played against.
+pub(super) struct FuzzTarget {
+    /// The run that plays a scenario against the same target.
+    pub(super) run: Run,
+    /// The target.
+    pub(super) target: Target,
+    /// What the first look found.
+    pub(super) look: FirstLook,
+    /// The version that is spoken.
+    pub(super) version: Version,
+    /// The reference host with the faults that were asked for.
+    pub(super) planted: Ground,
+    /// The reference host without faults.
+    pub(super) honest: Ground,
+    /// Whether the target is a host of which only its first look is known.
+    pub(super) is_foreign: bool,
+    /// Whether the target is the reference host without faults.
+    pub(super) is_honest: bool,
+}
+
+/// A draft that was played.
+pub(super) struct PlayedDraft {
+    /// What came of it.
+    pub(super) verdict: Verdict,
+    /// What was found.
+    pub(super) found: Vec<Finding>,
+}
+
+impl FuzzTarget {
+    /// Whether the target is in memory.
+    pub(super) fn is_embedded(&self) -> bool {
+        matches!(self.target, Target::Embedded)
+    }
+
+    /// Plays a draft in fresh sessions. Without a limit, waits take as long as those of `run`.
+    pub(super) async fn play(
+        &self,
+        draft: &Draft,
+        name: String,
+        limit: Option<Duration>,
+        gauge: &Gauge,
+    ) -> Option<PlayedDraft> {
+        let entry = Entry { scenario: Arc::new(draft.scenario().ok()?), sources: Arc::new([]) };
+        let verdict = self.play_entry(&entry, name, limit, gauge).await?;
+        Some(self.judged(draft, verdict))
+    }
+
+    fn judged(&self, draft: &Draft, verdict: Verdict) -> PlayedDraft {
+        let found = match self.is_foreign {
+            true => findings(&draft.steps, &verdict),
+            false => findings_of_reference(&draft.steps, &verdict),
+        };
+        PlayedDraft { verdict, found }
+    }
+
+    /// Whether `run` reports a failure for the file of a draft, and the same finding.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) async fn replays(&self, draft: &Draft, finding: &Finding) -> Result<(), String> {
+        let entry = draft.entry()?;
+        let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
+        let planned = plan(&[&entry], &abilities);
+        if let Some(reason) = planned.first().and_then(|planned| planned.skip.clone()) {
+            return Err(format!("`run` would not play it: {reason}"));
+        }
+        let name = format!("{}#replay", draft.id);
+        let verdict = self.play_entry(&entry, name, None, &Gauge::default()).await;
+        let verdict = verdict.ok_or("it could not be played")?;
+        let report = CaseReport::of(0, &entry, &verdict);
+        let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())
+            || matches!(report.status, Status::Fail | Status::Warn | Status::Note)
+            || !self.is_foreign && report.status == Status::Untested;
+        let same = self.judged(draft, verdict).found.iter().any(|it| it.key == finding.key);
+        match failed && same {
+            true => Ok(()),
+            false => Err("its file shows something else".to_owned()),
+        }
+    }
+
+    async fn play_entry(
+        &self,
+        entry: &Entry,
+        name: String,
+        limit: Option<Duration>,
+        gauge: &Gauge,
+    ) -> Option<Verdict> {
+        let recorder = Box::new(gauge.clone());
+        let scenario: &Arc<Scenario> = &entry.scenario;
+        if self.is_embedded() {
+            let host = &mut RefHost::new(self.planted.config(scenario));
+            let verdict = self.planted.play_recorded((**scenario).clone(), host, recorder);
+            tokio::task::yield_now().await;
+            return Some(verdict);
+        }
+        let header = &self.look.header;
+        let setup = self.run.setup(&self.target, entry, header, name.clone(), &Side::default());
+        let setup = Setup { limit: limit.unwrap_or(setup.limit), ..setup };
+        let shared = matches!(self.target, Target::Remote(..));
+        let play = Play::new(setup, shared, recorder);
+        let place = match &self.target {
+            Target::Remote(remote, behind) => {
+                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
+            }
+            _ => {
+                let epoch_ms = u64::try_from(wall_clock().as_millis()).unwrap_or_default();
+                let config = Config { epoch_ms, ..self.planted.config(scenario) };
+                Place::own(Box::new(RefHost::new(config))).await.ok()?
+            }
+        };
+        let (_stop, stopped) = watch::channel(false);
+        Some(place.play(play, stopped).await)
+    }
+}

@@ -1,0 +1,686 @@
+//! A campaign that is going on: which conversation is played next, what is done with what it finds, and what is kept.
+//!
+//! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is drawn, or made small.
+//!
+//! Start at [`Hunt::go`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::arb::campaign::{Bucket, Campaign, Known};
+use crate::arb::draft::Draft;
+use crate::arb::finding::Finding;
+use crate::arb::gauge::Gauge;
+use crate::arb::generate::{Generator, Sequence};
+use crate::arb::hold::{self, Expectation};
+use crate::ledger::Ledger;
+use crate::report::outage::OUTLIVES;
+use crate::report::summary::word;
+use crate::verdict::Weight;
+use crate::wire::foreign_text::ForeignText;
+
+use super::aim::Target;
+use super::campaign_folder::CampaignFolder;
+use super::context::Context;
+use super::examine::{Candidate, Examined, examine};
+use super::exit::{Code, Outcome, Stop};
+use super::fuzz::Fuzz;
+use super::fuzz_target::{FuzzTarget, PlayedDraft};
+use super::interrupt::interrupts;
+use super::lone_trial::{HostWatch, LonePlayer, RECENT, Trials, trials};
+
+/// How often an expectation that is no wait is missed before it is left open.
+const ENOUGH: u32 = 2;
+/// Conversations of which it is said why they count for nothing.
+const SHOWN: usize = 5;
+/// How often the state is written, and how often it is said how far it has come.
+const SAVED: Duration = Duration::from_secs(5);
+const SAID: Duration = Duration::from_secs(10);
+/// Conversations that bring nothing new before it is said that they do.
+const STALE: u64 = 100;
+/// Once so many conversations have brought nothing new, so many are drawn for a host outside, of which the one with the
+/// rarest expectations is played.
+const FAMILIAR: u64 = 5;
+const DRAWN: usize = 3;
+/// A conversation in which nothing came or went for so long only waits. For each conversation that talks, so many may
+/// be under way.
+const IDLE: Duration = Duration::from_millis(20);
+const WAITING: usize = 8;
+/// A wait takes so many times as long as the slowest answer so far, within bounds: a host that answers at once need not
+/// be waited for as long as one that does not.
+const PATIENCE: u32 = 10;
+const LEAST: Duration = Duration::from_millis(300);
+/// When the budget is used up, what was found is examined for so long.
+pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
+/// How many conversations that ended lately are suspected when the host ends.
+const MAX_RECENT: usize = 16;
+
+/// A campaign that is going on.
+pub(super) struct Hunt<'a> {
+    fuzz: &'a Fuzz,
+    context: &'a Context,
+    target: Arc<FuzzTarget>,
+    generator: Generator,
+    known: Known,
+    pub(super) campaign: Campaign,
+    folder: CampaignFolder,
+    watch: HostWatch,
+    /// Conversations that are being played.
+    under_way: Vec<UnderWay>,
+    /// The number of the next play.
+    plays: u64,
+    /// Findings that wait to be examined.
+    waiting: VecDeque<Candidate>,
+    /// The identities of findings that wait or are being examined, and how often they were found meanwhile.
+    pending: BTreeMap<String, u64>,
+    /// Findings that are none: the text permits them, or the host was only slow.
+    dismissed: BTreeSet<String>,
+    /// What legal hosts may do that was taken for a finding at first, and the variant that shows it.
+    permitted: BTreeMap<String, &'static str>,
+    /// The conversations that ended last, and when.
+    recent: VecDeque<(Instant, Sequence)>,
+    /// The first few conversations whose expectations the honest host does not meet, and why.
+    odd: Vec<String>,
+    /// What was not met, and how often.
+    missed: BTreeMap<Expectation, u32>,
+    /// The longest time that an answer took.
+    slowest: Duration,
+    warned: bool,
+}
+
+/// A conversation that is being played.
+struct UnderWay {
+    number: u64,
+    gauge: Gauge,
+    events: u64,
+}
+
+/// A conversation that was played.
+pub(super) struct PlayedSequence {
+    number: u64,
+    sequence: Sequence,
+    played: Option<PlayedDraft>,
+    gauge: Gauge,
+    hurried: bool,
+}
+
+impl<'a> Hunt<'a> {
+    pub(super) fn new(
+        fuzz: &'a Fuzz,
+        context: &'a Context,
+        target: Arc<FuzzTarget>,
+        generator: Generator,
+        known: Known,
+        campaign: Campaign,
+    ) -> Hunt<'a> {
+        let remote = match &target.target {
+            Target::Remote(remote, _) => Some(Arc::clone(remote)),
+            _ => None,
+        };
+        let offers = &target.look.header.offers;
+        let watch = HostWatch::new(remote, offers, fuzz.timeout, true, interrupts());
+        Hunt {
+            fuzz,
+            context,
+            target,
+            generator,
+            known,
+            campaign,
+            folder: CampaignFolder(fuzz.out.clone()),
+            watch,
+            under_way: Vec::new(),
+            plays: 0,
+            waiting: VecDeque::new(),
+            pending: BTreeMap::new(),
+            dismissed: BTreeSet::new(),
+            permitted: BTreeMap::new(),
+            recent: VecDeque::new(),
+            odd: Vec::new(),
+            missed: BTreeMap::new(),
+            slowest: Duration::ZERO,
+            warned: false,
+        }
+    }
+
+    /// Plays until the budget is used up, and examines what was found by then.
+    pub(super) async fn go(&mut self) -> Outcome {
+        let began = Instant::now();
+        let before = self.campaign.took;
+        let (mut saved, mut said) = (began, began);
+        let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
+        let mut examining: JoinSet<(Candidate, Examined)> = JoinSet::new();
+        let mut interrupted = interrupts();
+        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.aim.is_outside()) {
+            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
+        }
+        let (mut stopping, mut ended) = (None, None);
+        self.watch.ready().await;
+        loop {
+            self.examine_next(&mut examining, stopping);
+            while stopping.is_none() && self.has_room(&playing, &examining) {
+                if self.is_over(began) {
+                    stopping = Some(Code::Ok);
+                    break;
+                }
+                if let Some(sequence) = self.draw() {
+                    self.launch(sequence, &mut playing);
+                }
+            }
+            if playing.is_empty() && examining.is_empty() && self.waiting.is_empty() {
+                if stopping.is_some() {
+                    break;
+                }
+                continue;
+            }
+            tokio::select! {
+                Some(played) = playing.join_next() => match played {
+                    Ok(played) => {
+                        let outage = self.outage(&played).await;
+                        match outage {
+                            None => self.played(played),
+                            Some(what) => {
+                                let struck = self.drained(played, &mut playing, &mut examining).await;
+                                self.after_outage(&what, struck).await?;
+                            }
+                        }
+                    }
+                    Err(error) => self.died(&error),
+                },
+                Some(examined) = examining.join_next() => match examined {
+                    Ok((candidate, examined)) => self.examined(candidate, examined)?,
+                    Err(error) => self.died(&error),
+                },
+                _ = interrupted.changed(), if stopping != Some(Code::Interrupted) => {
+                    stopping = Some(Code::Interrupted);
+                    self.waiting.clear();
+                    examining.abort_all();
+                }
+                () = tokio::time::sleep(IDLE) => {}
+            }
+            self.campaign.took = before + began.elapsed();
+            if stopping.is_some() {
+                let since = *ended.get_or_insert_with(Instant::now);
+                if since.elapsed() > LAST_EXAMINATION && !self.target.is_embedded() {
+                    self.give_up(&mut examining);
+                }
+            }
+            if let Some(reason) = self.watch.gone().map(str::to_owned) {
+                self.save()?;
+                return Err(Stop::unreachable(format!(
+                    "{} (hint: `--restart-command` lets a campaign go on)",
+                    reason.trim_start_matches("not played: ")
+                )));
+            }
+            if self.fuzz.stop_at_first && self.campaign.failures().next().is_some() {
+                stopping = stopping.or(Some(Code::Ok));
+                self.waiting.clear();
+            }
+            if let Some(why) = self.campaign.tally.futile().filter(|_| !self.warned) {
+                self.warned = true;
+                self.context.error(&format!("warning: {why}\n"));
+            }
+            if saved.elapsed() > SAVED {
+                saved = Instant::now();
+                self.save()?;
+            }
+            if said.elapsed() > SAID {
+                said = Instant::now();
+                self.context.error(&self.progress());
+            }
+        }
+        let found = if self.campaign.failures().next().is_none() { Code::Ok } else { Code::Failed };
+        Ok(if stopping == Some(Code::Interrupted) { Code::Interrupted } else { found })
+    }
+
+    /// Examines nothing further, and says so.
+    fn give_up(&mut self, examining: &mut JoinSet<(Candidate, Examined)>) {
+        let left = self.waiting.len() + examining.len();
+        if left > 0 {
+            self.context.error(&format!(
+                "note: the time was over before {left} things that were found could be examined\n"
+            ));
+        }
+        self.waiting.clear();
+        examining.abort_all();
+    }
+
+    fn died(&mut self, error: &tokio::task::JoinError) {
+        if !error.is_cancelled() {
+            self.context.error(&format!("a conversation's task died: {error}\n"));
+        }
+    }
+
+    /// Whether a further conversation may begin.
+    fn has_room(
+        &mut self,
+        playing: &JoinSet<PlayedSequence>,
+        examining: &JoinSet<(Candidate, Examined)>,
+    ) -> bool {
+        if !examining.is_empty() || !self.waiting.is_empty() {
+            return false;
+        }
+        if self.target.is_embedded() {
+            // In memory nobody waits, and a campaign is the same every time.
+            return playing.is_empty();
+        }
+        let jobs = usize::from(self.fuzz.jobs);
+        let mut talking = 0;
+        for under_way in &mut self.under_way {
+            let events = under_way.gauge.events();
+            talking += usize::from(events > under_way.events || events == 0);
+            under_way.events = events;
+        }
+        playing.len() < jobs || talking < jobs && playing.len() < jobs * WAITING
+    }
+
+    fn is_over(&self, began: Instant) -> bool {
+        let Fuzz { sequences, steps, sequence_seed, .. } = self.fuzz;
+        let played = self.campaign.sequences + self.under_way.len() as u64;
+        self.fuzz.budget().is_some_and(|budget| began.elapsed() >= budget)
+            || sequences.is_some_and(|most| played >= most)
+            || steps.is_some_and(|most| self.campaign.steps >= most)
+            || sequence_seed.is_some() && played > 0
+    }
+
+    /// The next conversation that the reference host plays as it was drawn.
+    fn draw(&mut self) -> Option<Sequence> {
+        if let Some(seed) = self.fuzz.sequence_seed {
+            let sequence = self.generator.of_seed(seed)?;
+            return self.fitting(sequence).map(|(sequence, _)| sequence);
+        }
+        let familiar = self.campaign.without_news() >= FAMILIAR;
+        let drawn = if self.target.is_foreign && familiar { DRAWN } else { 1 };
+        let mut rarest: Option<(f64, Sequence)> = None;
+        for _ in 0..drawn {
+            self.campaign.next += 1;
+            let Some(sequence) = self.generator.sequence(self.campaign.next - 1) else { continue };
+            let Some((sequence, expected)) = self.fitting(sequence) else { continue };
+            let rarity = self.campaign.rarity(&expected);
+            if rarest.as_ref().is_none_or(|(most, _)| rarity > *most) {
+                rarest = Some((rarity, sequence));
+            }
+        }
+        rarest.map(|(_, sequence)| sequence)
+    }
+
+    /// The conversation as it is played against the target, and what it puts to the test on the reference host.
+    fn fitting(&mut self, mut sequence: Sequence) -> Option<(Sequence, BTreeMap<String, u64>)> {
+        // What the honest host itself does is looked at when it was played.
+        if self.target.is_honest {
+            return Some((sequence, BTreeMap::new()));
+        }
+        let (found, gauge) = self.target.honest.measured(&sequence.draft);
+        if let Some(finding) = found.first() {
+            self.odd(sequence.seed, finding);
+            return None;
+        }
+        match self.target.is_foreign {
+            true => hold::fit(&mut sequence.draft, &self.campaign.unmet),
+            false => hold::loosen(&mut sequence.draft, &self.campaign.unmet),
+        }
+        sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
+    }
+
+    fn launch(&mut self, sequence: Sequence, playing: &mut JoinSet<PlayedSequence>) {
+        let (target, gauge, limit) = (Arc::clone(&self.target), Gauge::default(), self.limit());
+        let number = self.plays;
+        self.plays += 1;
+        let name = format!("{}#{number}", sequence.draft.id);
+        self.under_way.push(UnderWay { number, gauge: gauge.clone(), events: 0 });
+        playing.spawn(async move {
+            let played = target.play(&sequence.draft, name, limit, &gauge).await;
+            PlayedSequence { number, sequence, played, gauge, hurried: limit.is_some() }
+        });
+    }
+
+    /// How long a wait takes, where that is less than in `run`.
+    fn limit(&self) -> Option<Duration> {
+        let limit = (self.slowest * PATIENCE).max(LEAST);
+        let hurries = self.target.is_foreign && self.slowest > Duration::ZERO;
+        (hurries && limit < self.fuzz.timeout).then_some(limit)
+    }
+
+    fn landed(&mut self, played: &PlayedSequence) {
+        self.under_way.retain(|it| it.number != played.number);
+    }
+
+    /// Takes note of what came of a conversation.
+    fn played(&mut self, played: PlayedSequence) {
+        self.landed(&played);
+        let PlayedSequence { sequence, played, gauge, hurried, .. } = played;
+        self.campaign.sequences += 1;
+        self.campaign.steps += sequence.draft.steps.len() as u64;
+        self.slowest = self.slowest.max(gauge.slowest());
+        let tally = gauge.tally();
+        self.campaign.tally.served += tally.served;
+        self.campaign.tally.refused += tally.refused;
+        self.campaign.tried(sequence.seed, &sequence.told);
+        self.campaign.saw(gauge.seen());
+        self.recent.retain(|(at, _)| at.elapsed() < RECENT);
+        if self.watch.is_outside() && self.recent.len() < MAX_RECENT {
+            self.recent.push_back((Instant::now(), sequence.clone()));
+        }
+        let Some(PlayedDraft { verdict, mut found }) = played else { return };
+        for missed in hold::missed(&sequence.draft, &verdict) {
+            let times = self.missed.entry(missed.clone()).or_default();
+            *times += 1;
+            // Who waits for what does not come waits in vain again; what was refused once may be served otherwise.
+            let needed = if self.target.is_foreign && missed.is_wait() { 1 } else { ENOUGH };
+            if *times >= needed && !self.target.is_honest {
+                self.campaign.unmet.insert(missed);
+            }
+        }
+        if self.target.is_honest {
+            // An expectation was drawn on this very host. If it does not meet it, the drawing is wrong.
+            if let Some(finding) = found.iter().find(|it| !it.is_of_check()) {
+                self.odd(sequence.seed, finding);
+            }
+            found.retain(Finding::is_of_check);
+        }
+        for finding in found {
+            self.candidate(Candidate {
+                draft: sequence.draft.clone(),
+                seed: sequence.seed,
+                finding,
+                hurried,
+            });
+            if self.fuzz.stop_at_first {
+                break;
+            }
+        }
+    }
+
+    /// Takes something that was found in, unless it is known.
+    fn candidate(&mut self, candidate: Candidate) {
+        let finding = &candidate.finding;
+        let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
+        if !counts || self.dismissed.contains(&finding.key) {
+            return;
+        }
+        let doubtful = self.campaign.is_doubtful(finding);
+        if self.campaign.is_known(finding) && !doubtful {
+            return;
+        }
+        if let Some(times) = self.pending.get_mut(&finding.key) {
+            *times += 1;
+            return;
+        }
+        self.pending.insert(finding.key.clone(), 1);
+        self.waiting.push_back(candidate);
+    }
+
+    fn examine_next(
+        &mut self,
+        examining: &mut JoinSet<(Candidate, Examined)>,
+        stopping: Option<Code>,
+    ) {
+        // Nothing else is played meanwhile: what others do at the same time may hide a finding, and slows the host.
+        let quiet = self.under_way.is_empty() && examining.is_empty();
+        if stopping == Some(Code::Interrupted) || !quiet {
+            return;
+        }
+        if let Some(candidate) = self.waiting.pop_front() {
+            let (target, small) = (Arc::clone(&self.target), !self.fuzz.no_shrink);
+            examining.spawn(async move {
+                let examined = examine(target, &candidate, small).await;
+                (candidate, examined)
+            });
+        }
+    }
+
+    /// Keeps what was examined.
+    fn examined(&mut self, candidate: Candidate, examined: Examined) -> Result<(), Stop> {
+        let Candidate { draft, seed, finding, .. } = candidate;
+        let times = self.pending.remove(&finding.key).unwrap_or(1);
+        match examined {
+            Examined::Steady { draft, again } => self.keep(draft, seed, finding, again, times),
+            Examined::Flaky { again } => {
+                let at = format!("{seed:016x}");
+                self.context.error(&format!(
+                    "flaky: {} ({}) showed again {} times of {} (--sequence-seed {at}): {}\n",
+                    finding.rule,
+                    word(finding.weight),
+                    again.0,
+                    again.1,
+                    finding.message
+                ));
+                self.campaign.add_flaky(Bucket {
+                    finding,
+                    scenario: draft.id,
+                    seed,
+                    times,
+                    again,
+                    flaky: true,
+                    also: Vec::new(),
+                });
+                self.save()
+            }
+            Examined::Permitted(variant) => {
+                self.dismissed.insert(finding.key.clone());
+                self.permitted.insert(finding.key, variant);
+                Ok(())
+            }
+            Examined::TooEarly => {
+                // It is waited for longer from now on, and may be found again.
+                self.slowest = (self.slowest * 2).min(self.fuzz.timeout);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps a finding with its scenario.
+    fn keep(
+        &mut self,
+        mut draft: Draft,
+        seed: u64,
+        finding: Finding,
+        again: (u32, u32),
+        times: u64,
+    ) -> Result<(), Stop> {
+        self.campaign.forget_flaky(&finding);
+        let number = self.campaign.buckets.len() + 1;
+        self.context.error(&format!(
+            "finding {number}: {} ({}): {}\n",
+            finding.rule,
+            word(finding.weight),
+            finding.message
+        ));
+        if let Some(at) = self.folder.same(&self.campaign, &draft, &finding) {
+            let bucket = &mut self.campaign.buckets[at];
+            bucket.times += times;
+            bucket.also.push(finding.key);
+            self.context.error(&format!("it is the same as finding {}\n", at + 1));
+            return self.save();
+        }
+        draft.id = CampaignFolder::id(number, &finding.rule);
+        let comment = format!(
+            "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {seed:016x}`; showed again {} times \
+             of {}.\n# {}: {}\n",
+            again.0,
+            again.1,
+            finding.rule,
+            ForeignText::from(finding.message.as_str()).line()
+        );
+        self.folder.keep(&draft, &comment)?;
+        let (scenario, also) = (draft.id, Vec::new());
+        self.campaign.buckets.push(Bucket {
+            finding,
+            scenario,
+            seed,
+            times,
+            again,
+            flaky: false,
+            also,
+        });
+        self.save()
+    }
+
+    /// Takes note of a conversation that the honest host does not play as it was drawn.
+    fn odd(&mut self, seed: u64, finding: &Finding) {
+        self.campaign.unsteady += 1;
+        if self.odd.len() < SHOWN {
+            self.odd.push(format!("{seed:016x}: {}: {}", finding.rule, finding.message));
+        }
+    }
+
+    /// Describes the outage of the host after a conversation, if there is one. It is looked for where a connection ended or
+    /// something was found.
+    async fn outage(&mut self, played: &PlayedSequence) -> Option<String> {
+        let verdict = played.played.as_ref().map(|played| &played.verdict);
+        let shook = verdict.is_some_and(|verdict| verdict.shook_hands);
+        let cut = verdict.is_some_and(|verdict| verdict.cut);
+        let found = played.played.as_ref().is_some_and(|played| !played.found.is_empty());
+        self.watch.saw(shook);
+        let restarts = Self::restarted(played);
+        if self.watch.is_cut() && restarts {
+            self.watch.open_sentinel();
+            self.watch.ready().await;
+        }
+        let well = shook && !cut && !found && (restarts || !self.watch.is_cut());
+        if well { None } else { self.watch.trouble(cut && !restarts).await }
+    }
+
+    /// Waits for all conversations that are being played. What is being examined has to be examined anew.
+    async fn drained(
+        &mut self,
+        first: PlayedSequence,
+        playing: &mut JoinSet<PlayedSequence>,
+        examining: &mut JoinSet<(Candidate, Examined)>,
+    ) -> Vec<Sequence> {
+        let mut struck = vec![first];
+        while let Some(played) = playing.join_next().await {
+            struck.extend(played.ok());
+        }
+        // They replay what has been found: whatever they came to does not count.
+        while let Some(examined) = examining.join_next().await {
+            self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
+        }
+        struck.sort_by_key(|played| played.number);
+        struck.iter().for_each(|played| self.landed(played));
+        struck.into_iter().map(|played| played.sequence).collect()
+    }
+
+    /// The host ended while these were played: brings it back and finds out which of them ends it.
+    async fn after_outage(&mut self, what: &str, struck: Vec<Sequence>) -> Result<(), Stop> {
+        self.context.error(&format!("{what}; who was being played is played again alone\n"));
+        if !self.watch.recovered(what).await {
+            return Ok(());
+        }
+        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, sequence)| sequence);
+        let recent: Vec<Sequence> =
+            recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
+        let Trials { held, ended } = trials(self, &struck, &recent).await;
+        if ended.is_empty() && self.watch.gone().is_none() {
+            self.context.error(&format!(
+                "note: {what} when {} conversations were played, and outlived each of them when it was played again\n",
+                struck.len()
+            ));
+        }
+        for (played, what) in ended {
+            let weight = Ledger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
+            let message = format!("{what} when this was played alone on a fresh host, twice");
+            let finding = Finding::of(OUTLIVES, weight, "", &message);
+            let PlayedSequence { sequence, .. } = played;
+            self.campaign.sequences += 1;
+            if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
+                let draft = Draft { title: finding.statement(), ..sequence.draft };
+                self.keep(draft, sequence.seed, finding, (2, 2), 1)?;
+            }
+        }
+        held.into_iter().for_each(|played| self.played(played));
+        Ok(())
+    }
+
+    pub(super) fn save(&self) -> Result<(), Stop> {
+        self.folder.save(&self.campaign)
+    }
+
+    fn progress(&self) -> String {
+        let Campaign { sequences, steps, tried, seen, tally, took, .. } = &self.campaign;
+        let rate = *steps as f64 / took.as_secs_f64().max(0.001);
+        let news = match self.campaign.without_news() {
+            stale if stale >= STALE => format!(", nothing new in the last {stale} conversations"),
+            _ => String::new(),
+        };
+        format!(
+            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict{news}, refused {} %, {} findings\n",
+            tried.len(),
+            seen.len(),
+            tally.refused_percent(),
+            self.campaign.failures().count()
+        )
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let mut out = self.progress();
+        if self.campaign.unsteady > 0 {
+            let _ = writeln!(
+                out,
+                "    {} were drawn whose expectations the reference host does not meet when it plays them once more; \
+                 they count for nothing but checks",
+                self.campaign.unsteady
+            );
+            for odd in &self.odd {
+                let _ = writeln!(out, "        {odd}");
+            }
+        }
+        let faults = self.fuzz.planted();
+        if !faults.is_empty() {
+            let _ = writeln!(out, "    planted: {}", faults.join(", "));
+        }
+        for (key, variant) in &self.permitted {
+            let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
+        }
+        for bucket in &self.campaign.buckets {
+            let Bucket { finding, scenario, times, again, .. } = bucket;
+            let verdict = finding.weight.broken().word();
+            if bucket.flaky {
+                let _ = writeln!(
+                    out,
+                    "    flaky {} (it would be {verdict}): {}\n        --sequence-seed {:016x}, found {times} times, showed again {} times of {}",
+                    finding.rule, finding.message, bucket.seed, again.0, again.1
+                );
+                continue;
+            }
+            let _ = writeln!(
+                out,
+                "    {verdict} {}: {}\n        {}/{scenario}.yaml, found {times} times",
+                finding.rule,
+                finding.message,
+                self.fuzz.out.display()
+            );
+        }
+        out
+    }
+}
+
+impl LonePlayer for Hunt<'_> {
+    type Suspect = Sequence;
+    type Played = PlayedSequence;
+
+    fn watch(&mut self) -> &mut HostWatch {
+        &mut self.watch
+    }
+
+    async fn play_alone(&mut self, suspect: &Sequence) -> Option<PlayedSequence> {
+        let (number, gauge) = (self.plays, Gauge::default());
+        self.plays += 1;
+        let name = format!("{}#{number}", suspect.draft.id);
+        let played = self.target.play(&suspect.draft, name, None, &gauge).await;
+        Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })
+    }
+
+    fn restarted(played: &PlayedSequence) -> bool {
+        played.sequence.draft.steps.iter().any(|step| step.get("restart").is_some())
+    }
+
+    fn took(played: &PlayedSequence) -> Duration {
+        played.played.as_ref().map(|played| played.verdict.took).unwrap_or_default()
+    }
+
+    fn void(&mut self, _: &PlayedSequence, _: &str) {}
+}

@@ -1,0 +1,299 @@
+//! Whether a host outside lives, how it is brought back, and which play ends it: what the scheduler of `run` and the
+//! campaigns of `fuzz` share.
+//!
+//! What was being played when a host ended is played again, one at a time. A play during which the host ends again is
+//! repeated on a fresh host, and is blamed only if the host ends once more, and does not end with nobody using it: a host
+//! that ends by itself now and then must not be charged to whatever happens to be played.
+//!
+//! Knows: the target. Never knows: rules, reports.
+//!
+//! Start at [`HostWatch`] and [`trials`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::run::sentinel::SentinelConnection;
+
+use super::target::Remote;
+
+/// After this many outages nothing more is played: a host that ends again and again would be restarted for hours.
+const MAX_OUTAGES: u32 = 20;
+/// The control for a host that ends by itself: an unused host is watched for as long as the play took plus `GRACE`, but
+/// at most for `MAX_IDLE`.
+pub(super) const GRACE: Duration = Duration::from_millis(300);
+const MAX_IDLE: Duration = Duration::from_secs(30);
+/// Connections that a host closes at once may be noticed as closed within this time.
+const TOGETHER: Duration = Duration::from_millis(50);
+/// A play that ended at most this long ago is still suspected when the host ends.
+pub(super) const RECENT: Duration = Duration::from_secs(2);
+
+/// What is known of the life of a target. A target that is no host outside always lives.
+pub(super) struct HostWatch {
+    remote: Option<Arc<Remote>>,
+    offers: Vec<String>,
+    limit: Duration,
+    /// Whether the host answered the first look.
+    answered: bool,
+    /// Whether it has shaken hands with anybody since.
+    shook: bool,
+    stopped: watch::Receiver<bool>,
+    sentinel: Option<SentinelConnection>,
+    /// When the sentinel was found closed while other connections were not.
+    cut_at: Option<Instant>,
+    outages: u32,
+    /// Why nothing more is played, once the host could not be brought back.
+    gone: Option<String>,
+}
+
+impl HostWatch {
+    /// Watches a host that is offered these versions and may take so long for an answer. `answered`: it answered the
+    /// first look.
+    pub(super) fn new(
+        remote: Option<Arc<Remote>>,
+        offers: &[String],
+        limit: Duration,
+        answered: bool,
+        stopped: watch::Receiver<bool>,
+    ) -> HostWatch {
+        let mut watch = HostWatch {
+            remote,
+            offers: offers.to_vec(),
+            limit,
+            answered,
+            shook: false,
+            stopped,
+            sentinel: None,
+            cut_at: None,
+            outages: 0,
+            gone: None,
+        };
+        watch.open_sentinel();
+        watch
+    }
+
+    /// Whether the target is a host outside.
+    pub(super) fn is_outside(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Why nothing more is played.
+    pub(super) fn gone(&self) -> Option<&str> {
+        self.gone.as_deref()
+    }
+
+    /// A play shook hands with the host, or did not.
+    pub(super) fn saw(&mut self, shook_hands: bool) {
+        self.shook |= shook_hands;
+    }
+
+    /// Opens the sentinel connection, if the host answers handshakes.
+    pub(super) fn open_sentinel(&mut self) {
+        let remote = self.remote.as_ref().filter(|_| self.answered);
+        self.sentinel =
+            remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
+    }
+
+    /// Waits until the sentinel has shaken hands: its end shows nothing before that.
+    pub(super) async fn ready(&self) {
+        if let Some(sentinel) = &self.sentinel {
+            sentinel.ready(self.limit).await;
+        }
+    }
+
+    /// Whether the sentinel was closed.
+    pub(super) fn is_cut(&self) -> bool {
+        self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
+    }
+
+    /// Describes the outage of the host, if there is one. `dropped`: the host may have closed all connections, since it
+    /// closed those of a play or none was open.
+    pub(super) async fn trouble(&mut self, dropped: bool) -> Option<String> {
+        let remote = self.remote.clone()?;
+        // A host that never completed a handshake cannot be seen to end.
+        let shook = self.shook || self.answered;
+        if *self.stopped.borrow() || self.gone.is_some() || !shook {
+            return None;
+        }
+        let trouble = self.unless_stopped(remote.trouble(&self.offers, self.limit)).await?;
+        if trouble.is_none() && dropped {
+            // Connections that were closed together are not noticed at the same moment.
+            tokio::time::sleep(TOGETHER).await;
+        }
+        let cut = self.is_cut();
+        let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
+        let what = match trouble {
+            Some(what) => Some(format!("the host {what}")),
+            // A host that is restarted at once leaves no other trace.
+            None if (cut || lately) && dropped => {
+                Some("the host ended every connection and answers again".to_owned())
+            }
+            None => None,
+        };
+        if what.is_none() && cut {
+            self.cut_at = Some(Instant::now());
+            self.open_sentinel();
+            self.ready().await;
+        }
+        what
+    }
+
+    /// Waits for something, unless the run ends meanwhile.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+            done = work => Some(done),
+        }
+    }
+
+    /// Counts an outage and brings the host back. If that fails, nothing more is played.
+    pub(super) async fn recovered(&mut self, what: &str) -> bool {
+        (self.sentinel, self.cut_at) = (None, None);
+        self.outages += 1;
+        if self.outages > MAX_OUTAGES {
+            let reason = format!("not played: {what}, and it was the {}th time", self.outages);
+            self.gone.get_or_insert(reason);
+            return false;
+        }
+        let Some(remote) = self.remote.clone() else { return false };
+        let recovered = self.unless_stopped(remote.recover(&self.offers, self.limit)).await;
+        match recovered.unwrap_or_else(|| Err("the run was ended".to_owned())) {
+            Ok(()) => {
+                self.open_sentinel();
+                true
+            }
+            Err(why) => {
+                self.gone.get_or_insert(format!("not played: {what}; {why}"));
+                false
+            }
+        }
+    }
+
+    /// Whether an unused fresh host ends, too, within the time that a play took. Then nothing more is played.
+    async fn ends_by_itself(&mut self, took: Duration) -> bool {
+        let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
+        self.unless_stopped(tokio::time::sleep(idle)).await;
+        let Some(remote) = self.remote.clone() else { return false };
+        let trouble = remote.trouble(&self.offers, self.limit).await;
+        if let Some(what) = &trouble {
+            let reason = format!(
+                "not played: the host {what} by itself, within {idle:.1?} of its start and with nobody using it"
+            );
+            self.gone.get_or_insert(reason);
+        }
+        // A host that only closes idle connections has not ended.
+        trouble.is_some() || self.is_cut()
+    }
+
+    /// Restarts the host if possible, so that earlier plays have no influence.
+    pub(super) async fn fresh(&mut self) {
+        let Some(remote) = self.remote.clone().filter(|remote| remote.restarts()) else { return };
+        (self.sentinel, self.cut_at) = (None, None);
+        match remote.again().await {
+            Ok(()) => self.open_sentinel(),
+            Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
+        }
+    }
+}
+
+/// The result of playing a suspect alone.
+pub(super) enum LoneTrial<P> {
+    /// The host did not end, or it ends without the suspect, too.
+    Outlived(P),
+    /// The host ended twice; what happened.
+    Ended(P, String),
+}
+
+/// Who plays suspects one at a time.
+pub(super) trait LonePlayer {
+    /// What may have ended the host.
+    type Suspect;
+    /// What came of playing it.
+    type Played;
+
+    /// The watch over the host.
+    fn watch(&mut self) -> &mut HostWatch;
+
+    /// Plays a suspect while nothing else is played. `None`: it could not be played.
+    async fn play_alone(&mut self, suspect: &Self::Suspect) -> Option<Self::Played>;
+
+    /// Whether the host was restarted by what was played, so that closed connections show nothing.
+    fn restarted(played: &Self::Played) -> bool;
+
+    /// How long it took.
+    fn took(played: &Self::Played) -> Duration;
+
+    /// The result of a play does not count.
+    fn void(&mut self, played: &Self::Played, reason: &str);
+}
+
+/// Plays a suspect alone; if the host ends, once more on a fresh host.
+async fn trial<L: LonePlayer>(
+    player: &mut L,
+    suspect: &L::Suspect,
+) -> Option<LoneTrial<L::Played>> {
+    let (played, outage) = alone(player, suspect).await?;
+    let Some(what) = outage else { return Some(LoneTrial::Outlived(played)) };
+    player.void(&played, &what);
+    player.watch().recovered(&what).await;
+    let (played, outage) = alone(player, suspect).await?;
+    let Some(what) = outage else { return Some(LoneTrial::Outlived(played)) };
+    let took = L::took(&played);
+    let watch = player.watch();
+    if !watch.recovered(&what).await || watch.ends_by_itself(took).await {
+        return Some(LoneTrial::Outlived(played));
+    }
+    Some(LoneTrial::Ended(played, what))
+}
+
+/// Plays a suspect while nothing else is played. Also returns the outage of the host, if there was one.
+pub(super) async fn alone<L: LonePlayer>(
+    player: &mut L,
+    suspect: &L::Suspect,
+) -> Option<(L::Played, Option<String>)> {
+    player.watch().ready().await;
+    let played = player.play_alone(suspect).await?;
+    // The host may need a moment until it has ended.
+    tokio::time::sleep(GRACE).await;
+    let outage = player.watch().trouble(!L::restarted(&played)).await;
+    Some((played, outage))
+}
+
+/// What came of playing suspects one at a time.
+pub(super) struct Trials<P> {
+    /// The plays that the host outlived, of those that were under way when it ended.
+    pub(super) held: Vec<P>,
+    /// The plays that end it, and what happens then.
+    pub(super) ended: Vec<(P, String)>,
+}
+
+/// Plays those that were under way when the host ended, one at a time, and then, if none of them ends it, those that had
+/// ended shortly before, the latest first.
+pub(super) async fn trials<L: LonePlayer>(
+    player: &mut L,
+    struck: &[L::Suspect],
+    recent: &[L::Suspect],
+) -> Trials<L::Played> {
+    let mut trials = Trials { held: Vec::new(), ended: Vec::new() };
+    for suspect in struck {
+        match trial(player, suspect).await {
+            Some(LoneTrial::Outlived(played)) => trials.held.push(played),
+            Some(LoneTrial::Ended(played, what)) => trials.ended.push((played, what)),
+            None => {}
+        }
+    }
+    for suspect in recent.iter().rev() {
+        if !trials.ended.is_empty() || player.watch().gone().is_some() {
+            break;
+        }
+        match trial(player, suspect).await {
+            Some(LoneTrial::Ended(played, what)) => trials.ended.push((played, what)),
+            Some(LoneTrial::Outlived(played)) => player.void(&played, "it had a result before"),
+            None => {}
+        }
+    }
+    trials
+}

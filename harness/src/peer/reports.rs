@@ -1,0 +1,99 @@
+//! What a client of ACP makes of the reports of tool calls: the state of each call.
+//!
+//! What a report leaves out, or gives as null, stays as it was; what it gives replaces what there was, a list as a whole.
+//!
+//! Knows: reports. Never knows: sockets, what a scenario wants.
+//!
+//! Start at [`ToolCallReports::take`]. Source: agentclientprotocol.com, protocol v1, tool calls, updating.
+
+use crate::wire::json::{Map, Value};
+use crate::wire::message::Message;
+
+/// Calls of a client that are kept.
+const MAX_CALLS: usize = 1_000;
+/// The member that says which kind of update it is: no part of a call.
+const KIND: &str = "sessionUpdate";
+
+/// The calls that a client was told of, the newest last.
+#[derive(Debug, Default)]
+pub struct ToolCallReports {
+    calls: Vec<Value>,
+}
+
+impl ToolCallReports {
+    /// Takes in a message of the agent.
+    pub fn take(&mut self, message: &Message) {
+        let params = message.params();
+        let report = match message.method() {
+            Some("session/update") => &params["update"],
+            Some("session/request_permission") => &params["toolCall"],
+            _ => return,
+        };
+        let kind = report[KIND].as_str();
+        let called = kind.is_none_or(|kind| matches!(kind, "tool_call" | "tool_call_update"));
+        let Some((id, members)) = report["toolCallId"].as_str().zip(report.as_object()) else {
+            return;
+        };
+        if !called {
+            return;
+        }
+        let known = self.calls.iter().position(|call| call["toolCallId"] == id);
+        let place = known.unwrap_or(self.calls.len());
+        if place == self.calls.len() && place < MAX_CALLS {
+            self.calls.push(Value::Object(Map::new()));
+        }
+        if let Some(call) = self.calls.get_mut(place).and_then(Value::as_object_mut) {
+            fold(call, members);
+        }
+    }
+
+    /// The call of this id.
+    pub fn call(&self, id: &Value) -> Option<&Value> {
+        self.calls.iter().rev().find(|call| call["toolCallId"] == *id)
+    }
+}
+
+fn fold(call: &mut Map, report: &Map) {
+    for (name, value) in report.iter().filter(|(name, value)| *name != KIND && !value.is_null()) {
+        call.insert(name.as_str(), value.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    fn told(reports: &[Value]) -> ToolCallReports {
+        let mut calls = ToolCallReports::default();
+        for report in reports {
+            let params = json!({"sessionId": "s", "update": (report.clone())});
+            calls.take(&Message::notification("session/update", params));
+        }
+        calls
+    }
+
+    #[test]
+    fn what_a_report_leaves_out_stays_and_lists_are_replaced() {
+        let calls = told(&[
+            json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "kind": "edit", "content": [1, 2]}),
+            json!({"sessionUpdate": "plan", "entries": []}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed", "title": null}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": [3]}),
+        ]);
+        let expected = json!({
+            "toolCallId": "c", "title": "T", "kind": "edit", "content": [3], "status": "completed",
+        });
+        assert_eq!(calls.call(&json!("c")), Some(&expected));
+        assert_eq!(calls.call(&json!("d")), None);
+    }
+
+    #[test]
+    fn the_call_in_a_request_for_permission_is_a_report_too() {
+        let mut calls =
+            told(&[json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T"})]);
+        let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c", "status": "pending"}, "options": []});
+        calls.take(&Message::request(1, "session/request_permission", params));
+        assert_eq!(calls.call(&json!("c")).unwrap()["status"], "pending");
+    }
+}

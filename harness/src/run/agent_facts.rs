@@ -1,0 +1,109 @@
+//! What an agent said of itself in a first look: its capabilities, and the modes and options of its sessions.
+//!
+//! Knows: the answers to `initialize` and `session/new`. Never knows: processes, scenarios.
+//!
+//! Start at [`AgentFacts::rows`].
+
+use crate::wire::json::Value;
+
+use super::detect::Detected;
+
+/// The answers of an agent.
+#[derive(Clone, Debug, Default)]
+pub struct AgentFacts {
+    /// The `agentCapabilities`; null where there are none.
+    pub capabilities: Value,
+    /// The answer to `session/new`; null where there is none.
+    pub session: Value,
+}
+
+/// What an agent may declare: what it is called in reports, and where it stands in the capabilities.
+const DECLARED: &[(&str, &str)] = &[
+    ("load sessions", "/loadSession"),
+    ("resume sessions", "/sessionCapabilities/resume"),
+    ("list sessions", "/sessionCapabilities/list"),
+    ("close sessions", "/sessionCapabilities/close"),
+    ("delete sessions", "/sessionCapabilities/delete"),
+    ("images in prompts", "/promptCapabilities/image"),
+    ("sounds in prompts", "/promptCapabilities/audio"),
+    ("resources in prompts", "/promptCapabilities/embeddedContext"),
+    ("MCP over HTTP", "/mcpCapabilities/http"),
+    ("MCP over SSE", "/mcpCapabilities/sse"),
+    ("log out", "/auth/logout"),
+];
+
+fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+impl AgentFacts {
+    /// The ids of the modes of a session.
+    pub fn modes(&self) -> Vec<String> {
+        let modes = items(&self.session["modes"], "availableModes").iter();
+        modes.filter_map(|mode| mode["id"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// The options of a session, one text each: the id, the value, the values.
+    pub fn options(&self) -> Vec<String> {
+        let option = |option: &Value| {
+            let values =
+                items(option, "options").iter().flat_map(|value| match items(value, "options") {
+                    [] => std::slice::from_ref(value),
+                    inner => inner,
+                });
+            let values: Vec<&str> = values.filter_map(|value| value["value"].as_str()).collect();
+            let (id, now) =
+                (option["id"].as_str().unwrap_or_default(), option["currentValue"].to_text());
+            format!("`{id}` is {now} of {}", values.join(" | "))
+        };
+        items(&self.session, "configOptions").iter().map(option).collect()
+    }
+
+    /// What is listed in a report.
+    pub fn rows(&self) -> Vec<Detected> {
+        let declared = DECLARED.iter().map(|(name, pointer)| {
+            let value = self.capabilities.pointer(pointer);
+            let offered = value.is_some_and(|it| !it.is_null() && it.as_bool() != Some(false));
+            let how = if offered {
+                "declares it in `initialize`"
+            } else {
+                "does not declare it in `initialize`"
+            };
+            Detected::new(name, offered, how)
+        });
+        let (modes, options) = (self.modes(), self.options());
+        let listed = |name: &str, all: &[String]| match all {
+            [] => Detected::new(name, false, "the answer to `session/new` has none"),
+            all => Detected::new(name, true, all.join("; ")),
+        };
+        let set = [listed("modes", &modes), listed("options", &options)];
+        declared.chain(set).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn what_is_declared_and_listed_is_told() {
+        let facts = AgentFacts {
+            capabilities: json!({"loadSession": true, "sessionCapabilities": {"list": {}, "close": null}}),
+            session: json!({
+                "modes": {"currentModeId": "a", "availableModes": [{"id": "a"}, {"id": "b"}]},
+                "configOptions": [{
+                    "id": "model", "currentValue": "x", "options": [{"group": "g", "options": [{"value": "x"}]}],
+                }],
+            }),
+        };
+        let rows = facts.rows();
+        let offered =
+            |name: &str| rows.iter().find(|row| row.capability == name).map(|row| row.offered);
+        assert_eq!(offered("load sessions"), Some(true));
+        assert_eq!(offered("list sessions"), Some(true));
+        assert_eq!(offered("close sessions"), Some(false));
+        assert_eq!(facts.modes(), ["a", "b"]);
+        assert_eq!(facts.options(), ["`model` is \"x\" of x"]);
+    }
+}

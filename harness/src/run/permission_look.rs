@@ -1,0 +1,101 @@
+//! Whether an agent asks for permission, by a short conversation: some agents ask only where the client offers files and
+//! terminals, others only in one of their modes.
+//!
+//! Knows: the methods of ACP that a client calls. Never knows: how the agent is started, which ways are tried.
+//!
+//! Start at [`asks_for_permission`].
+
+use std::time::Duration;
+
+use crate::agent::script::HEADER;
+use crate::peer::serving::Offers;
+use crate::transport::link::Endpoint;
+use crate::wire::json::{Value, json};
+
+use super::agent_link::{AgentLink, Unanswered};
+use super::side::{AskingSetup, Side};
+
+/// The script of the prompt: a command that leaves a mark in the folder of the session, which is a fresh one. Many agents
+/// do not ask about commands that change nothing.
+const SCRIPT: &str = "tool shell \"echo ahp > ahp-marker\" confirm";
+/// Modes of a session that are tried beside its first one.
+const MAX_MODES: usize = 5;
+
+/// The ways in which an agent is tried, the most usual first; `modes` are those of its sessions.
+pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
+    let offers = [Offers::Nothing, Offers::FsTerminal, Offers::All, Offers::Fs];
+    let way = |offers: Offers, mode: Option<&String>| AskingSetup {
+        offers: offers.word().to_owned(),
+        mode: mode.cloned(),
+    };
+    let others = modes.iter().take(MAX_MODES).map(|mode| way(Offers::FsTerminal, Some(mode)));
+    offers.iter().map(|offers| way(*offers, None)).chain(others).collect()
+}
+
+/// Holds the conversation, and ends the agent. `prompt` is what an agent is asked that plays no scripts.
+///
+/// # Errors
+/// Why it came to no end.
+pub async fn asks_for_permission(
+    endpoint: &Endpoint,
+    side: &Side,
+    way: &AskingSetup,
+    prompt: Option<&str>,
+    limit: Duration,
+) -> Result<bool, String> {
+    let mut link = AgentLink::open(endpoint, limit).await?;
+    let talked = converse(&mut link, side, way, prompt).await;
+    let asked = link.asked;
+    link.close().await;
+    match talked {
+        // Whoever has asked may wait for us for good.
+        _ if asked => Ok(true),
+        Ok(()) => Ok(false),
+        Err(Unanswered::Ended(reason)) => Err(reason),
+        Err(Unanswered::Late) => Err(format!("no answer within {limit:?}")),
+    }
+}
+
+async fn converse(
+    link: &mut AgentLink,
+    side: &Side,
+    way: &AskingSetup,
+    prompt: Option<&str>,
+) -> Result<(), Unanswered> {
+    let offers = Offers::named(&way.offers).unwrap_or_default();
+    let params = json!({"protocolVersion": 1, "clientCapabilities": (offers.capabilities())});
+    let _ = link.ask("initialize", params).await?;
+    if let Some(method) = &side.auth {
+        let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await?;
+    }
+    let params = json!({"cwd": (side.work.as_str()), "mcpServers": []});
+    let Ok(session) = link.ask("session/new", params).await? else { return Ok(()) };
+    let id = session["sessionId"].clone();
+    if let Some(mode) = way.mode.as_ref().or(side.mode.as_ref()) {
+        let params = json!({"sessionId": (id.clone()), "modeId": (mode.as_str())});
+        let _ = link.ask("session/set_mode", params).await?;
+    }
+    for (option, value) in &side.options {
+        let params = json!({"sessionId": (id.clone()), "configId": (option.as_str()), "value": (value.as_str())});
+        let _ = link.ask("session/set_config_option", params).await?;
+    }
+    let script = format!("{HEADER}\n{SCRIPT}");
+    let text = prompt.unwrap_or(&script);
+    let params = json!({"sessionId": id, "prompt": [{"type": "text", "text": text}]});
+    let _: Result<Value, Value> = link.ask("session/prompt", params).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_is_tried_once_and_other_modes_come_last() {
+        let ways = ways(&["plan".to_owned()]);
+        assert_eq!(ways.len(), 5);
+        let first = AskingSetup { offers: "nothing".to_owned(), mode: None };
+        assert_eq!(ways.first(), Some(&first));
+        assert_eq!(ways.last().and_then(|way| way.mode.clone()), Some("plan".to_owned()));
+    }
+}
