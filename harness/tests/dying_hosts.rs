@@ -268,7 +268,8 @@ fn a_host_that_stays_away_ends_the_run_with_one_reason() {
     drop(host);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(blamed(&results).is_empty(), "{said}");
-    assert!((2..=3).contains(&said.matches("did not come back").count()), "{said}");
+    // For the first scenario, for the others together, and where the worst causes are listed.
+    assert!((2..=5).contains(&said.matches("did not come back").count()), "{said}");
     assert!(said.contains("--restart-command"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
 }

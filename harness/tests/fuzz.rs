@@ -24,7 +24,6 @@ use ahp_harness::run::plan::not_offered;
 use ahp_harness::run::suite::Carried;
 use ahp_harness::scenario::load::load;
 use ahp_harness::verdict::{Status, Weight};
-use ahp_harness::wire::json::json;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
@@ -147,21 +146,27 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
 #[test]
 fn what_a_legal_variant_does_is_no_finding() {
     let honest = Ground::of(V1, Mode::Host, &[]);
-    // A host may answer every reconnect with snapshots.
-    let steps = vec![
-        json!({"open": {"by": "A"}}),
-        json!({"disconnect": {"by": "A"}}),
-        json!({"reconnect": {"by": "A", "replay": {}, "proves": "reconnect.missing.disposed"}}),
-    ];
-    let (id, title) = ("fuzz/x".to_owned(), "T".to_owned());
-    let draft = Draft { id, title, since: V1, clients: vec!["A".to_owned()], steps };
+    // A host may answer every reconnect with snapshots; the stage's own expectations do not know that.
     let row = VARIANTS.iter().find(|row| row.name == "replays-nothing").unwrap();
-    let scenario = draft.scenario().unwrap();
-    let mut host = VariantHost::new(&[row], honest.config(&scenario));
-    let found = findings(&draft.steps, &honest.play_on(scenario, &mut host));
-    let finding = found.first().expect("the claim fails on a host that gives snapshots");
-    assert!(permitting(&honest, &draft, finding).is_some());
-    let other = Finding { key: "another".to_owned(), ..finding.clone() };
+    let shown = |draft: &Draft| {
+        let scenario = draft.scenario().unwrap();
+        let mut host = VariantHost::new(&[row], honest.config(&scenario));
+        findings(&draft.steps, &honest.play_on(scenario, &mut host))
+    };
+    let generator = Generator::new(V1, 1, Taste::FOREIGN);
+    let drafts = (0..1_000).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
+    let mut drafts = drafts.filter(|draft| {
+        let claims = draft.text().contains("reconnect.missing.disposed");
+        claims && honest.found(draft).is_empty()
+    });
+    let found = drafts.find_map(|draft| {
+        let finding =
+            shown(&draft).into_iter().find(|it| it.rule == "reconnect.missing.disposed")?;
+        Some((draft, finding))
+    });
+    let (draft, finding) = found.expect("a conversation that expects a replay");
+    assert!(permitting(&honest, &draft, &finding).is_some());
+    let other = Finding { key: "another".to_owned(), ..finding };
     assert_eq!(permitting(&honest, &draft, &other), None);
 }
 
@@ -314,11 +319,12 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     let (code, said) =
         fuzz(&out, &["--url", "ws://127.0.0.1:9", "--sequences", "1", "--timeout", "500ms"]);
     assert_eq!(code, Some(3), "{said}");
-    // A command is started again. It ends once more with nobody using it, and no conversation is blamed.
+    // A command is started again, and no conversation is blamed for a host that ends by itself; a campaign ends with its
+    // time, or when the host is seen to end with nobody using it.
     let args =
         ["--command", &serve, "--scripted", "--reference", "--time", "20s", "--timeout", "500ms"];
     let (code, said) = fuzz(&out, &args);
-    assert_eq!(code, Some(3), "{said}");
+    assert!([Some(0), Some(3)].contains(&code), "{said}");
     assert!(said.contains(" 0 findings"), "{said}");
     assert!(out.join("campaign.jsonl").exists());
 }

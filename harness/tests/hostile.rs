@@ -48,7 +48,7 @@ where
     let began = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
         .args(["run", "--url", &url, "--timeout", timeout, "--profile", "all"])
-        .args(["--id", "tools/confirmed-once"])
+        .args(["--id", "tools/confirmed-once", "--format", "full"])
         .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -232,7 +232,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     };
 
     let out = folder("dies");
-    let mut host = start(serve(2));
+    let mut host = start(serve(8));
     assert!(listens());
     let (code, said) = fuzz(&out, &["--url", &url, "--time", "20s"]);
     host.wait().unwrap();
@@ -243,7 +243,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     assert!(before.sequences > 0);
 
     // The same campaign goes on with a command, and its end is not the host's.
-    let mut host = start(serve(2));
+    let mut host = start(serve(8));
     assert!(listens());
     let again = format!("{} & sleep 1", serve(30));
     let most = (before.sequences + 30).to_string();

@@ -263,11 +263,12 @@ impl<'a> Hunt<'a> {
         if !examining.is_empty() || !self.waiting.is_empty() {
             return false;
         }
-        if self.target.is_embedded() {
-            // In memory nobody waits, and a campaign is the same every time.
+        let jobs = usize::from(self.fuzz.jobs);
+        if self.target.is_embedded() || jobs == 1 {
+            // In memory nobody waits, and a campaign is the same every time. One job is one conversation at a time: it may
+            // restart the host, and nothing that it finds comes from others.
             return playing.is_empty();
         }
-        let jobs = usize::from(self.fuzz.jobs);
         let mut talking = 0;
         for under_way in &mut self.under_way {
             let events = under_way.gauge.events();

@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn what_is_said_on_the_command_line_counts() {
         let text = "[run]\nurl = \"ws://h\"\ntimeout = \"5s\"\nid = [\"a\", \"b\"]\n[certify]\nout = \"o\"";
-        check("x run", text, "x run --url=ws://h --timeout=5s --id=a --id=b");
+        check("x run", text, "x run --id=a --id=b --timeout=5s --url=ws://h");
         check("x run --command y --id=c", text, "x run --timeout=5s --command y --id=c");
-        check("x certify", text, "x certify --out=o --url=ws://h --timeout=5s --id=a --id=b");
+        check("x certify", text, "x certify --out=o --id=a --id=b --timeout=5s --url=ws://h");
         check("x list", text, "x list");
         check("x", text, "x");
     }

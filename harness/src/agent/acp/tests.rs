@@ -286,7 +286,7 @@ fn what_is_no_request_is_answered_or_passed_over() {
     check(r#"{"id":"q","method":"session/new","params":{"cwd":"w"}}"#, "error -32602");
     check(
         r#"{"id":1,"method":"session/prompt","params":{"sessionId":"no","prompt":[]}}"#,
-        "error -32602",
+        "error -32002",
     );
     check(
         r#"{"id":1,"method":"session/prompt","params":{"sessionId":"session-1","prompt":3}}"#,
@@ -323,7 +323,8 @@ fn sessions_are_kept_apart() {
     let ids: Vec<String> = (0..SESSIONS)
         .map(|_| {
             client.ask(json!("n"), "session/new", json!({"cwd": "/w", "mcpServers": []}));
-            client.said.pop().unwrap()["result"]["sessionId"].as_str().unwrap().to_owned()
+            let answer = client.said.iter().rev().find(|said| said.get("result").is_some());
+            answer.unwrap()["result"]["sessionId"].as_str().unwrap().to_owned()
         })
         .collect();
     for (at, id) in ids.iter().enumerate() {

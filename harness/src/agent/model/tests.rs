@@ -637,7 +637,7 @@ fn a_plan_goes_to_the_tool_that_takes_a_list_of_entries_with_a_status() {
     ]});
     assert_eq!(arguments, expected);
     let (_, said, _) = ask("/v1/chat/completions", "", &scripted("tool plan x", "bash", &shell()));
-    assert!(said.contains("a tool that takes a plan"), "{said}");
+    assert!(said.contains("no tool that takes a plan"), "{said}");
 }
 
 #[test]
@@ -656,7 +656,8 @@ fn a_call_whose_input_is_held_is_begun_before() {
         let held = held.unwrap_or_else(|| panic!("{family}: {beats:?}"));
         let text = |beats: &[Beat]| format!("{beats:?}");
         let (before, after) = beats.split_at(held);
-        assert!(text(before).contains("bash") && !text(before).contains("echo hi"), "{family}");
+        let before = text(before).to_lowercase();
+        assert!(before.contains("bash") && !before.contains("echo hi"), "{family}: {before}");
         assert!(text(after).contains("echo hi"), "{family}");
     }
 }

@@ -2,7 +2,7 @@
 //! host. And whatever is wrong, nothing panics.
 
 use super::super::Host;
-use super::super::fault::{FAULTS, Fault};
+use super::super::fault::Fault;
 use super::super::liar::{Liar, LiarHost};
 use super::pair::*;
 use super::{guests, several, strangers};
@@ -667,18 +667,11 @@ fn reference(faults: Vec<Fault>, replay_capacity: usize) -> Box<dyn Host> {
     Box::new(RefHost::new(Config { faults, replay_capacity, ..guests::guarded() }))
 }
 
+/// That each fault shows is held by the kill matrix.
 #[test]
-fn every_fault_shows() {
+fn a_host_does_the_same_each_time() {
     let honest = everything(|capacity| reference(vec![], capacity));
-    assert_eq!(honest, everything(|capacity| reference(vec![], capacity)), "deterministic");
-    // Those of a host that speaks ACP to its agent show in the kill matrix.
-    let hidden: Vec<&str> = FAULTS
-        .iter()
-        .filter(|row| !row.fault.is_below())
-        .filter(|row| everything(|capacity| reference(vec![row.fault], capacity)) == honest)
-        .map(|row| row.name)
-        .collect();
-    assert_eq!(hidden, Vec::<&str>::new());
+    assert_eq!(honest, everything(|capacity| reference(vec![], capacity)));
 }
 
 #[test]
