@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::draw::Style;
 
-use super::exit::Stop;
 use crate::report::github::WorkflowCommand;
 use crate::wire::foreign_text::{Breaks, shown};
 
