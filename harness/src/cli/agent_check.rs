@@ -64,7 +64,7 @@ impl AgentCheck {
                  is the harness's own)",
             ));
         }
-        let target = self.aim.one_provider()?.configured_target(self.spec).await?;
+        let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
         let outcome = self.played(context, &target).await;
         if let Target::Remote(remote, _) = &target {
             remote.stop().await;

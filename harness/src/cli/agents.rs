@@ -22,6 +22,7 @@ use crate::transport::{below, http, websocket};
 
 use super::agent;
 use super::exit::Stop;
+use super::files;
 use super::place::{Behind, Place, Seat};
 
 /// An agent outside of this process.
@@ -88,8 +89,7 @@ impl Agents {
     /// The profile has mistakes, or no port can be had.
     pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<Agents, Stop> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let text = files::text(path)?;
         let profile = Profile::parse(&name, &text).map_err(|mistakes| {
             Stop::usage(format!("the profile has mistakes:\n{}", mistakes.join("\n")))
         })?;

@@ -11,21 +11,23 @@ use clap::Args;
 use crate::agent::mode::Mode;
 use crate::host::{auth, door};
 use crate::report::command::quoted;
-use crate::report::redact::{secrets_of_header, secrets_of_target};
+use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, Detected};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::transport::{below, http};
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agents::Agents;
+use super::context::Context;
 use super::exit::Stop;
 use super::oddities::{CANARY, Oddities};
 use super::options;
 use super::place::Behind;
 use super::strangers;
-use super::target::Remote;
+use super::target::{HostVoice, Remote};
 
 /// What is played against.
 pub(super) enum Target {
@@ -170,12 +172,21 @@ impl Aim {
         self.url.is_some() || self.command.is_some()
     }
 
+    /// Whether it starts a host that has to end with it. A command that restarts a host may leave it running.
+    pub(super) fn starts_processes(&self) -> bool {
+        self.command.is_some() && self.restart_command.is_none()
+    }
+
     /// The target, started if it is a command, with the settings made that were asked for, in the words of `spec`.
     ///
     /// # Errors
     /// It cannot be had, the options contradict one another, or the host does not take a setting.
-    pub(super) async fn configured_target(&self, spec: Option<Version>) -> Result<Target, Stop> {
-        let target = self.target(spec).await?;
+    pub(super) async fn configured_target(
+        &self,
+        context: &Context,
+        spec: Option<Version>,
+    ) -> Result<Target, Stop> {
+        let target = self.target(context, spec).await?;
         if let Target::Remote(remote, _) = &target
             && let Err(why) = remote.configure().await
         {
@@ -189,7 +200,11 @@ impl Aim {
     ///
     /// # Errors
     /// It cannot be had, or the options contradict one another.
-    pub(super) async fn target(&self, spec: Option<Version>) -> Result<Target, Stop> {
+    pub(super) async fn target(
+        &self,
+        context: &Context,
+        spec: Option<Version>,
+    ) -> Result<Target, Stop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
@@ -225,7 +240,13 @@ impl Aim {
                     .iter()
                     .fold(command.clone(), |command, (word, value)| command.replace(word, value));
                 let other = self.other_token.clone();
-                let remote = Remote::start(&command, headers, other, restart).await?;
+                let (context, redactor) =
+                    (context.clone(), Redactor::new(self.secrets(), Vec::new()));
+                let said: HostVoice = Arc::new(move |line| {
+                    let line = ForeignText::from(line).line();
+                    context.error(&format!("host: {}\n", redactor.text(&line)));
+                });
+                let remote = Remote::start(&command, headers, other, restart, said).await?;
                 Target::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
             }
             _ if self.loopback => Target::Loopback,

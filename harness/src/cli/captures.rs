@@ -1,14 +1,15 @@
 //! Captures and logs that a command is given: files, folders, and which of the two they are.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::system::Input;
 use crate::transcript::ahp_log;
 use crate::transcript::logs::{Logs, LogsError};
 use crate::transcript::reader::MAX_LINE;
 
 use super::exit::Stop;
+use super::files;
 
 /// Something to read.
 type CaptureReader = Box<dyn BufRead>;
@@ -41,8 +42,7 @@ pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
     let several = files.len() > 1;
     for path in &files {
         let name = shown(path);
-        let file = File::open(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let file = files::open(path)?;
         let (first, input) = begin(file)
             .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
         let is_log = ahp_log::is_log(&first);
@@ -105,7 +105,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// The first line of a file that is not blank, and all of the file.
-fn begin(file: File) -> std::io::Result<(String, CaptureReader)> {
+fn begin(file: Input) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();
     let mut first = String::new();

@@ -1,7 +1,7 @@
 //! `ahp-harness certify` and `ahp-harness report`: a run, and the folder that is made of its file.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,7 @@ use crate::report::profile_verdict::ProfileVerdict;
 use super::context::Context;
 use super::coverage::{agent_summary, shown_summary};
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 use super::options::Report as Kind;
 use super::run::Run;
 
@@ -40,7 +41,7 @@ pub struct Certify {
     )]
     out: PathBuf,
     #[command(flatten)]
-    run: Run,
+    pub(super) run: Run,
 }
 
 impl Certify {
@@ -90,10 +91,8 @@ fn folder(path: &Path) -> Result<(), Stop> {
 
 /// A run, read back from its file.
 pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
-    let name = file.display();
-    let input = File::open(file)
-        .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-    Finished::read(BufReader::new(input)).map_err(|error| Stop::usage(format!("{name}:{error}")))
+    let input = BufReader::new(files::open(file)?);
+    Finished::read(input).map_err(|error| Stop::usage(format!("{}:{error}", file.display())))
 }
 
 /// Writes what is made of a run, and says what it came to.
@@ -129,7 +128,7 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
 
 /// What of the tables was seen, altogether and with each agent of a host that has several.
 fn members(file: &Path, certificate: &Certificate) -> String {
-    let open = || File::open(file).ok().map(BufReader::new);
+    let open = || files::open(file).ok().map(BufReader::new);
     let Some(whole) = open().and_then(|input| Shown::read(None, input).ok()) else {
         return String::new();
     };

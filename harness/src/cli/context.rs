@@ -9,19 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::draw::Style;
 
-use super::exit::Stop;
 use crate::report::github::WorkflowCommand;
 use crate::wire::foreign_text::{Breaks, shown};
 
 /// The wall clock now, since 1970.
 pub(super) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-/// What waits for sockets, timers and processes.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().map_err(|error| Stop::fault(format!("no runtime: {error}")))
 }
 
 /// What the world is like at the start.

@@ -21,6 +21,7 @@ use crate::wire::version::Version;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 use super::options;
 
 /// Shows which requirement of a version is put to the test by which check, scenario, vector and
@@ -122,9 +123,7 @@ impl Coverage {
 
     fn shown(&self, context: &Context, path: &Path) -> Outcome {
         let name = path.display();
-        let file = std::fs::File::open(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-        let shown = Shown::read(self.spec, BufReader::new(file))
+        let shown = Shown::read(self.spec, BufReader::new(files::open(path)?))
             .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
         context.say(&match self.form {
             Form::Summary => shown_summary(&shown),

@@ -1,5 +1,6 @@
-//! Scenario files of the user's: from paths to texts.
+//! Files that a user names, and scenarios among them: from paths to texts. Every command reads through here.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::reducers::vector::{self, VectorFile};
@@ -7,17 +8,68 @@ use crate::report::draw;
 use crate::run::suite::{Entry, Suite};
 use crate::scenario::deviation;
 use crate::scenario::load::{Files, Loaded};
+use crate::system::Input;
 
 use super::context::Context;
 use super::exit::Stop;
+
+/// Bytes of a file that is read as a whole. Captures and runs, which may be longer, are read by [`open`].
+const MAX_TEXT: u64 = 16 << 20;
+
+/// Opens a file that a user named.
+///
+/// # Errors
+/// It is not there, may not be read, or is neither a regular file nor a pipe.
+pub fn open(path: &Path) -> Result<Input, Stop> {
+    Input::open(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads a file that a user named.
+///
+/// # Errors
+/// As for [`open`]; it is too long, no UTF-8, or a pipe that nobody writes to.
+pub fn text(path: &Path) -> Result<String, Stop> {
+    read(path).map_err(|error| unreadable(path, &error))
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    let read = Input::open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    if read as u64 > MAX_TEXT {
+        return Err(std::io::Error::other(format!("it is longer than {} MiB", MAX_TEXT >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8"))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::usage(format!("`{}` could not be read: {}", path.display(), explain(error)))
+}
 
 /// The file system.
 struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(path).map_err(|error| explain(&error))
+        read(Path::new(path)).map_err(|error| explain(&error))
     }
+}
+
+/// Writes a file anew; whoever looks meanwhile finds the old one or the new one, and nothing between.
+///
+/// # Errors
+/// It cannot be written.
+pub fn replace(path: &Path, text: &str) -> Result<(), Stop> {
+    // A device, such as `/dev/stdout`, cannot be replaced.
+    let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
+    let written = if special {
+        std::fs::write(path, text)
+    } else {
+        let mut fresh = path.as_os_str().to_owned();
+        fresh.push(".new");
+        std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, path))
+    };
+    written
+        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
 }
 
 fn explain(error: &std::io::Error) -> String {
@@ -98,7 +150,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
         }
         return Ok(());
     }
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    let text = text(path)?;
     texts.push((name.replace('\\', "/").trim_start_matches("./").to_owned(), text));
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `ahp-harness fuzz`: drawn conversations against a host, and what they find, made small.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +19,16 @@ use super::aim::{Aim, Target};
 use super::campaign_folder::{CampaignFolder, write};
 use super::context::Context;
 use super::exit::{Outcome, Stop};
+use super::files;
 use super::fuzz_target::FuzzTarget;
-use super::hunt::Hunt;
+use super::hunt::{Hunt, LAST_EXAMINATION};
+use super::interrupt::in_time;
 use super::options;
 use super::run::Run;
+use super::target::HOST_BUDGET;
+
+/// How long a campaign goes on unless something else ends it.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Draws conversations of several clients, plays them against a host, and makes what they find small.
 ///
@@ -35,11 +40,11 @@ pub struct Fuzz {
     pub(super) aim: Aim,
     /// Plant this fault in the embedded host (repeatable)
     #[arg(long, value_name = "NAME", value_parser = options::fault, conflicts_with_all = ["url", "command"], help_heading = "Target")]
-    fault: Vec<Fault>,
+    pub(super) fault: Vec<Fault>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Drawing")]
-    spec: Option<Version>,
+    pub(super) spec: Option<Version>,
     /// Draw everything from this seed
     #[arg(long, help_heading = "Drawing")]
     pub(super) seed: Option<u64>,
@@ -48,15 +53,15 @@ pub struct Fuzz {
     pub(super) sequence_seed: Option<u64>,
     /// Draw turns although the first look does not show that the host's own agent plays scripts
     #[arg(long, help_heading = "Drawing")]
-    scripted: bool,
+    pub(super) scripted: bool,
     /// The target is a reference host, whose files, shells and settings are known
     #[arg(long, requires = "scripted", help_heading = "Drawing")]
-    reference: bool,
+    pub(super) reference: bool,
     /// Send what may harm a host, too
     #[arg(long, help_heading = "Drawing")]
-    aggressive: bool,
+    pub(super) aggressive: bool,
 
-    /// Go on for so long; a minute unless something else ends it
+    /// Go on for so long; a minute unless something else ends it, and 30m at the most against a host outside unless given
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     pub(super) time: Option<Duration>,
     /// Go on until so many conversations were played
@@ -95,8 +100,17 @@ pub struct Fuzz {
 impl Fuzz {
     pub(super) fn main(mut self, context: &Context) -> Outcome {
         self.aim = self.aim.with_files()?;
-        let runtime = super::context::runtime()?;
-        runtime.block_on(self.campaign(context))
+        // The first look comes before a campaign, and what was found last is examined after it.
+        let budget = self.budget().filter(|_| self.aim.is_outside());
+        in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
+    }
+
+    /// How long it may take; against a host outside there is always a bound.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        let bounded = self.sequences.is_some() || self.steps.is_some();
+        let usual =
+            if bounded { self.aim.is_outside().then_some(HOST_BUDGET) } else { Some(MINUTE) };
+        self.time.or(usual)
     }
 
     async fn campaign(&self, context: &Context) -> Outcome {
@@ -126,8 +140,7 @@ impl Fuzz {
     fn known(&self) -> Result<Known, Stop> {
         let Some(path) = &self.baseline else { return Ok(Known::default()) };
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+        let text = files::text(path)?;
         Known::parse(&name, &text).map_err(Stop::usage)
     }
 
@@ -139,7 +152,7 @@ impl Fuzz {
     /// The target after a first look at it, the same as `run` takes.
     async fn looked_at(&self, context: &Context) -> Result<FuzzTarget, Stop> {
         let run = Run::of(self.aim.clone(), self.spec, self.timeout, self.aggressive);
-        let target = self.aim.one_provider()?.configured_target(self.spec).await?;
+        let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
         let newest = Protocol::known().first().copied();
         let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
         let is_outside = matches!(target, Target::Remote(..));

@@ -30,7 +30,7 @@ use super::examine::{Candidate, Examined, examine};
 use super::exit::{Code, Outcome, Stop};
 use super::fuzz::Fuzz;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
-use super::interrupt::{interrupts, signalled};
+use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, LonePlayer, RECENT, Trials, trials};
 
 /// How often an expectation that is no wait is missed before it is left open.
@@ -55,7 +55,7 @@ const WAITING: usize = 8;
 const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_millis(300);
 /// When the budget is used up, what was found is examined for so long.
-const LAST_EXAMINATION: Duration = Duration::from_secs(60);
+pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
 /// How many conversations that ended lately are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
@@ -153,8 +153,10 @@ impl<'a> Hunt<'a> {
         let (mut saved, mut said) = (began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(Candidate, Examined)> = JoinSet::new();
-        let interrupted = signalled();
-        tokio::pin!(interrupted);
+        let mut interrupted = interrupts();
+        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.aim.is_outside()) {
+            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
+        }
         let (mut stopping, mut ended) = (None, None);
         self.watch.ready().await;
         loop {
@@ -192,7 +194,7 @@ impl<'a> Hunt<'a> {
                     Ok((candidate, examined)) => self.examined(candidate, examined)?,
                     Err(error) => self.died(&error),
                 },
-                _ = &mut interrupted, if stopping != Some(Code::Interrupted) => {
+                _ = interrupted.changed(), if stopping != Some(Code::Interrupted) => {
                     stopping = Some(Code::Interrupted);
                     self.waiting.clear();
                     examining.abort_all();
@@ -277,11 +279,9 @@ impl<'a> Hunt<'a> {
     }
 
     fn is_over(&self, began: Instant) -> bool {
-        let Fuzz { time, sequences, steps, sequence_seed, .. } = self.fuzz;
-        let bounded = time.is_some() || sequences.is_some() || steps.is_some();
-        let time = time.unwrap_or(if bounded { Duration::MAX } else { Duration::from_secs(60) });
+        let Fuzz { sequences, steps, sequence_seed, .. } = self.fuzz;
         let played = self.campaign.sequences + self.under_way.len() as u64;
-        began.elapsed() >= time
+        self.fuzz.budget().is_some_and(|budget| began.elapsed() >= budget)
             || sequences.is_some_and(|most| played >= most)
             || steps.is_some_and(|most| self.campaign.steps >= most)
             || sequence_seed.is_some() && played > 0

@@ -1,8 +1,66 @@
-//! The user's wish to end a run before its time.
+//! The end of a command before its time: the user's wish, or its budget.
+//!
+//! The first Ctrl-C lets what is going on leave a report behind, and has two seconds for it. The second ends the process
+//! and what it started at once. SIGTERM and SIGHUP are taken for a Ctrl-C.
+//!
+//! Start at [`in_time`].
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+
+use crate::transport::child;
+
+use super::exit::{Code, Outcome, Stop};
+
+/// How long a command may go on after the first Ctrl-C.
+const LEAVING: Duration = Duration::from_millis(1_800);
+/// How long it may go on after its budget, to end what it started and to write its reports.
+const CLOSING: Duration = Duration::from_secs(15);
+
+/// Does the work of a command that meets a target. It ends when the user, or the budget, wants it to, whatever the target
+/// does; what was played by then is in the files.
+pub(super) fn in_time(budget: Option<Duration>, work: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        // A target that sends without end is not to keep signals and timers waiting.
+        .event_interval(7)
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+    let outcome = runtime.block_on(async {
+        let mut interrupted = interrupts();
+        let wish = async {
+            let _ = interrupted.wait_for(|interrupted| *interrupted).await;
+            tokio::spawn(async {
+                signalled().await;
+                child::end_all();
+                std::process::exit(Code::Interrupted as i32);
+            });
+            tokio::time::sleep(LEAVING).await;
+        };
+        let over = async {
+            match budget {
+                Some(budget) => tokio::time::sleep(budget + CLOSING).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = wish => Err(Stop {
+                code: Code::Interrupted,
+                message: "interrupted before everything was in order; the reports have what was played".to_owned(),
+            }),
+            () = over => Err(Stop {
+                code: Code::Failed,
+                message: format!("the budget of {:?} was over (hint: `--budget`)", budget.unwrap_or_default()),
+            }),
+            outcome = work => outcome,
+        }
+    });
+    // What still works in a thread of its own is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
 
 /// Turns true when the user interrupts.
 pub(super) fn interrupts() -> watch::Receiver<bool> {
@@ -47,10 +105,13 @@ pub(super) async fn signalled() -> bool {
     {
         use tokio::signal::unix::{SignalKind, signal};
 
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let terminate = signal(SignalKind::terminate());
+        let hang_up = signal(SignalKind::hangup());
+        if let (Ok(mut terminate), Ok(mut hang_up)) = (terminate, hang_up) {
             return tokio::select! {
                 pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
                 asked = terminate.recv() => asked.is_some(),
+                asked = hang_up.recv() => asked.is_some(),
             };
         }
     }

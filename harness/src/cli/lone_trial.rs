@@ -116,7 +116,7 @@ impl HostWatch {
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
         }
-        let trouble = remote.trouble(&self.offers, self.limit).await;
+        let trouble = self.unless_stopped(remote.trouble(&self.offers, self.limit)).await?;
         if trouble.is_none() && dropped {
             // Connections that were closed together are not noticed at the same moment.
             tokio::time::sleep(TOGETHER).await;
@@ -139,6 +139,16 @@ impl HostWatch {
         what
     }
 
+    /// Waits for something, unless the run ends meanwhile.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+            done = work => Some(done),
+        }
+    }
+
     /// Counts an outage and brings the host back. If that fails, nothing more is played.
     pub(super) async fn recovered(&mut self, what: &str) -> bool {
         (self.sentinel, self.cut_at) = (None, None);
@@ -149,7 +159,8 @@ impl HostWatch {
             return false;
         }
         let Some(remote) = self.remote.clone() else { return false };
-        match remote.recover(&self.offers, self.limit).await {
+        let recovered = self.unless_stopped(remote.recover(&self.offers, self.limit)).await;
+        match recovered.unwrap_or_else(|| Err("the run was ended".to_owned())) {
             Ok(()) => {
                 self.open_sentinel();
                 true
@@ -164,7 +175,7 @@ impl HostWatch {
     /// Whether an unused fresh host ends, too, within the time that a play took. Then nothing more is played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
-        tokio::time::sleep(idle).await;
+        self.unless_stopped(tokio::time::sleep(idle)).await;
         let Some(remote) = self.remote.clone() else { return false };
         let trouble = remote.trouble(&self.offers, self.limit).await;
         if let Some(what) = &trouble {

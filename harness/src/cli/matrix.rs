@@ -8,6 +8,7 @@ use crate::report::matrix::{Brief, matrix};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 
 /// Makes a page of certificates: a row for each host, a column for each profile, as Markdown.
 #[derive(Args, Debug)]
@@ -27,8 +28,7 @@ impl Matrix {
         for path in &self.certificates {
             let file = if path.is_dir() { path.join("certificate.json") } else { path.clone() };
             let name = file.display();
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            let text = files::text(&file)?;
             let brief =
                 Brief::read(&text).map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
             let page = file.with_file_name("report.html");

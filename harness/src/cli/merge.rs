@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::report::merge::{Merged, merge};
+use crate::system::Input;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 
 /// Joins the run.jsonl files of the shards of one run, so that report, judge and diff work on the whole.
 ///
@@ -30,9 +32,7 @@ impl Merge {
         let mut files = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let file = File::open(path)
-                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-            files.push((name, BufReader::new(file)));
+            files.push((name, BufReader::new(files::open(path)?)));
         }
         // Nothing half done stands under the name, and the name may be one of the files.
         let mut partial = self.out.clone().into_os_string();
@@ -66,7 +66,7 @@ impl Merge {
     }
 }
 
-fn write(files: Vec<(String, BufReader<File>)>, path: &Path) -> Result<Merged, Stop> {
+fn write(files: Vec<(String, BufReader<Input>)>, path: &Path) -> Result<Merged, Stop> {
     let file = File::create(path).map_err(|error| unwritable(path, &error))?;
     merge(files, &mut BufWriter::new(file)).map_err(Stop::usage)
 }

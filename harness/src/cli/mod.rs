@@ -57,6 +57,7 @@ mod settings;
 mod show;
 mod strangers;
 mod subject;
+mod supervise;
 mod target;
 mod variants;
 mod versions;
@@ -149,6 +150,19 @@ enum Command {
     Official(official::Official),
 }
 
+impl Command {
+    /// Whether it starts processes of somebody else, which have to end with it.
+    fn starts_processes(&self) -> bool {
+        match self {
+            Command::Run(run) => run.starts_processes(),
+            Command::Certify(certify) => certify.run.starts_processes(),
+            Command::Fuzz(fuzz) => fuzz.aim.starts_processes(),
+            Command::Reducers(reducers) => reducers.starts_processes(),
+            _ => false,
+        }
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let given = match settings::with_settings(std::env::args_os().collect(), &Arguments::command())
@@ -168,6 +182,10 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
+    let starts = arguments.command.starts_processes();
+    if starts && let Some(code) = supervise::supervised() {
+        return code;
+    }
     let context = Context::gather();
     let outcome = match arguments.command {
         Command::Run(command) => command.main(&context),
@@ -196,6 +214,9 @@ pub fn main() -> ExitCode {
         Command::Reduce(command) => command.main(),
         Command::Official(command) => command.main(),
     };
+    if starts {
+        crate::transport::child::end_adopted();
+    }
     match outcome {
         Ok(code) => code.into(),
         Err(Stop { code, message }) => {

@@ -209,7 +209,7 @@ fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, 
         fs::write(path, format!("{}\n", head.to_text())).map_err(fault)?;
         return Ok(Vec::new());
     }
-    let text = fs::read_to_string(path).map_err(fault)?;
+    let text = files::text(path)?;
     let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
     if lines.next() != Some(head) {
         return Err(Stop::usage(format!(

@@ -30,7 +30,7 @@ use crate::verdict::Finding;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
-use super::interrupt::signalled;
+use super::interrupt::{in_time, signalled};
 use super::log_folder;
 use super::options::{self, Threshold};
 use super::target::shown;
@@ -141,11 +141,7 @@ impl Record {
         let (proxy, noted) =
             Proxy::new(upstream, relay, redactor.clone()).map_err(Stop::unreachable)?;
         let writer = self.writer(context, &redactor)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
-        runtime.block_on(self.recorded(context, &redactor, &proxy, noted, writer))
+        in_time(None, self.recorded(context, &redactor, &proxy, noted, writer))
     }
 
     fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<CaptureSink>, Stop> {

@@ -154,9 +154,7 @@ impl Reducers {
         let Some(protocol) = Protocol::of(self.spec) else { return Ok(all) };
         for path in &self.transcript {
             let name = path.display();
-            let file = std::fs::File::open(path)
-                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-            let said = said::read(protocol, BufReader::new(file))
+            let said = said::read(protocol, BufReader::new(files::open(path)?))
                 .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
             let (messages, misshapen, spec) = (said.messages, said.misshapen, self.spec);
             context.say(&format!(
@@ -195,24 +193,24 @@ impl Reducers {
         Ok(vectors)
     }
 
+    /// Whether it starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        self.subject != official::NAME
+    }
+
     fn known(&self) -> Result<Baseline, Stop> {
         let Some(path) = &self.baseline else { return Ok(Baseline::default()) };
         let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Baseline::parse(&name, &text).map_err(Stop::usage),
-            Err(error) if self.update_baseline && error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Baseline::default())
-            }
-            Err(error) => Err(Stop::usage(format!("`{name}` could not be read: {error}"))),
+        if self.update_baseline && !path.exists() {
+            return Ok(Baseline::default());
         }
+        Baseline::parse(&name, &files::text(path)?).map_err(Stop::usage)
     }
 
     fn defects(&self) -> Result<Defects, Stop> {
         let Some(path) = &self.defects else { return Ok(Defects::default()) };
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-        Defects::parse(&name, &text).map_err(Stop::usage)
+        Defects::parse(&name, &files::text(path)?).map_err(Stop::usage)
     }
 
     fn update(

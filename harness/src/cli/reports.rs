@@ -1,7 +1,6 @@
 //! The reports of a run, fed as it goes.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
 use crate::report::first::{as_json, fix_first, is_to_mend};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
-use crate::report::junit::Junit;
+use crate::report::junit::{Junit, UNFINISHED};
 use crate::report::outage::VoidCase;
 use crate::report::redact::Redactor;
 use crate::report::summary::Summary;
@@ -29,6 +28,7 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{Report, RunReport};
 
@@ -47,7 +47,7 @@ pub(super) struct Reports<'a> {
     console: Console,
     summary: Summary,
     writers: Vec<RunWriter>,
-    junit: Vec<(PathBuf, File, Junit)>,
+    junit: Vec<(PathBuf, Junit)>,
     /// The folder for logs of connections, and those that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
@@ -109,7 +109,8 @@ impl<'a> Reports<'a> {
                 }
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
                 RunReport::Shared(Report::Junit(path)) => {
-                    junit.push((path.clone(), create(path)?, Junit::about(header)));
+                    replace(path, UNFINISHED)?;
+                    junit.push((path.clone(), Junit::about(header)));
                 }
             }
         }
@@ -247,7 +248,7 @@ impl<'a> Reports<'a> {
             writer.about("result", &report);
         }
         self.log_writers.iter().for_each(LogWriter::flush);
-        for (_, _, junit) in &mut self.junit {
+        for (_, junit) in &mut self.junit {
             junit.add(&report);
         }
         if !told {
@@ -415,16 +416,12 @@ impl<'a> Reports<'a> {
                 .finish()
                 .map_err(|error| Stop::fault(format!("the logs could not be written: {error}")))?;
         }
-        for (path, mut file, junit) in std::mem::take(&mut self.junit) {
+        for (path, junit) in std::mem::take(&mut self.junit) {
             let mut report = Vec::new();
-            let written = junit.write(&self.summary, stale, &mut report).and_then(|()| {
-                let report = String::from_utf8_lossy(&report);
-                let redacted = self.redactor.text(&report);
-                file.write_all(redacted.as_bytes()).map_err(|error| error.to_string())
-            });
-            written.map_err(|error| {
+            junit.write(&self.summary, stale, &mut report).map_err(|error| {
                 Stop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;
+            replace(&path, &self.redactor.text(&String::from_utf8_lossy(&report)))?;
         }
         Ok(())
     }

@@ -18,11 +18,11 @@ use tokio::task::JoinSet;
 use crate::report::baseline::Baseline;
 use crate::report::event::{CaseReport, Header};
 use crate::report::outage::{HostOutage, VoidCase};
+use crate::run::driver::INTERRUPTED;
 use crate::run::plan::{self, Planned, most_first};
 use crate::run::play::{Play, Verdict};
 use crate::run::sim;
 use crate::run::suite::Entry;
-use crate::transport::child::Orphans;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
@@ -120,7 +120,6 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     /// Plays all scenarios. Returns whether the user interrupted the run.
     pub(super) async fn play(mut self, planned: &[Planned], repeat: u16) -> bool {
-        let _orphans = self.target.profile().map(|_| Orphans::adopt());
         let mut queue = self.queue(planned, repeat);
         let jobs = self.target.jobs(self.run.jobs);
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
@@ -175,9 +174,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     fn queue(&self, planned: &[Planned], repeat: u16) -> VecDeque<QueuedCase> {
         // With a time budget, the scenarios that test most come first.
-        let ordered = match self.budget {
-            Some(_) => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
-            None => planned.iter().collect(),
+        let ordered = match self.run.is_in_a_hurry() {
+            true => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
+            false => planned.iter().collect(),
         };
         let (last, first): (Vec<&Planned>, Vec<&Planned>) =
             ordered.into_iter().partition(|planned| plays_alone(self.target, planned));
@@ -257,7 +256,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Why a scenario is not played.
     fn unplayed(&self) -> Option<(Status, String)> {
         if *self.interrupted.borrow() {
-            return Some((Status::Error, "interrupted".to_owned()));
+            return Some((Status::Error, INTERRUPTED.to_owned()));
         }
         if *self.stopped.borrow() {
             return Some((Status::Error, over(self.budget)));
@@ -278,7 +277,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if played.queued.attempts > 0 && report.status == Status::Pass {
             report.flaky = Some(played.queued.attempts + 1);
         }
-        if report.status == Status::Error && !*self.interrupted.borrow() {
+        if report.reason == INTERRUPTED && !*self.interrupted.borrow() {
             report.reason = over(self.budget).into();
         }
         self.reports.case(report, self.baseline);

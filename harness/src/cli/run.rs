@@ -25,6 +25,7 @@ use crate::run::provider::plan_for;
 use crate::run::side::Side;
 use crate::run::sim;
 use crate::run::suite::Entry;
+use crate::transport::child::Orphans;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{Standard, Version};
@@ -37,11 +38,12 @@ use super::context::{Context, wall_clock};
 use super::exit::{Code, Outcome, Stop};
 use super::files;
 use super::first_look::FirstLook;
+use super::interrupt::in_time;
 use super::options::{self, Report, RunReport, Spec, Threshold};
 use super::place::Place;
 use super::reports::Reports;
 use super::rounds::ScenarioScheduler;
-use super::target::scheme;
+use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 
 /// Plays scenarios against a host and judges the conversation.
 ///
@@ -99,9 +101,9 @@ pub struct Run {
     /// How long each wait may take; 2s unless given, 10s for an agent and for a host that starts one (`--agent-model`, `--agent-acp`)
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
-    /// End the run after this time, whatever has been played by then; 9m30s for an agent unless given
+    /// End the run after this time, whatever has been played by then; 9m30s for an agent and 30m for a host outside unless given
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
-    budget: Option<Duration>,
+    pub(super) budget: Option<Duration>,
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
@@ -295,21 +297,29 @@ impl Run {
             Some(path) if self.update_baseline && !path.exists() => Baseline::default(),
             Some(path) => {
                 let name = path.display().to_string();
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+                let text = files::text(path)?;
                 Baseline::parse(&name, &text, &suite).map_err(Stop::usage)?
             }
             None => Baseline::default(),
         };
-        let runtime = super::context::runtime()?;
-        runtime.block_on(self.play(context, &entries, baseline))
+        in_time(self.budget(), self.play(context, &entries, baseline))
     }
 
     async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
-        let target = self.target().await?;
-        let outcome = self.played(context, entries, baseline, &target).await;
+        let target = self.target(context).await?;
+        let mut orphans = None;
+        let outcome = self.played(context, entries, baseline, &target, &mut orphans).await;
         if let Target::Remote(remote, behind) = &target {
             remote.stop().await;
+            let names = |found: Vec<String>| (!found.is_empty()).then(|| found.join(", "));
+            if let Some(hidden) = orphans.as_ref().and_then(|it: &Orphans| names(it.end())) {
+                context.error(&format!(
+                    "note: the host left these behind, which were killed: {hidden}\n"
+                ));
+            }
+            if let Some(left) = orphans.as_ref().and_then(|it| names(it.end())) {
+                context.error(&format!("note: these could not be ended: {left}\n"));
+            }
             if self.aim.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
                 context.error(
                     "note: no agent has connected (hint: the host has to start `agent acp --run ADDRESS`, \
@@ -332,6 +342,22 @@ impl Run {
         self.acp.is_some() || self.aim.is_outside()
     }
 
+    /// Whether it starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        matches!(self.acp, Some(Some(_))) || self.acp.is_none() && self.aim.starts_processes()
+    }
+
+    /// How long the run may take: as long as was asked for; for what is outside there is always a bound.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        let usual = if self.acp.is_some() { AGENT_BUDGET } else { HOST_BUDGET };
+        self.budget.or(self.is_outside().then_some(usual))
+    }
+
+    /// Whether the user gave the run a time of which the most has to be made.
+    pub(super) fn is_in_a_hurry(&self) -> bool {
+        self.budget.is_some() || self.acp.is_some()
+    }
+
     /// Which protocol the run is about.
     fn standard(&self) -> Standard {
         if self.acp.is_some() { Standard::Acp } else { Standard::Ahp }
@@ -343,15 +369,15 @@ impl Run {
     }
 
     /// What is played against.
-    async fn target(&self) -> Result<Target, Stop> {
+    async fn target(&self, context: &Context) -> Result<Target, Stop> {
         match &self.acp {
             Some(None) => Ok(Target::Embedded),
             Some(Some(path)) => {
                 let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
                 Ok(Target::Agents(Box::new(agents)))
             }
-            None if self.dry_run => self.aim.target(self.spec.and_then(Spec::one)).await,
-            None => self.aim.configured_target(self.spec.and_then(Spec::one)).await,
+            None if self.dry_run => self.aim.target(context, self.spec.and_then(Spec::one)).await,
+            None => self.aim.configured_target(context, self.spec.and_then(Spec::one)).await,
         }
     }
 
@@ -366,12 +392,13 @@ impl Run {
         entries: &[&Entry],
         mut baseline: Baseline,
         target: &Target,
+        orphans: &mut Option<Orphans>,
     ) -> Outcome {
         let known = match self.standard() {
             Standard::Ahp => Protocol::known(),
             Standard::Acp => &[Version::ACP_1],
         };
-        let due = target.budget(self.budget).map(|budget| (Instant::now() + budget, budget));
+        let due = self.budget().map(|budget| (Instant::now() + budget, budget));
         let offers = match self.spec.and_then(Spec::one) {
             Some(version) => vec![version],
             None => spoken_of(entries, known),
@@ -393,7 +420,11 @@ impl Run {
             return Err(Stop::unreachable(error));
         }
         reports.header(header, planned.len() * usize::from(self.repeat), self.format);
+        if let Some(budget) = self.budget() {
+            context.error(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
+        }
         let began = Instant::now();
+        *orphans = self.starts_processes().then(Orphans::adopt);
         let rounds =
             ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), due);
         let interrupted = rounds.play(&planned, self.repeat).await;

@@ -1,9 +1,10 @@
 //! The host that a run is played against: embedded, at a URL, or started by a command.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
@@ -43,6 +44,9 @@ const ENDING: Duration = Duration::from_secs(3);
 const ANSWERING: u32 = 2;
 const TRIES: u32 = 2;
 const RETURNING: u32 = 8;
+/// Bytes of a line, and lines of its standard error, that a host may print; the rest is read and forgotten.
+const PRINTED_LINE: usize = 4_096;
+const PRINTED_LINES: usize = 1_000;
 /// The time that a host has to take all settings.
 const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two attempts to connect.
@@ -51,8 +55,11 @@ const POLL: Duration = Duration::from_millis(50);
 /// The wait limit for hosts, and the one for agents: an agent may have to be started first, whoever starts it.
 const HOST_LIMIT: Duration = Duration::from_secs(2);
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
-/// The time budget of a run against an agent: without it, an agent that answers nothing would take hours.
-const BUDGET: Duration = Duration::from_secs(570);
+/// The time budget of a run against an agent: just below the ten minutes that many CI jobs have.
+pub(super) const AGENT_BUDGET: Duration = Duration::from_secs(570);
+/// The time budget of a run against a host outside, with several agents to play: without it, a host that answers nothing
+/// would take hours.
+pub(super) const HOST_BUDGET: Duration = Duration::from_secs(1_800);
 /// How many scenarios are played at once.
 const JOBS: u16 = 4;
 
@@ -81,11 +88,6 @@ impl Target {
         asked.or(own).unwrap_or(usual)
     }
 
-    /// The time budget of the run: the one asked for, else the default.
-    pub(super) fn budget(&self, asked: Option<Duration>) -> Option<Duration> {
-        asked.or(self.profile().map(|_| BUDGET))
-    }
-
     /// How many scenarios are played at once.
     pub(super) fn jobs(&self, asked: Option<u16>) -> usize {
         let own = self.profile().and_then(|profile| profile.jobs);
@@ -98,6 +100,9 @@ impl Target {
     }
 }
 
+/// Takes a line that a started host wrote to its standard error.
+pub type HostVoice = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// A host outside this process.
 pub struct Remote {
     /// The address of the host.
@@ -106,6 +111,7 @@ pub struct Remote {
     process: Mutex<Option<Process>>,
     command: Option<String>,
     restart_command: Option<String>,
+    said: HostVoice,
     /// What is set before a run, and after each restart.
     settings: Vec<HostSetting>,
     /// The versions that are offered for it.
@@ -122,6 +128,7 @@ impl Remote {
             process: Mutex::new(None),
             command: None,
             restart_command: restart,
+            said: Arc::new(|_| {}),
             settings: Vec::new(),
             setting_offers: Vec::new(),
         }
@@ -168,9 +175,10 @@ impl Remote {
         headers: Vec<(String, String)>,
         other: Option<String>,
         restart: Option<String>,
+        said: HostVoice,
     ) -> Result<Remote, Stop> {
         let (command, url) = with_port(command)?;
-        let (process, url) = launch(&command, url).await.map_err(Stop::unreachable)?;
+        let (process, url) = launch(&command, url, &said).await.map_err(Stop::unreachable)?;
         let endpoint = strangers::endpoint(&url, headers, other.as_deref());
         Ok(Remote {
             endpoint: Endpoint::Socket(endpoint),
@@ -178,6 +186,7 @@ impl Remote {
             process: Mutex::new(Some(process)),
             command: Some(command),
             restart_command: restart,
+            said,
             settings: Vec::new(),
             setting_offers: Vec::new(),
         })
@@ -257,7 +266,7 @@ impl Remote {
         if let Some(process) = held.take() {
             ended(process).await;
         }
-        let (process, _) = launch(command, Some(self.url.clone())).await?;
+        let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
         drop(held);
         self.configure().await
@@ -309,7 +318,8 @@ fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
 /// not end it: the command is no [`Process`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
-    lead_group(line.stdin(Stdio::null()).stdout(Stdio::null())).kill_on_drop(true);
+    line.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    lead_group(&mut line).kill_on_drop(true);
     line.status().await
 }
 
@@ -322,30 +332,42 @@ pub(super) fn shell(command: &str) -> Command {
 
 /// Starts the command in a process group of its own. Without a URL the first `ws://` on its
 /// standard output is taken.
-async fn launch(command: &str, url: Option<String>) -> Result<(Process, String), String> {
+async fn launch(
+    command: &str,
+    url: Option<String>,
+    said: &HostVoice,
+) -> Result<(Process, String), String> {
     let mut line = shell(command);
-    let mut process = Process::start(line.stdin(Stdio::null()).stdout(Stdio::piped()))
+    line.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Process::start(&mut line)
         .map_err(|error| format!("`{command}` could not be started: {error}"))?;
     let output = process.child().stdout.take();
+    if let Some(errors) = process.child().stderr.take() {
+        tokio::spawn(repeat(errors, Arc::clone(said)));
+    }
     let found = timeout(STARTING, async {
-        let mut lines = output.map(|output| BufReader::new(output).lines());
-        let url = match (url, &mut lines) {
+        let mut output = output.map(BufReader::new);
+        let url = match (url, &mut output) {
             (Some(url), _) => url,
-            (None, Some(lines)) => loop {
-                match lines.next_line().await {
-                    Ok(Some(line)) => {
+            (None, Some(output)) => loop {
+                match bounded_line(output).await {
+                    Some(line) => {
                         if let Some(url) = url_in(&line) {
                             break url;
                         }
                     }
-                    _ => return Err(format!("`{command}` ended without printing a `ws://` URL")),
+                    None => {
+                        return Err(format!("`{command}` ended without printing a `ws://` URL"));
+                    }
                 }
             },
             (None, None) => return Err("its output cannot be read".to_owned()),
         };
         // The rest of the output has to be read, since a full pipe would block the host.
-        if let Some(mut lines) = lines {
-            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        if let Some(mut output) = output {
+            tokio::spawn(async move {
+                let _ = tokio::io::copy_buf(&mut output, &mut tokio::io::sink()).await;
+            });
         }
         tokio::select! {
             listening = listens(&url) => listening?,
@@ -368,6 +390,38 @@ async fn launch(command: &str, url: Option<String>) -> Result<(Process, String),
             Err(format!("`{command}` listened nowhere within {STARTING:?}"))
         }
     }
+}
+
+/// The beginning of the next line that a host prints; the rest of a long one is read and forgotten.
+async fn bounded_line(output: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
+    let mut line = Vec::new();
+    loop {
+        let piece = output.fill_buf().await.ok()?;
+        if piece.is_empty() {
+            return (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned());
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let words = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+        line.extend(words.iter().take(PRINTED_LINE.saturating_sub(line.len())));
+        let used = end.map_or(piece.len(), |end| end + 1);
+        output.consume(used);
+        if end.is_some() {
+            return Some(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+}
+
+/// Says again what a host writes to its standard error, as far as that is bounded, and reads the rest.
+async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
+    let mut errors = BufReader::new(errors);
+    for _ in 0..PRINTED_LINES {
+        match bounded_line(&mut errors).await {
+            Some(line) => said(&line),
+            None => return,
+        }
+    }
+    said(&format!("(after {PRINTED_LINES} lines what it writes there is left out)"));
+    let _ = tokio::io::copy_buf(&mut errors, &mut tokio::io::sink()).await;
 }
 
 /// The first `ws://` URL of a line.

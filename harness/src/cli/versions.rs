@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::Instant;
 
 use litemap::LiteMap;
 
@@ -57,9 +58,13 @@ impl Run {
         let versions = Protocol::all_played();
         if self.is_outside() {
             let mut rest = versions.iter();
+            let began = Instant::now();
             while let Some(version) = rest.next().filter(|_| all.goes_on()) {
                 context.say(&format!("\nprotocol {version}\n"));
-                let outcome = self.at(*version).main(context);
+                let mut run = self.at(*version);
+                // The budget is for all of them.
+                run.budget = self.budget().map(|budget| budget.saturating_sub(began.elapsed()));
+                let outcome = run.main(context);
                 all.add(context, outcome);
             }
             return all.outcome();

@@ -19,6 +19,7 @@ use crate::wire::version::{Standard, Version};
 
 use super::context::Context;
 use super::exit::{Code, Outcome, Stop};
+use super::files;
 use super::mutants::{on_all_cores, written};
 
 /// What belongs to `--wire`.
@@ -159,9 +160,7 @@ impl WireOptions {
 
 fn read(path: &Path) -> Result<Capture, Stop> {
     let name = path.display().to_string();
-    let file = fs::File::open(path)
-        .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
-    Capture::read(&name, std::io::BufReader::new(file))
+    Capture::read(&name, std::io::BufReader::new(files::open(path)?))
         .map_err(|error| Stop::usage(format!("{name}:{error}")))
 }
 

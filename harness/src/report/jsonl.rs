@@ -57,6 +57,8 @@ impl RunWriter {
             inner.buffer.push_str(&line);
             inner.redactor.object(&mut inner.buffer);
             inner.put();
+            // What the user is told of stays, however this process ends.
+            inner.flush();
         });
     }
 
@@ -73,11 +75,7 @@ impl RunWriter {
 
     /// Brings what was written so far to its place.
     pub fn flush(&self) {
-        self.with(|inner| {
-            if let Err(error) = inner.out.flush() {
-                inner.error.get_or_insert(error);
-            }
-        });
+        self.with(Inner::flush);
     }
 
     /// A recorder for one scenario, or for a conversation that is none.
@@ -91,6 +89,12 @@ impl RunWriter {
 }
 
 impl Inner {
+    fn flush(&mut self) {
+        if let Err(error) = self.out.flush() {
+            self.error.get_or_insert(error);
+        }
+    }
+
     fn put(&mut self) {
         if let Err(error) = self.out.write_all(self.buffer.as_bytes()) {
             self.error.get_or_insert(error);

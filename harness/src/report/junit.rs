@@ -17,6 +17,14 @@ use super::command;
 use super::event::{CaseReport, Header};
 use super::summary::{CheckTotal, Summary, row, word};
 
+/// What stands in the file until the run is over: whoever reads it then, since the run was killed, sees that it is no
+/// result.
+pub const UNFINISHED: &str = concat!(
+    "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite name=\"scenarios\" tests=\"1\" errors=\"1\" ",
+    "failures=\"0\"><testcase name=\"the run\" classname=\"scenarios\" time=\"0\"><error type=\"error\" ",
+    "message=\"the run did not end: run.jsonl has what was played, where one was asked for\"/></testcase></testsuite></testsuites>\n"
+);
+
 /// Collects scenarios and writes the file.
 #[derive(Debug, Default)]
 pub struct Junit {

@@ -35,8 +35,10 @@ pub trait Backstage: Sync {
 
 /// How long a closing handshake may take before the socket is dropped.
 const CLOSING: Duration = Duration::from_millis(250);
-/// How long a scenario that is cut short may take to leave.
-const LEAVING: Duration = Duration::from_secs(5);
+/// How long a scenario that is cut short may take to leave: the user waits two seconds at most.
+const LEAVING: Duration = Duration::from_secs(1);
+/// Why a scenario has no verdict that the run did not wait for.
+pub const INTERRUPTED: &str = "interrupted";
 /// How long after the end of a scenario what happened below it is waited for.
 const TRAILING: Duration = Duration::from_millis(50);
 
@@ -58,6 +60,7 @@ pub async fn play(
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
     let mut now = Duration::ZERO;
+    let limit = play.time_limit();
     loop {
         while let Some(output) = play.poll_output(now) {
             match output {
@@ -87,9 +90,18 @@ pub async fn play(
                 }
                 Output::Restart => {
                     links.open.clear();
-                    let outcome = match backstage {
-                        Some(host) => host.restart().await,
-                        None => Err("there is no command that restarts it".to_owned()),
+                    let restarted = async {
+                        match backstage {
+                            Some(host) => host.restart().await,
+                            None => Err("there is no command that restarts it".to_owned()),
+                        }
+                    };
+                    let outcome = tokio::select! {
+                        outcome = restarted => outcome,
+                        _ = &mut stopped, if until.is_none() => {
+                            until = Some(began.elapsed() + LEAVING);
+                            Err(INTERRUPTED.to_owned())
+                        }
                     };
                     now = began.elapsed();
                     play.restarted(now, outcome);
@@ -112,24 +124,30 @@ pub async fn play(
         if until.is_some_and(|until| until <= now) {
             break;
         }
-        let due = until.map_or(due, |until| due.min(until));
+        if until.is_none() && now >= limit {
+            until = Some(now + LEAVING);
+            play.interrupt(now, &format!("it was not over after {limit:?}"));
+            continue;
+        }
+        let due = due.min(until.unwrap_or(limit));
         if due < rings || rings <= now {
             alarm.as_mut().reset(began + due);
             rings = due;
         }
         let event = tokio::select! {
             biased;
+            // First what a target that sends without end could keep from being heard.
+            _ = &mut stopped, if until.is_none() => {
+                now = began.elapsed();
+                until = Some(now + LEAVING);
+                play.interrupt(now, INTERRUPTED);
+                continue;
+            }
+            () = &mut alarm => None,
             event = links.next() => Some(event),
             Some(heard) = hear(&mut below) => {
                 now = began.elapsed();
                 play.below(now, &heard.peer, heard.way, heard.seen);
-                continue;
-            }
-            () = &mut alarm => None,
-            _ = &mut stopped, if until.is_none() => {
-                now = began.elapsed();
-                until = Some(now + LEAVING);
-                play.interrupt(now);
                 continue;
             }
         };

@@ -17,7 +17,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::version::Version;
 
-use super::case::{Case, Output, Setup};
+use super::case::{BUDGET, Case, Output, Setup};
 use super::claims::ClaimOutcome;
 use super::failure::Failure;
 
@@ -134,6 +134,8 @@ pub struct Play {
     live: HashSet<ConnId>,
     /// Why the agent below could not play the script, where that is nothing that a host could change.
     unplayable: Option<String>,
+    /// Why it was interrupted.
+    ended_early: String,
     cut: bool,
     began: Duration,
     now: Duration,
@@ -163,10 +165,16 @@ impl Play {
             below: LiteMap::new(),
             live: HashSet::new(),
             unplayable: None,
+            ended_early: String::new(),
             cut: false,
             began: Duration::ZERO,
             now: Duration::ZERO,
         }
+    }
+
+    /// How long it may take on a clock, whatever a host does meanwhile: a little longer than a case gives itself.
+    pub fn time_limit(&self) -> Duration {
+        patience(self.case.setup()) * (BUDGET + 2)
     }
 
     /// Starts playing.
@@ -316,9 +324,10 @@ impl Play {
         self.at(now);
     }
 
-    /// The user wants to stop.
-    pub fn interrupt(&mut self, now: Duration) {
+    /// It has to end early, and why.
+    pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
+        why.clone_into(&mut self.ended_early);
         self.case.interrupt(at);
     }
 
@@ -370,7 +379,7 @@ impl Play {
                 (verdict.rule, verdict.weight) = (claim.rule.clone(), claim.weight);
             }
             _ if self.case.was_interrupted() => {
-                (verdict.status, verdict.reason) = (Status::Error, "interrupted".to_owned());
+                (verdict.status, verdict.reason) = (Status::Error, self.ended_early.clone());
             }
             _ if !shook_hands => {
                 let failure = self.case.failure();

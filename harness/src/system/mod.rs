@@ -4,11 +4,13 @@
 //!
 //! Knows: the operating system. Never knows: anything of ours.
 
+mod input;
 #[cfg(not(unix))]
 mod other;
 #[cfg(unix)]
 mod unix;
 
+pub use input::Input;
 #[cfg(not(unix))]
 pub use other::{
     Folder, Group, Shell, lead_group, let_in, link, pipe, private_folder, resize, thread_time,

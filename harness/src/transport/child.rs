@@ -118,6 +118,26 @@ impl Drop for Process {
     }
 }
 
+/// Ends everything that was started, at once, for a process that is about to end itself.
+pub fn end_all() {
+    let groups = own().clone().unwrap_or_default();
+    let groups = groups.into_iter().filter_map(|id| Group::led_by(u32::try_from(id).ok()?));
+    groups.for_each(|group| group.end(Ending::Forced));
+    let mark = format!("{}-", std::process::id());
+    end(|| strays::of_process(&mark));
+    end_adopted();
+}
+
+/// From now on whatever this process has started, and what that has, comes back to it when its parents end.
+pub fn adopt() {
+    strays::adopt();
+}
+
+/// Ends all that has come back to this process, and that it has started itself.
+pub fn end_adopted() {
+    end(|| strays::adopted(None));
+}
+
 /// Names of processes, and how many more there are.
 fn shown(found: &[strays::Stray]) -> Vec<String> {
     let mut names: Vec<String> =
@@ -147,7 +167,7 @@ fn end(find: impl Fn() -> Vec<strays::Stray>) {
 pub struct Orphans(AbortHandle);
 
 impl Orphans {
-    /// From now on, and whoever of them ends is buried. Processes that are not of [`Process`] must not be started meanwhile.
+    /// From now on, and whoever of them ends is taken note of. Processes that are not of [`Process`] must not be started meanwhile.
     pub fn adopt() -> Orphans {
         strays::adopt();
         let burying = tokio::spawn(async {
@@ -214,14 +234,23 @@ mod strays {
 
     /// Those with this mark, or one below it, but for one.
     pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<Stray> {
+        let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
+        let others = all().filter(|stray| Some(stray.id) != but);
+        others.filter(|stray| inherits(stray, mark, below)).collect()
+    }
+
+    /// Those of every process that this one has started; the mark of each begins with this.
+    pub(super) fn of_process(mark: &str) -> Vec<Stray> {
+        all().filter(|stray| inherits(stray, mark, |_| true)).collect()
+    }
+
+    /// Whether a process that goes on has a mark that begins so, and goes on as it has to.
+    fn inherits(stray: &Stray, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
         let line = format!("{MARK}={mark}");
-        let inherits = |stray: &Stray| {
-            let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
-            let mut variables = variables.split(|byte| *byte == 0);
-            let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
-            variables.any(|variable| variable.strip_prefix(line.as_bytes()).is_some_and(below))
-        };
-        all().filter(|stray| Some(stray.id) != but && !stray.ended).filter(inherits).collect()
+        let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
+        let mut variables = variables.split(|byte| *byte == 0);
+        let has = |variable: &[u8]| variable.strip_prefix(line.as_bytes()).is_some_and(&goes_on);
+        !stray.ended && variables.any(has)
     }
 
     fn ours(own: Option<&HashSet<i32>>) -> impl Iterator<Item = Stray> {
@@ -278,6 +307,10 @@ mod strays {
     }
 
     pub(super) fn marked(_: &str, _: Option<i32>) -> Vec<Stray> {
+        Vec::new()
+    }
+
+    pub(super) fn of_process(_: &str) -> Vec<Stray> {
         Vec::new()
     }
 

@@ -45,11 +45,14 @@ impl Endpoint {
 }
 
 /// Largest message taken from a host.
-pub const MAX_MESSAGE: usize = 32 << 20;
+pub const MAX_MESSAGE: usize = 8 << 20;
 /// Size of the read buffer: a connection costs 5 KiB with it, and 129 KiB with the default.
 const READ_BUFFER: usize = 4096;
 /// Frames taken in between two looks at whether the other side takes ours.
 const WRITE_BUFFER: usize = 0;
+
+/// Frames that are no messages which are taken at once.
+const SHARE: u32 = 64;
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -189,7 +192,7 @@ impl Link {
         if self.held {
             return Poll::Pending;
         }
-        loop {
+        for _ in 0..SHARE {
             return match socket.as_mut().poll_next(cx) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(Some(Ok(Message::Text(text)))) => {
@@ -212,6 +215,9 @@ impl Link {
                 }
             };
         }
+        // Others are to be heard between two shares of a flood of pings.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use crate::transcript::Seen;
 use crate::verdict::Weight;
+use crate::wire::frame::MAX_VALUES;
 use crate::wire::message::{Decoded, Kind, MAX_NESTING, Message};
 use crate::wire::validate::{Sender, ShapeError};
 
@@ -57,7 +58,7 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
         Decoded::Odd(why) => Some(why.clone()),
         Decoded::Deep => {
             let message = format!(
-                "expected JSON nested at most {MAX_NESTING} levels deep, found more: the frame was not judged"
+                "expected JSON nested at most {MAX_NESTING} levels deep and of at most {MAX_VALUES} values, found more: the frame was not judged"
             );
             return out.weaker(Rule::ShapeHost, Weight::Note, message, &line);
         }

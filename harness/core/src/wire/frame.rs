@@ -13,6 +13,19 @@ pub enum Frame {
     NotUtf8(Vec<u8>),
 }
 
+/// Values that a message may have.
+pub const MAX_VALUES: usize = 200_000;
+/// Bytes of a frame that is not looked at for its values.
+const SHORT: usize = 256 << 10;
+
+/// A frame with more in it than the harness takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a message of some {values} values, more than the {MAX_VALUES} that the harness takes")]
+pub struct FrameExcess {
+    /// How many values it has, more or less.
+    pub values: usize,
+}
+
 impl Frame {
     /// The payload.
     pub fn bytes(&self) -> &[u8] {
@@ -37,11 +50,47 @@ impl Frame {
         self.len() == 0
     }
 
+    /// Why nothing is made of the frame: it is text that has more values than anything the harness takes. A value in memory costs many times what it does in a text, so this is known before there is one. What is
+    /// short cannot have many.
+    pub fn excess(&self) -> Option<FrameExcess> {
+        let text = self.bytes();
+        if text.len() < SHORT {
+            return None;
+        }
+        let (mut values, mut quoted, mut at) = (1_usize, false, 0);
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => quoted = !quoted,
+                b'\\' if quoted => at += 1,
+                b',' | b'[' | b'{' if !quoted => values += 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        (values > MAX_VALUES).then_some(FrameExcess { values })
+    }
+
     /// The payload for a person: text as it is, bytes as text where they are text.
     pub fn display(&self) -> Cow<'_, str> {
         match self {
             Frame::Text(text) => Cow::Borrowed(text),
             Frame::Binary(bytes) | Frame::NotUtf8(bytes) => String::from_utf8_lossy(bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_values_outside_of_texts() {
+        let many =
+            |value: &str| Frame::Text(format!("[{}1]", format!("{value},").repeat(MAX_VALUES)));
+        assert_eq!(many("0").excess(), Some(FrameExcess { values: MAX_VALUES + 2 }));
+        assert!(many("{}").excess().is_some_and(|excess| excess.values > 2 * MAX_VALUES));
+        let text = format!("[\"{}\"]", ",[{\\\"".repeat(MAX_VALUES));
+        assert_eq!(Frame::Text(text).excess(), None);
+        assert_eq!(Frame::Text("[0,".repeat(100)).excess(), None);
     }
 }

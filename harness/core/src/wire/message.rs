@@ -41,7 +41,7 @@ pub enum Decoded {
     Scalar(Value),
     /// Something else; the text says what was wrong.
     Odd(String),
-    /// JSON as far as it was read, nested deeper than this harness reads.
+    /// JSON as far as it was read, nested deeper or with more values than this harness reads.
     Deep,
 }
 
@@ -76,6 +76,9 @@ pub fn decode(frame: &Frame) -> Decoded {
             return Decoded::Odd(format!("text frame of {} bytes that is not UTF-8", bytes.len()));
         }
     };
+    if frame.excess().is_some() {
+        return Decoded::Deep;
+    }
     match serde_json::from_str::<Value>(text) {
         Ok(value @ Value::Object(_)) => Decoded::Message(Message::new(value)),
         Ok(Value::Array(items)) => Decoded::Batch(items),

@@ -1,0 +1,151 @@
+//! Files that a user names: regular ones, and pipes that somebody writes to.
+
+use std::fs::{File, FileType};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// How long a pipe may be silent.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Bytes that are taken from a pipe at once, and how many such pieces may wait.
+const PIECE: usize = 64 << 10;
+const WAITING: usize = 4;
+
+/// What a user named, open for reading.
+#[derive(Debug)]
+pub enum Input {
+    /// A regular file.
+    File(File),
+    /// A pipe. It is read in a thread of its own, since it may never say anything.
+    Pipe(PipeInput),
+}
+
+/// What comes from a pipe.
+#[derive(Debug)]
+pub struct PipeInput {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    rest: io::Cursor<Vec<u8>>,
+    silence: Duration,
+}
+
+impl Input {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What the system says, or that it is neither a regular file nor a pipe: a device may never end.
+    pub fn open(path: &Path) -> io::Result<Input> {
+        let about = std::fs::metadata(path)?;
+        match about.file_type() {
+            kind if kind.is_file() => Ok(Input::File(File::open(path)?)),
+            kind if is_pipe(kind) => Ok(Input::Pipe(PipeInput::open(path, SILENCE))),
+            kind => {
+                let found = if kind.is_dir() { "a folder" } else { "a device or a socket" };
+                Err(io::Error::other(format!("expected a regular file or a pipe, found {found}")))
+            }
+        }
+    }
+}
+
+impl PipeInput {
+    fn open(path: &Path, silence: Duration) -> PipeInput {
+        let (told, pieces) = sync_channel(WAITING);
+        let path = path.to_owned();
+        std::thread::spawn(move || {
+            let mut file = match File::open(path) {
+                Ok(file) => file,
+                Err(error) => return drop(told.send(Err(error))),
+            };
+            loop {
+                let mut piece = vec![0; PIECE];
+                let read = file.read(&mut piece);
+                let last = !matches!(read, Ok(1..));
+                let read = read.map(|count| {
+                    piece.truncate(count);
+                    piece
+                });
+                if told.send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        PipeInput { pieces, rest: io::Cursor::default(), silence }
+    }
+}
+
+impl Read for PipeInput {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.rest.read(out)?;
+            if count > 0 || out.is_empty() {
+                return Ok(count);
+            }
+            match self.pieces.recv_timeout(self.silence) {
+                Ok(Ok(piece)) if piece.is_empty() => return Ok(0),
+                Ok(piece) => self.rest = io::Cursor::new(piece?),
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {
+                    let reason = format!("nobody wrote to the pipe for {:?}", self.silence);
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+                }
+            }
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Input::File(file) => file.read(out),
+            Input::Pipe(pipe) => pipe.read(out),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: FileType) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_files_and_pipes_alone() {
+        let folder = std::env::temp_dir().join(format!("ahp-harness-input-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (file, pipe) = (folder.join("file"), folder.join("pipe"));
+        std::fs::write(&file, "text").unwrap();
+        super::super::pipe(&pipe).unwrap();
+        let mut text = String::new();
+        Input::open(&file).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+        for (path, expected) in [
+            (Path::new("/dev/zero"), "a device"),
+            (&folder, "a folder"),
+            (&folder.join("none"), "No such file"),
+        ] {
+            let error = Input::open(path).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        // Without anybody who writes it is given up; with somebody it is read to its end.
+        let mut silent = PipeInput::open(&pipe, Duration::from_millis(50));
+        let error = silent.read(&mut [0; 8]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let writer = pipe.clone();
+        let writes = std::thread::spawn(move || std::fs::write(writer, "x".repeat(200_000)));
+        let mut text = String::new();
+        // Whoever gave up still holds the other end, and may take the beginning.
+        drop(silent);
+        let mut pipe = PipeInput::open(&pipe, Duration::from_secs(5));
+        let _ = pipe.read_to_string(&mut text);
+        writes.join().unwrap().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,183 @@
+//! A hostile host: rows of behaviours, each played on a thread for every connection that comes.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use ahp_harness::wire::json::{Value, json};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_with_config};
+
+/// What a host does.
+#[derive(Clone, Debug)]
+pub enum Behaviour {
+    /// Below WebSocket: it writes these bytes, at once or in pieces, and then ends or stays.
+    Tcp { bytes: Vec<u8>, pieces: usize, pause: Duration, stays: bool },
+    /// It never reads and never writes.
+    Deaf,
+    /// It shakes hands by WebSocket and by AHP, and then writes these bytes, once or again and again.
+    Frames { bytes: Vec<u8>, again: bool, pause: Duration },
+    /// It answers every request with this text, in which `"ID"` becomes the id.
+    Answers(String),
+    /// It shakes hands and then answers every request with this text.
+    Later(String),
+    /// It answers as a host would, with this text in the place of every string; after the handshake it sends it in errors,
+    /// titles and close reasons.
+    Words(String),
+    /// It answers as a host would, each time after this pause.
+    Slow(Duration),
+}
+
+/// Listens and behaves so, until the process ends. Returns its URL.
+pub fn host(behaviour: Behaviour) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let behaviour = behaviour.clone();
+            std::thread::spawn(move || behave(stream, &behaviour));
+        }
+    });
+    url
+}
+
+fn behave(mut stream: TcpStream, behaviour: &Behaviour) -> Option<()> {
+    let forever = Duration::from_secs(600);
+    match behaviour {
+        Behaviour::Deaf => std::thread::sleep(forever),
+        Behaviour::Tcp { bytes, pieces, pause, stays } => {
+            for piece in bytes.chunks((bytes.len() / pieces).max(1)) {
+                stream.write_all(piece).ok()?;
+                std::thread::sleep(*pause);
+            }
+            if *stays {
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+        }
+        Behaviour::Frames { bytes, again, pause } => {
+            let mut socket = shaken(stream)?;
+            let stream = socket.get_mut();
+            loop {
+                stream.write_all(bytes).ok()?;
+                if !again {
+                    break;
+                }
+                std::thread::sleep(*pause);
+            }
+            while socket.read().is_ok() {}
+        }
+        Behaviour::Answers(text) => answer(accepted(stream)?, text)?,
+        Behaviour::Later(text) => answer(shaken(stream)?, text)?,
+        Behaviour::Words(word) => words(accepted(stream)?, word)?,
+        Behaviour::Slow(pause) => {
+            let mut socket = accepted(stream)?;
+            while let Some(request) = request(&mut socket) {
+                std::thread::sleep(*pause);
+                send(&mut socket, &ordinary(&request).to_text())?;
+            }
+        }
+    }
+    Some(())
+}
+
+type Socket = WebSocket<TcpStream>;
+
+fn accepted(stream: TcpStream) -> Option<Socket> {
+    let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+    accept_with_config(stream, Some(config)).ok()
+}
+
+/// The next request.
+fn request(socket: &mut Socket) -> Option<Value> {
+    loop {
+        let message = socket.read().ok()?;
+        let Ok(text) = message.to_text() else { continue };
+        let request: Value = serde_json::from_str(text).unwrap_or_default();
+        if request.get("id").is_some() {
+            return Some(request);
+        }
+    }
+}
+
+fn send(socket: &mut Socket, text: &str) -> Option<()> {
+    socket.send(Message::text(text.to_owned())).ok()
+}
+
+/// The result of a handshake, and nothing for anything else.
+fn ordinary(request: &Value) -> Value {
+    let offered = request["params"]["protocolVersions"].get(0).cloned();
+    let result = match request["method"].as_str() {
+        Some("initialize") if offered.as_ref().is_some_and(|it| it != "0.0.0") => {
+            json!({"protocolVersion": offered, "serverSeq": 0, "snapshots": []})
+        }
+        _ => return json!({"jsonrpc": "2.0", "id": request["id"], "result": null}),
+    };
+    json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
+}
+
+fn shaken(stream: TcpStream) -> Option<Socket> {
+    let mut socket = accepted(stream)?;
+    let first = request(&mut socket)?;
+    send(&mut socket, &ordinary(&first).to_text())?;
+    Some(socket)
+}
+
+fn answer(mut socket: Socket, text: &str) -> Option<()> {
+    while let Some(request) = request(&mut socket) {
+        send(&mut socket, &text.replace("\"ID\"", &request["id"].to_text()))?;
+    }
+    Some(())
+}
+
+/// Says the word wherever a report could show one.
+fn words(mut socket: Socket, word: &str) -> Option<()> {
+    let mut asked = 0;
+    while let Some(request) = request(&mut socket) {
+        asked += 1;
+        let version = &request["params"]["protocolVersions"][0];
+        let id = &request["id"];
+        let agent =
+            json!({"provider": word, "displayName": word, "description": word, "models": []});
+        let root = json!({"agents": [agent], "activeSessions": 0});
+        let text = match request["method"].as_str() {
+            Some("initialize") if *version == "0.0.0" => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {
+                    "code": -32005, "message": word, "data": {"supportedVersions": [word, version]},
+                }})
+            }
+            Some("initialize") => json!({"jsonrpc": "2.0", "id": id, "result": {
+                "protocolVersion": version, "serverSeq": 0,
+                "serverInfo": {"name": word, "version": word, "title": word},
+                "snapshots": [{"resource": "ahp-root://", "state": root, "fromSeq": 0}],
+                word: word,
+            }}),
+            _ if asked % 3 == 0 => {
+                json!({"jsonrpc": "2.0", "id": id, "result": {word: word, "items": [{"title": word, "resource": word}]}})
+            }
+            _ => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32001, "message": word, "data": {word: word}}})
+            }
+        };
+        send(&mut socket, &text.to_text())?;
+        let action = json!({"type": word, "title": word, "error": {"message": word}});
+        let params =
+            json!({"channel": word, "serverSeq": asked, "action": action, "rejectionReason": word});
+        send(
+            &mut socket,
+            &json!({"jsonrpc": "2.0", "method": "action", "params": params}).to_text(),
+        )?;
+        send(
+            &mut socket,
+            &json!({"jsonrpc": "2.0", "method": word, "params": {word: word}}).to_text(),
+        )?;
+        send(&mut socket, word)?;
+        if asked == 12 {
+            let reason: String = word.chars().take(30).collect();
+            let reason = reason.as_str().into();
+            let code = tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode::Error;
+            let close = tokio_tungstenite::tungstenite::protocol::CloseFrame { code, reason };
+            let _ = socket.close(Some(close));
+        }
+    }
+    Some(())
+}
