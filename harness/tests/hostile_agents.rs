@@ -120,9 +120,9 @@ fn garbage_alone_is_given_up() {
 #[test]
 fn lines_without_end_are_bounded() {
     let whole = play("endless-line", "exec cat /dev/zero", TURN);
-    whole.ends(3, &["a line of more than 32 MiB"]);
+    whole.ends(3, &["a line of more than 8 MiB"]);
     let prompt = "exec cat /dev/zero";
-    play("endless-answer", &prompted(prompt), TURN).ends(1, &["a line of more than 32 MiB"]);
+    play("endless-answer", &prompted(prompt), TURN).ends(1, &["a line of more than 8 MiB"]);
 }
 
 #[test]
