@@ -152,6 +152,13 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         // Its requests, its list of sessions, the states that it begins with and the way its echoes
         // travel are honest; whatever needs an action to be refused or to have an effect is not.
         Liar::EchoEverything => &[
+            "chats/a-chat-needs-a-session-that-there-is",
+            "metadata/nothing-is-completed-of-what-is-not-there",
+            "metadata/the-configuration-to-be-is-resolved",
+            "reconnect/a-stranger-is-no-client-that-was-here",
+            "reconnect/from-the-very-beginning",
+            "reconnect/the-list-is-what-is-wanted",
+            "chats/what-is-not-there-has-no-turns",
             "handshake.agreed",
             "handshake.refusal",
             "requests.refused",
@@ -159,7 +166,6 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "state.given",
             "state.unique-ids",
             "annotations/they-go-with-their-session",
-            "catalog.default-chat",
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
@@ -253,6 +259,13 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
         Liar::FrozenSnapshot => &[
+            "chats/a-chat-needs-a-session-that-there-is",
+            "metadata/nothing-is-completed-of-what-is-not-there",
+            "metadata/the-configuration-to-be-is-resolved",
+            "reconnect/a-stranger-is-no-client-that-was-here",
+            "reconnect/from-the-very-beginning",
+            "reconnect/the-list-is-what-is-wanted",
+            "sessions/an-address-is-free-again-or-never",
             "handshake.agreed",
             "handshake.refusal",
             "requests.refused",
@@ -379,6 +392,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Until somebody reconnects it is the honest host.
         Liar::ForgetsOnReconnect => &[
+            "reconnect/a-stranger-is-no-client-that-was-here",
             "handshake.agreed",
             "handshake.refusal",
             "requests.refused",

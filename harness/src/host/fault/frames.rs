@@ -111,7 +111,9 @@ struct CharactersHalved;
 impl MessageRewriter for CharactersHalved {
     fn spelled(&self, message: &Value) -> Option<String> {
         let action = &message["params"]["action"];
-        let content = action["content"].as_str().filter(|_| action["type"] == "chat/delta")?;
+        // Sessions have deltas of their own up to 0.3.0.
+        let is_delta = action["type"].as_str().is_some_and(|name| name.ends_with("/delta"));
+        let content = action["content"].as_str().filter(|_| is_delta)?;
         let whole = content.chars().find(|letter| letter.len_utf16() == 2)?;
         let half = whole.encode_utf16(&mut [0; 2]).first().copied()?;
         Some(message.to_string().replacen(whole, &format!("\\u{half:04x}"), 1))
