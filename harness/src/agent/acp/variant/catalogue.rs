@@ -7,8 +7,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    AgentVariant, asking, calls, delivery, endings, ids, initialize, reports, sessions, spelling,
-    traffic,
+    AgentVariant, asking, calls, delivery, endings, ids, initialize, reports, spelling, traffic,
 };
 
 /// One legal variant of an agent.
@@ -77,7 +76,6 @@ pub static AGENT_VARIANTS: LazyLock<Vec<AgentVariantRow>> = LazyLock::new(|| {
         reports::ROWS,
         asking::ROWS,
         endings::ROWS,
-        sessions::ROWS,
     ];
     topics.concat()
 });

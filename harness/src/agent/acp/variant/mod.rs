@@ -23,7 +23,6 @@ mod endings;
 mod ids;
 mod initialize;
 mod reports;
-mod sessions;
 mod spelling;
 mod traffic;
 
