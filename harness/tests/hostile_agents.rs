@@ -109,7 +109,7 @@ fn an_agent_that_only_answers_passes() {
 #[test]
 fn garbage_on_standard_output_is_reported() {
     let garbage = r#"echo 'starting up...'; head -c 3000 /dev/urandom; echo; echo '[[['"#;
-    play("garbage", &prompted(garbage), TURN).ends(1, &["FAIL acp.tr-01"]);
+    play("garbage", &prompted(garbage), TURN).ends(1, &["FAIL acp.wire.only-messages"]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("SessionNotification", "/update/status", "\"pending\"", DEFAULT),
     ("CreateTerminalRequest", "/env", "[]", DEFAULT),
     ("SessionNotification", "/update/content/*/oldText", "null", NULL),
+    ("RequestPermissionRequest", "/toolCall/content/*/oldText", "null", NULL),
+    ("ResumeSessionRequest", "/mcpServers", "[]", DEFAULT),
     ("TerminalOutputResponse", "/exitStatus/signal", "null", NULL),
     ("WaitForTerminalExitResponse", "/exitCode", "null", NULL),
     ("WaitForTerminalExitResponse", "/signal", "null", NULL),
@@ -107,6 +109,10 @@ impl Recorder for Kept {
 fn conversations(config: &Config, side: &Side) -> Vec<(String, Vec<(From, Value)>)> {
     let mut all = Vec::new();
     for entry in playable(&Suite::carried()) {
+        // What is malformed on purpose.
+        if entry.scenario.id.starts_with("acp/params/") {
+            continue;
+        }
         let kept = Kept::default();
         let mut agent = Subject::new(config.clone());
         let verdict = play_recorded(&entry, &mut agent, side.clone(), Box::new(kept.clone()));
