@@ -25,8 +25,6 @@ const TABLES: &str = include_str!("../../protocol/acp/1.json");
 /// What does not come back as it went in: the type, the place (`*` for an index), what was sent there, why.
 const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("InitializeRequest", "/clientCapabilities/auth", ABSENT, DEFAULT),
-    ("InitializeResponse", "/agentCapabilities/auth", ABSENT, DEFAULT),
-    ("InitializeResponse", "/agentCapabilities/sessionCapabilities", ABSENT, DEFAULT),
     ("SessionNotification", "/update/kind", "\"other\"", DEFAULT),
     ("SessionNotification", "/update/status", "\"pending\"", DEFAULT),
     ("CreateTerminalRequest", "/env", "[]", DEFAULT),
@@ -245,7 +243,9 @@ fn what_is_sent_is_what_the_crates_types_send() {
     }
     println!("{counts:#?}");
     assert!(all.is_empty(), "\n{}", all.into_iter().collect::<Vec<_>>().join("\n"));
-    assert_eq!(used.len(), CHANGED.len(), "rows that nothing needs");
+    let unused: Vec<_> =
+        (0..CHANGED.len()).filter(|row| !used.contains(row)).map(|row| CHANGED[row]).collect();
+    assert!(unused.is_empty(), "rows that nothing needs: {unused:?}");
     for method in METHODS {
         let sent = counts.contains_key(method.params.0);
         assert_eq!(sent, !UNSENT.contains(&method.name), "{}", method.name);
@@ -253,16 +253,7 @@ fn what_is_sent_is_what_the_crates_types_send() {
 }
 
 /// Methods that neither side of ours sends: sessions that outlive a process, and elicitation, are not played.
-const UNSENT: &[&str] = &[
-    "logout",
-    "session/load",
-    "session/list",
-    "session/delete",
-    "session/resume",
-    "session/close",
-    "elicitation/create",
-    "elicitation/complete",
-];
+const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
 /// The test above can fail: each of these is an honest message with one thing changed.
 #[test]
