@@ -34,7 +34,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding about a rule, at a place.
+    /// A finding: the rule that was broken, and where.
     pub fn of(rule: &str, weight: Weight, place: &str, message: &str) -> Finding {
         let shape = alike(message);
         let key = match place {
@@ -79,7 +79,7 @@ pub fn findings(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
     all
 }
 
-/// The same of a reference host: what only prepares was legal on the stage, and has to be served by such a host.
+/// The same for a reference host. A step that only prepares was legal when it was drawn, so such a host has to serve it.
 pub fn findings_of_reference(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());

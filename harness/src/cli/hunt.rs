@@ -254,7 +254,7 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// Whether a further conversation may begin.
+    /// Whether another conversation may start now.
     fn has_room(
         &mut self,
         playing: &JoinSet<PlayedSequence>,

@@ -40,7 +40,7 @@ pub struct List {
     format: ListFormat,
 }
 
-/// How answers about names are written.
+/// How answers to requests about names are written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum ListFormat {
     Text,

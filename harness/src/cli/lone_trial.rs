@@ -201,13 +201,13 @@ impl HostWatch {
 
 /// The result of playing a suspect alone.
 pub(super) enum LoneTrial<P> {
-    /// The host did not end, or it ends without the suspect, too.
+    /// The host did not end, or it also ends when the suspect is not played.
     Outlived(P),
     /// The host ended twice; what happened.
     Ended(P, String),
 }
 
-/// Who plays suspects one at a time.
+/// Plays suspects one at a time.
 pub(super) trait LonePlayer {
     /// What may have ended the host.
     type Suspect;

@@ -275,7 +275,7 @@ pub struct FindingLine {
     pub transcript: Vec<u64>,
     /// The difference of the states involved.
     pub diff: Option<ForeignText>,
-    /// Whether the baseline knows it.
+    /// Whether the baseline lists this finding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
     /// How often the same was found; the other members are of the first time.

@@ -517,7 +517,7 @@ impl Case {
                 self.hold_against_watches(id, line, message);
             }
             Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
-            // A client of AHP of ours serves nothing else, and says so.
+            // Our AHP clients serve no other requests: they answer them with an error.
             Kind::Request => {
                 self.hold_against_watches(id, line, message);
                 let asked = message.id().cloned().unwrap_or_default();
